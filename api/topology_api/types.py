@@ -1,0 +1,217 @@
+"""The part of Infrastructure `cluster` that this operator adds, as types.
+
+`TopologyTransition` is `status.topologyTransition`: the record of a transition. It is the operator's memory: times,
+bounds and durations are read from it, so they survive a restart, and a copy of its head (`RecordCopy`) travels in
+ClusterOperator `topology` in case a writer that does not know our field drops it. The CRD's schema is generated from
+these classes (`crd`), so a field exists here or nowhere. Field descriptions are what `kubectl explain` prints.
+
+Times are RFC 3339 in UTC with whole seconds, as metav1.Time has them.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic.alias_generators import to_camel
+
+from .vocabulary import CheckStatus, Phase, Stage
+
+MESSAGE_LIMIT = 4096
+"""Longest message that the schema accepts; longer ones are cut by `fit`."""
+
+
+def fit(message: str, limit: int = MESSAGE_LIMIT) -> str:
+    """Cut a message to what the API accepts, saying that it was cut."""
+    mark = " ... (cut)"
+    return message if len(message) <= limit else message[: limit - len(mark)] + mark
+
+
+def whole_seconds(moment: datetime) -> datetime:
+    """Drop the fraction that metav1.Time cannot carry, so that a value reads back as it was written."""
+    return moment.astimezone(UTC).replace(microsecond=0)
+
+
+def _write_time(moment: datetime) -> str:
+    return whole_seconds(moment).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _to_utc(value: object) -> object:
+    return whole_seconds(value) if isinstance(value, datetime) else value
+
+
+Time = Annotated[datetime, BeforeValidator(_to_utc), PlainSerializer(_write_time, return_type=str)]
+
+
+class ApiModel(BaseModel):
+    """Frozen, camelCase outside, snake_case inside; unknown fields are kept out, not refused.
+
+    A newer operator may have written fields that this one does not know. They are ignored when read, and the next
+    write of the record drops them: the record belongs to whoever leads.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        use_attribute_docstrings=True,
+    )
+
+    def to_api(self) -> dict[str, object]:
+        """The JSON object that is sent to the API server: camelCase, without what was never set."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+class TopologyPair(ApiModel):
+    """Control plane and infrastructure topology together: what a transition leads from and to."""
+
+    control_plane: str
+    """Value of status.controlPlaneTopology."""
+    infrastructure: str
+    """Value of status.infrastructureTopology."""
+
+    def __str__(self) -> str:
+        return f"{self.control_plane}/{self.infrastructure}"
+
+
+class Check(ApiModel):
+    """One check as it was last answered."""
+
+    stage: Stage
+    """When the check is asked: Preflight before the topology moves, Convergence after."""
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    """Name of the check."""
+    status: CheckStatus
+    """Met, Unmet or Unknown; Unknown never counts as Met."""
+    message: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
+    """What is wanted, what was found, and which object to look at."""
+    last_transition_time: Time
+    """When status last changed."""
+
+
+class Progress(ApiModel):
+    """How many checks of the current stage are Met."""
+
+    met: Annotated[int, Field(ge=0)]
+    """Checks of the current stage that are Met."""
+    total: Annotated[int, Field(ge=0)]
+    """Checks of the current stage."""
+
+    def __str__(self) -> str:
+        return f"{self.met}/{self.total}"
+
+
+class PoolBaseline(ApiModel):
+    """A machine config pool at the flip."""
+
+    name: Annotated[str, Field(max_length=253)]
+    """Name of the MachineConfigPool."""
+    configuration: Annotated[str, Field(max_length=253)]
+    """Rendered configuration that its nodes had (status.configuration.name)."""
+
+
+class Baseline(ApiModel):
+    """What the cluster looked like at the flip; convergence is measured against it."""
+
+    machine_config_pools: Annotated[tuple[PoolBaseline, ...], Field(max_length=16)] = ()
+    """Rendered configuration of every machine config pool."""
+
+
+class Advisory(ApiModel):
+    """Something that nobody will fix by itself."""
+
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    """Name of the advisory."""
+    message: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
+    """What was found and why it matters."""
+    command: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
+    """The command that an administrator would run."""
+
+
+class Blocker(ApiModel):
+    """A preflight check that keeps a transition from being available."""
+
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    """Name of the check."""
+    message: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
+    """What the check found when it was last evaluated."""
+
+
+class AvailableTransition(ApiModel):
+    """A transition that leads away from the present topology, and whether it could be asked for now."""
+
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    """Name of the transition definition."""
+    target: TopologyPair
+    """Where it leads."""
+    available: bool
+    """True when every preflight check was Met at evaluatedTime."""
+    blockers: Annotated[tuple[Blocker, ...], Field(max_length=32)] = ()
+    """The checks that were not Met."""
+    evaluated_time: Time
+    """When this verdict was reached; it is written only when the verdict changes."""
+
+
+class TopologyTransition(ApiModel):
+    """Progress of the transition towards spec.desiredTopology. Written only by the cluster topology operator."""
+
+    phase: Phase
+    """Idle, Unsupported, Pending, Admitting, Converging or Completed."""
+    name: Annotated[str, Field(max_length=64)] | None = None
+    """Transition definition in use."""
+    source: TopologyPair | None = None
+    """Topology that the transition starts from."""
+    target: TopologyPair | None = None
+    """Topology that the transition leads to."""
+    attempt: Annotated[str, Field(max_length=64)] | None = None
+    """A new value for every admission; what a write belongs to."""
+    requested_time: Time | None = None
+    """When the operator first saw this wish."""
+    phase_transition_time: Time | None = None
+    """When phase last changed."""
+    admitted_time: Time | None = None
+    """When the topology was moved."""
+    completed_time: Time | None = None
+    """When the cluster had converged."""
+    observed_generation: int | None = None
+    """Generation of the spec that this status speaks of."""
+    checks: Annotated[tuple[Check, ...], Field(max_length=64)] = ()
+    """Every check of the transition with its answer."""
+    progress: Progress | None = None
+    """Checks of the current stage that are Met, out of all of them."""
+    baseline: Baseline | None = None
+    """What the cluster looked like when the topology was moved."""
+    advisories: Annotated[tuple[Advisory, ...], Field(max_length=32)] = ()
+    """What an administrator has to do, because no operator will."""
+    available: Annotated[tuple[AvailableTransition, ...], Field(max_length=16)] = ()
+    """Transitions that lead away from the present topology."""
+
+    @classmethod
+    def from_api(cls, value: object) -> Self:
+        """Read `status.topologyTransition`.
+
+        Raises pydantic.ValidationError when the value is not what the schema promises.
+        """
+        return cls.model_validate(value)
+
+
+class RecordCopy(ApiModel):
+    """The head of the record, kept in `status.extension` of ClusterOperator `topology` in case the record is lost."""
+
+    attempt: str | None = None
+    phase: Phase
+    name: str | None = None
+    source: TopologyPair | None = None
+    target: TopologyPair | None = None
+    requested_time: Time | None = None
+    phase_transition_time: Time | None = None
+    admitted_time: Time | None = None
+    completed_time: Time | None = None
+
+    @classmethod
+    def of(cls, record: TopologyTransition) -> Self:
+        """Copy the head of a record."""
+        return cls.model_validate(record.model_dump(include=set(cls.model_fields)))
+

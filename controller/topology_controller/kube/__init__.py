@@ -1,0 +1,20 @@
+"""Talks to the API server, and knows no word of topology: bytes in, objects out.
+
+A table of contents; import the modules, not names from here (the heavy ones load aiohttp).
+
+* `resource`: what can be asked for (`Resource`) and which part of it (`Selection`).
+* `errors`: everything that can go wrong, each with verb, object, status, and whether waiting can help.
+* `config`: how to reach the cluster and who we are there: a kubeconfig, or the service account of a pod.
+* `lazy`: imports kubernetes_asyncio without its 755 models.
+* `transport`: one pool of connections with TLS, keep-alive and credentials.
+* `answer`: judges what came back: a status, a body, a kind; nothing else believes a response.
+* `exchange`: one HTTP exchange: a request out, a judged answer or one of our errors back.
+* `client`: the verbs, each within one budget of seconds.
+* `backoff`: how long to wait after the n-th failure in a row.
+* `watch`: list, then watch from there, for ever: a state machine that yields events.
+* `reflector`: keeps reduced objects from those events, and knows whether they are current.
+* `queue`: one key, coalescing; what wakes the reconciler.
+* `lease`: the elector; who may write, and for how long.
+* `microtime`: times as the API writes them, in UTC.
+* `events`: tells people what happened.
+"""

@@ -1,0 +1,79 @@
+"""Tells people what happened, as an events.k8s.io/v1 Event beside the object that it is about.
+
+The name is the caller's, and says which occurrence this is: an event that exists already was told before
+a crash, and telling it twice would be wrong, so AlreadyExists is success. The limits are the API's own
+validation, applied here so that a long text loses its end and not the whole event.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import errors, microtime
+from . import resource as resources
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from . import client as clients
+
+EVENTS = resources.Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
+# Kubernetes, pkg/apis/core/validation/events.go.
+_NOTE_BYTES = 1024
+_WORD_LENGTH = 128
+
+
+async def post(  # noqa: PLR0913 - these are the fields of an event
+    client: clients.Client,
+    *,
+    name: str,
+    regarding: dict[str, Any],
+    reason: str,
+    action: str,
+    note: str,
+    type_: Literal["Normal", "Warning"] = "Normal",
+    reporting_controller: str,
+    reporting_instance: str,
+    namespace: str = "default",
+    now: datetime,
+) -> bool:
+    """Create an event; say whether it is new (False: it had been told before).
+
+    `regarding` is an object reference. `now` must be aware of its time zone. About a cluster-scoped
+    object the namespace must be `default`: the API refuses others. `note` is cut at 1 KiB. Raises
+    KubeError, and ValueError for a reason, action or reporter that is empty or longer than 128 letters.
+    """
+    for what, text in (
+        ("reason", reason),
+        ("action", action),
+        ("reporting controller", reporting_controller),
+        ("reporting instance", reporting_instance),
+    ):
+        if not 0 < len(text.encode()) <= _WORD_LENGTH:
+            raise ValueError(f"{what} {text[:40]!r} must have 1 to {_WORD_LENGTH} letters")
+    body = {
+        "apiVersion": EVENTS.api_version,
+        "kind": EVENTS.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "eventTime": microtime.micro_time(now),
+        "regarding": regarding,
+        "reason": reason,
+        "action": action,
+        "note": _cut(note),
+        "type": type_,
+        "reportingController": reporting_controller,
+        "reportingInstance": reporting_instance,
+    }
+    try:
+        await client.create(EVENTS, body, namespace=namespace)
+    except errors.AlreadyExists:
+        return False
+    return True
+
+
+def _cut(note: str) -> str:
+    data = note.encode()
+    if len(data) <= _NOTE_BYTES:
+        return note
+    # A letter may be several bytes: one that was cut is dropped.
+    return data[: _NOTE_BYTES - 3].decode(errors="ignore") + "..."

@@ -1,0 +1,252 @@
+"""Keeps what a watch says: a store of reduced objects, and whether it is current.
+
+Objects are reduced to values the moment they arrive, and only the values are kept: a node of 16 KB
+becomes the few fields that somebody asks about. `on_change` is called when a value has changed, or when
+the state of the store itself has (synced, in trouble), and for nothing else, so that a heartbeat wakes
+nobody.
+
+Readers take a `Snapshot`: one consistent set, replaced in one step after a new list. Trouble never
+empties it; it says so in `error`, and the reader decides what old facts are worth.
+
+Our own writes come back twice: as the answer to the write, at once (`apply`), and as an event, later. The
+newer version wins, whichever way it came, so that nobody decides from a state that we ourselves have
+changed. Fed by `watch`; read by whoever made it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import types
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from . import errors, watch
+from . import resource as resources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from . import client as clients
+
+Raw = dict[str, Any]
+Key = tuple[str | None, str]
+T = TypeVar("T")
+
+# How long an answer to our own write outweighs a list: longer than any list takes.
+_OWN_WRITE = 120.0
+_TOMBSTONES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Generic[T]):
+    """What is known at one moment.
+
+    `objects` by (namespace, name). `synced`: a first list was complete. `error`: the trouble we are in,
+    None when the watch works. `since`: when `synced` or `error` last changed, on the loop's monotonic
+    clock (seconds).
+    """
+
+    objects: Mapping[Key, T]
+    synced: bool
+    error: errors.KubeError | None
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[T]):
+    key: Key
+    version: str
+    value: T
+    # Until when (loop time) this is an answer to our own write that the watch has not confirmed.
+    own_until: float = 0.0
+
+
+class Reflector(Generic[T]):
+    """A store of reduced objects.
+
+    `reduce` turns a raw object into a value that can be compared; when it raises, the object is kept as
+    what `malformed` makes of (its name, the exception), so that one bad object is a fact and not a
+    failure. `on_change` is called in the loop and must not block. Run `run()` as a task; the rest may be
+    called at any time.
+    """
+
+    def __init__(  # noqa: PLR0913 - what is watched, how it is reduced, who is told
+        self,
+        client: clients.Client,
+        selection: resources.Selection,
+        reduce: Callable[[Raw], T],
+        on_change: Callable[[], None],
+        *,
+        malformed: Callable[[str, Exception], T],
+        timing: watch.Timing | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.selection = selection
+        self.name = name or selection.describe()
+        # Unix time of the last sign of life from the server; 0 before the first.
+        self.last_activity = 0.0
+        # Complete lists so far: the first sync, and every time the history was lost.
+        self.lists = 0
+        self._client = client
+        self._reduce = reduce
+        self._malformed = malformed
+        self._on_change = on_change
+        self._timing = timing or watch.Timing()
+        self._entries: dict[Key, _Entry[T]] = {}
+        self._deleted: dict[Key, str] = {}
+        self._synced = False
+        self._error: errors.KubeError | None = None
+        self._since = 0.0
+        self._trouble_since = 0.0
+        self._snapshot: Snapshot[T] | None = None
+        self._settling: asyncio.TimerHandle | None = None
+        self._synced_event = asyncio.Event()
+
+    async def run(self) -> None:
+        """Keep the store current until cancelled."""
+        events = watch.watch(self._client, self.selection, self._entry, timing=self._timing)
+        try:
+            async with contextlib.aclosing(events):
+                async for event in events:
+                    self._take(event)
+        finally:
+            self._stop_settling()
+
+    def snapshot(self) -> Snapshot[T]:
+        """Return what is known now. The same object as before, if nothing has changed."""
+        if self._snapshot is None:
+            objects = {key: entry.value for key, entry in self._entries.items()}
+            self._snapshot = Snapshot(types.MappingProxyType(objects), self._synced, self._error, self._since)
+        return self._snapshot
+
+    @property
+    def alive(self) -> bool:
+        """Whether the store can be relied on: synced, and not in trouble for longer than the grace."""
+        if not self._synced:
+            return False
+        return self._error is None or self._now() - self._trouble_since <= self._timing.grace
+
+    async def wait_synced(self) -> None:
+        """Wait for the first complete list, for as long as it takes."""
+        await self._synced_event.wait()
+
+    def apply(self, raw: Raw) -> None:
+        """Take the object that the server returned for a write of ours.
+
+        Raises ValueError when it is no object.
+        """
+        entry = self._entry(raw, own_until=self._now() + _OWN_WRITE)
+        if self._put(entry):
+            self._changed()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _entry(self, raw: Raw, own_until: float = 0.0) -> _Entry[T]:
+        key = resources.key_of(raw)
+        version = resources.version_of(raw)
+        try:
+            value = self._reduce(raw)
+        except Exception as error:  # noqa: BLE001 - an object may be anything; it is reported as a value
+            value = self._malformed("/".join(part for part in key if part), error)
+        return _Entry(key, version, value, own_until)
+
+    def _take(self, event: watch.Event[_Entry[T]]) -> None:
+        if isinstance(event, watch.Disturbed):
+            self._disturbed(event.error)
+            return
+        self.last_activity = time.time()
+        if isinstance(event, watch.Listed):
+            self._listed(event.items, event.resource_version)
+        elif isinstance(event, watch.Opened):
+            self._settle_later()
+        elif isinstance(event, watch.Bookmark):
+            self._settled()
+        elif isinstance(event, watch.Applied):
+            self._settled()
+            if self._put(event.object):
+                self._changed()
+        else:
+            self._settled()
+            self._remove(event.object)
+
+    def _put(self, entry: _Entry[T]) -> bool:
+        """Store an entry unless something newer is known; say whether a value changed."""
+        known = self._entries.get(entry.key)
+        if known is not None and resources.is_older(entry.version, known.version):
+            return False
+        # Events come in order; only an answer to our own write can be overtaken by a deletion.
+        gone = self._deleted.get(entry.key)
+        if gone is not None and entry.own_until and not resources.is_older(gone, entry.version):
+            return False
+        self._deleted.pop(entry.key, None)
+        self._entries[entry.key] = entry
+        return known is None or known.value != entry.value
+
+    def _remove(self, entry: _Entry[T]) -> None:
+        known = self._entries.get(entry.key)
+        if known is not None and resources.is_older(entry.version, known.version):
+            return
+        self._deleted[entry.key] = entry.version
+        if len(self._deleted) > _TOMBSTONES:
+            del self._deleted[next(iter(self._deleted))]
+        if self._entries.pop(entry.key, None) is not None:
+            self._changed()
+
+    def _listed(self, items: tuple[_Entry[T], ...], version: str) -> None:
+        now = self._now()
+        fresh = {entry.key: entry for entry in items}
+        for key, known in self._entries.items():
+            # A list may be older than what we wrote while it was on its way. Nothing else may outweigh it:
+            # after a restored backup every version in it is older than ours, and still the truth.
+            listed = fresh.get(key)
+            than = version if listed is None else listed.version
+            if known.own_until > now and resources.is_older(than, known.version):
+                fresh[key] = known
+        before = {key: entry.value for key, entry in self._entries.items()}
+        self._entries = fresh
+        self._deleted.clear()
+        self.lists += 1
+        first = not self._synced
+        if first:
+            self._synced, self._since = True, now
+            self._synced_event.set()
+        if first or before != {key: entry.value for key, entry in fresh.items()}:
+            self._changed()
+
+    def _disturbed(self, error: errors.KubeError) -> None:
+        self._stop_settling()
+        before, self._error = self._error, error
+        if before is None:
+            self._trouble_since = self._now()
+        self._snapshot = None
+        if before is None or before.same_as != error.same_as:
+            self._since = self._now()
+            self._changed()
+
+    def _settle_later(self) -> None:
+        """Call the trouble over when the watch is still open in a while; a 200 alone says little.
+
+        After a peer that was silent it says nothing: then only an event or a bookmark will do.
+        """
+        self._stop_settling()
+        if isinstance(self._error, errors.TimedOut) and self._error.verb == "watch":
+            return
+        self._settling = asyncio.get_running_loop().call_later(self._timing.settle, self._settled)
+
+    def _settled(self) -> None:
+        self._stop_settling()
+        if self._error is not None:
+            self._error, self._since = None, self._now()
+            self._changed()
+
+    def _stop_settling(self) -> None:
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
+
+    def _changed(self) -> None:
+        self._snapshot = None
+        self._on_change()

@@ -1,0 +1,171 @@
+"""What can be asked for: a `Resource` (a kind of object), and a `Selection` (which of them).
+
+Both are values that travel: `client` builds addresses from them, `errors` names objects with them,
+`watch` and `reflector` are about one selection each. Nothing is discovered: the caller states group,
+version and plural, because an operator knows what it works with.
+
+An address is built from names that may come from somebody else's object, so every part is checked
+and quoted here: nothing that is not a path segment can leave its place in the path.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib import parse
+
+# Group, version, plural and subresource are DNS-like by the API's own rules.
+_WORD = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?\Z")
+# The longest name that any kind allows (DNS-1123 subdomain).
+_LONGEST_NAME = 253
+
+
+def segment(text: str, what: str) -> str:
+    """Quote one path segment.
+
+    The rule is the API server's own (path segment validation): not empty, not '.' or '..', no '/' and no '%'.
+    Raises ValueError that says which part (`what`) is wrong.
+    """
+    if not text or text in {".", ".."} or len(text) > _LONGEST_NAME:
+        raise ValueError(f"{what} {text[:60]!r} cannot be part of a path")
+    if any(letter in "/%?#\\" or ord(letter) < 0x21 or ord(letter) == 0x7F for letter in text):
+        raise ValueError(f"{what} {text!r} cannot be part of a path")
+    return parse.quote(text, safe=":")
+
+
+def _word(text: str, what: str) -> str:
+    if not _WORD.match(text):
+        raise ValueError(f"{what} {text!r} is not a name of lower case letters, digits, '-' and '.'")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind of object as the API serves it.
+
+    For example ("config.openshift.io", "v1", "infrastructures", "Infrastructure"). `group` is "" for the
+    core group. Raises ValueError for what cannot be part of a path.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = False
+
+    def __post_init__(self) -> None:
+        if self.group:
+            _word(self.group, "group")
+        _word(self.version, "version")
+        _word(self.plural, "plural")
+        if not self.kind.isalnum():
+            raise ValueError(f"kind {self.kind!r} is not a word")
+
+    @property
+    def api_version(self) -> str:
+        """What objects carry as `apiVersion`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def label(self) -> str:
+        """The name that people use: `plural.group`, or `plural` in the core group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(
+        self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+    ) -> str:
+        """Return the path on the server, quoted, beginning with '/'.
+
+        Raises ValueError when a part cannot be in a path, when a namespace is given for a cluster-scoped
+        resource, when one object of a namespaced resource is meant but no namespace is given,
+        or when a subresource is given without a name.
+        """
+        parts = [f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"]
+        if namespace is not None:
+            if not self.namespaced:
+                raise ValueError(f"{self.label} has no namespaces, but {namespace!r} was given")
+            parts.append(f"namespaces/{segment(namespace, 'namespace')}")
+        elif self.namespaced and name is not None:
+            raise ValueError(f"{self.label}/{name}: a namespace is needed")
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(segment(name, "name"))
+        if subresource is not None:
+            if name is None:
+                raise ValueError(f"{self.label}: subresource {subresource!r} needs the name of an object")
+            parts.append(_word(subresource, "subresource"))
+        return "/".join(parts)
+
+    def describe(self, name: str | None = None, namespace: str | None = None) -> str:
+        """Name the resource, or one object of it, for people.
+
+        For example `infrastructures.config.openshift.io/cluster`.
+        """
+        text = f"{self.label}/{name}" if name else self.label
+        return f"{text} in namespace {namespace}" if namespace else text
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a list or a watch is about.
+
+    `name` selects one object by field selector, which is what access rules with resource names allow.
+    `metadata_only` asks for PartialObjectMetadata. `page` is how many objects one page of a list carries:
+    it bounds the memory that a list takes while it is read.
+    """
+
+    resource: Resource
+    namespace: str | None = None
+    name: str | None = None
+    label_selector: str | None = None
+    metadata_only: bool = False
+    page: int = 100
+
+    def __post_init__(self) -> None:
+        self.resource.path(self.namespace)
+        if self.name is not None:
+            segment(self.name, "name")
+        if self.page < 1:
+            raise ValueError(f"a page of {self.page} objects is not possible")
+
+    @property
+    def field_selector(self) -> str | None:
+        """The field selector that `name` stands for."""
+        return None if self.name is None else f"metadata.name={self.name}"
+
+    def describe(self) -> str:
+        """Name the selection for people: `nodes (node-role.kubernetes.io/master=)`."""
+        text = self.resource.describe(self.name, self.namespace)
+        return f"{text} ({self.label_selector})" if self.label_selector else text
+
+
+def key_of(raw: object) -> tuple[str | None, str]:
+    """Return (namespace, name) of a raw object; raises ValueError when it has no proper name."""
+    metadata = raw.get("metadata") if isinstance(raw, dict) else None
+    if not isinstance(metadata, dict):
+        raise ValueError("an object without metadata")  # noqa: TRY004 - a wrong value from outside, not a wrong type in our code
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not isinstance(name, str) or not name:
+        raise ValueError("an object without a name")
+    if namespace is not None and not isinstance(namespace, str):
+        raise ValueError(f"object {name!r} has a namespace that is not text")
+    return namespace or None, name
+
+
+def version_of(raw: object) -> str:
+    """Return the resourceVersion of a raw object or list; raises ValueError when it has none."""
+    metadata = raw.get("metadata") if isinstance(raw, dict) else None
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    if not isinstance(version, str) or not version:
+        raise ValueError("no resourceVersion")
+    return version
+
+
+def is_older(version: str, than: str) -> bool:
+    """Say whether one resourceVersion is known to be older than another.
+
+    Versions of one resource are comparable as integers (Kubernetes KEP-5504). When one is not a number
+    nothing is known.
+    """
+    both_numbers = version.isascii() and version.isdigit() and than.isascii() and than.isdigit()
+    return both_numbers and int(version) < int(than)

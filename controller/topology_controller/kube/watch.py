@@ -1,0 +1,222 @@
+"""List, then watch from there, for ever: a state machine that yields events.
+
+It is in one of two states. Without a version it lists, which yields `Listed`. With a version it opens a
+watch from there, which yields `Opened`, then `Applied`, `Deleted` and `Bookmark`, each of which moves the
+version on. A watch that ends in its own time is opened again at once. Everything else is trouble: it
+yields `Disturbed`, waits, and goes on from the last version, so that nothing is listed twice only because
+a connection was cut. Only a version that the server no longer keeps (410, in any of its forms) sends it
+back to the list.
+
+Trouble never makes it faster. The pause grows with every failure, and shrinks again only after a stretch
+of health: a server that answers 200 and hangs up is in as much trouble as one that answers 503.
+
+It keeps no objects: that is `reflector`, the next room. What a line means was decided in `answer`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from . import backoff as backoffs
+from . import errors
+from . import resource as resources
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from . import client
+
+Raw = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """All figures of a watch, in seconds.
+
+    `shortest`..`longest`: how long the server is asked to keep a watch open; drawn anew each time, so
+    that many clients do not come back together. `silence`: without any byte for so long the peer is dead
+    (the server sends a bookmark about once a minute). `first`..`cap`: the pauses after failures.
+    `healthy`: a watch that has worked for so long has ended the trouble. `settle`: an opened watch that
+    is still open then counts as working. `grace`: trouble shorter than this does not make a store
+    useless. `listing`: the budget of one list.
+    """
+
+    shortest: float = 45 * 60.0
+    longest: float = 60 * 60.0
+    silence: float = 150.0
+    first: float = 1.0
+    cap: float = 30.0
+    healthy: float = 60.0
+    settle: float = 2.0
+    grace: float = 60.0
+    listing: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """All there is, as of this version. Replaces everything known before."""
+
+    items: tuple[T, ...]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The server has begun to answer a watch. It may still hang up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied(Generic[T]):
+    """An object was added, or is now so."""
+
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted(Generic[T]):
+    """An object is gone, or no longer selected; this was its last state."""
+
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Nothing has happened up to this version, and the server is alive."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbed:
+    """Something went wrong.
+
+    The next attempt is in `pause` seconds. What was known before may be out of date.
+    """
+
+    error: errors.KubeError
+    pause: float
+
+
+Event = Listed[T] | Opened | Applied[T] | Deleted[T] | Bookmark | Disturbed
+
+
+async def watch(
+    source: client.Client,
+    selection: resources.Selection,
+    reduce: Callable[[Raw], T],
+    *,
+    timing: Timing,
+    uniform: Callable[[float, float], float] = random.uniform,
+) -> AsyncGenerator[Event[T], None]:
+    """Yield events about a selection until cancelled or closed.
+
+    Never ends by itself and never raises a KubeError. Objects are passed through `reduce` as they
+    arrive, so that nothing raw piles up; what it raises comes out here. Close it (`contextlib.aclosing`)
+    to close its connection at once.
+    """
+    state = _State(selection, timing, uniform)
+    while True:
+        trouble: Disturbed | None
+        try:
+            if state.version is None:
+                listing = await source.list(
+                    selection.resource,
+                    reduce=reduce,
+                    namespace=selection.namespace,
+                    label_selector=selection.label_selector,
+                    field_selector=selection.field_selector,
+                    metadata_only=selection.metadata_only,
+                    page=selection.page,
+                    timeout=timing.listing,
+                    # The pauses between attempts are ours.
+                    retry=False,
+                )
+                version = state.listed(listing.resource_version)
+                yield Listed(listing.items, version)
+            else:
+                version = state.version
+            lasting = uniform(timing.shortest, timing.longest)
+            async with source.open_watch(selection, version, lasting, timing.silence) as lines:
+                state.opened()
+                yield Opened()
+                async for happened, raw in lines:
+                    version = state.moved(happened, resources.version_of(raw))
+                    if happened == "BOOKMARK":
+                        yield Bookmark(version)
+                    elif happened == "DELETED":
+                        yield Deleted(reduce(raw))
+                    else:
+                        yield Applied(reduce(raw))
+            trouble = state.ended(lasting)
+        except errors.KubeError as error:
+            trouble = state.failed(error)
+        if trouble is not None:
+            yield trouble
+            await asyncio.sleep(trouble.pause)
+
+
+class _State:
+    """What a watch remembers from one attempt to the next: the version, and how things have been going."""
+
+    def __init__(
+        self, selection: resources.Selection, timing: Timing, uniform: Callable[[float, float], float]
+    ) -> None:
+        self.version: str | None = None
+        self._selection = selection
+        self._timing = timing
+        self._backoff = backoffs.Backoff(timing.first, timing.cap, uniform)
+        self._clock = asyncio.get_running_loop().time
+        self._listed_at = float("-inf")
+        self._opened_at: float | None = None
+        self._heard_at = 0.0
+
+    def listed(self, version: str) -> str:
+        self.version = version
+        self._listed_at = self._clock()
+        return version
+
+    def opened(self) -> None:
+        self._opened_at = self._heard_at = self._clock()
+
+    def moved(self, happened: str, version: str) -> str:
+        """Take the version of an event; raises Gone when the server's history turns out to be another one."""
+        self._heard_at = self._clock()
+        known = self.version or version
+        if not resources.is_older(version, known):
+            self.version = version
+        elif happened == "BOOKMARK":
+            # Only a restored store goes back: what we hold may never have happened, and no event will say so.
+            raise self._error(errors.Gone, "HistoryWentBack", f"from version {known} to {version}")
+        return self.version or version
+
+    def ended(self, lasting: float) -> Disturbed | None:
+        """The server ended the watch in good order: its own time, or a server that is being replaced."""
+        lasted = self._clock() - (self._opened_at or 0.0)
+        self._opened_at = None
+        if lasted >= min(self._timing.healthy, 0.9 * lasting):
+            self._backoff.reset()
+            return None
+        error = self._error(
+            errors.Unreachable, "ClosedEarly", "the server ended the watch long before its time"
+        )
+        return Disturbed(error, self._backoff.next())
+
+    def failed(self, error: errors.KubeError) -> Disturbed | None:
+        """Decide how to go on after an error; None is at once."""
+        if self._opened_at is not None and self._heard_at - self._opened_at >= self._timing.healthy:
+            self._backoff.reset()
+        self._opened_at = None
+        if isinstance(error, errors.Gone):
+            had_one, self.version = self.version is not None, None
+            # An old version is dropped now and then, and a list cures it. When a list did not help, wait.
+            if had_one and self._clock() - self._listed_at >= self._timing.healthy:
+                return None
+        return Disturbed(error, self._backoff.next(error.retry_after))
+
+    def _error(self, kind: type[errors.KubeError], reason: str, message: str) -> errors.KubeError:
+        about = self._selection
+        return kind("watch", about.resource, about.namespace, about.name, 0, reason, message)

@@ -1,0 +1,188 @@
+"""What a transition definition says, as types.
+
+A definition is one edge of the graph: where it starts, where it leads, what must be true before (preflight) and after
+(convergence). The files are written by people, so everything is strict: an unknown key, check or parameter is an error
+that `load` turns into file, line and what is allowed. `checks` answers the questions that a definition asks; which
+parameters a question takes, and in which stage it may be asked, stands here, because a file that asks it wrongly must
+be refused before the operator starts.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+from topology_api.types import TopologyPair
+from topology_api.vocabulary import CheckName, Stage, Topology
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False)
+
+
+_BOTH = frozenset(Stage)
+_PREFLIGHT = frozenset({Stage.PREFLIGHT})
+_CONVERGENCE = frozenset({Stage.CONVERGENCE})
+
+STAGES: dict[CheckName, frozenset[Stage]] = {
+    CheckName.CLUSTER_OPERATORS_STABLE: _BOTH,
+    CheckName.NO_UPGRADE_IN_PROGRESS: _PREFLIGHT,
+    CheckName.CONTROL_PLANE_NODES: _BOTH,
+    CheckName.DEDICATED_WORKERS: _PREFLIGHT,
+    CheckName.MASTERS_SCHEDULABLE: _PREFLIGHT,
+    CheckName.ETCD_VOTING_MEMBERS: _BOTH,
+    CheckName.ETCD_HEALTHY: _BOTH,
+    CheckName.ETCD_OPERATOR_ALIVE: _BOTH,
+    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: _CONVERGENCE,
+    CheckName.ROUTER_REPLICAS: _CONVERGENCE,
+}
+"""In which stage a definition may ask each check. `UpgradesBlocked` is implied by every admission, never asked."""
+
+PARAMETERS: dict[CheckName, frozenset[str]] = {
+    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast", "minCpus", "minMemoryGib"}),
+    CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
+    CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
+    CheckName.ROUTER_REPLICAS: frozenset({"atLeast"}),
+}
+"""Parameters that a check takes, as they are written in the file; a check that is not listed takes none."""
+
+REQUIRED: dict[CheckName, frozenset[str]] = {
+    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast"}),
+    CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
+    CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
+    CheckName.ROUTER_REPLICAS: frozenset({"atLeast"}),
+}
+"""Parameters without which a check cannot be answered."""
+
+
+class CheckSpec(_Strict):
+    """One question of a definition: the check and its parameters."""
+
+    check: CheckName
+    at_least: Annotated[int, Field(ge=1, le=7)] | None = None
+    """How many are wanted: control-plane nodes, etcd voters or routers."""
+    min_cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
+    """Smallest `status.capacity.cpu` of a control-plane node, in CPUs; None means the default (4)."""
+    min_memory_gib: Annotated[float, Field(gt=0, le=65536)] | None = None
+    """Smallest `status.capacity.memory` of a control-plane node, in GiB; None means the default (14.5)."""
+    wanted: bool | None = None
+    """The value of `Scheduler.spec.mastersSchedulable` that the target shape needs."""
+
+    @model_validator(mode="after")
+    def _parameters_fit(self) -> Self:
+        if self.check not in STAGES:
+            raise ValueError(f"check {self.check} is part of every admission and cannot be asked by a definition")
+        given = {to_camel(name) for name in self.model_fields_set if name != "check"}
+        allowed = PARAMETERS.get(self.check, frozenset())
+        if extra := given - allowed:
+            takes = ", ".join(sorted(allowed)) or "no parameters"
+            raise ValueError(f"check {self.check} does not take {', '.join(sorted(extra))}; it takes {takes}")
+        if missing := REQUIRED.get(self.check, frozenset()) - given:
+            raise ValueError(f"check {self.check} needs {', '.join(sorted(missing))}")
+        return self
+
+
+class Source(_Strict):
+    """Where a transition starts."""
+
+    control_plane: Topology
+    infrastructure: Annotated[tuple[Literal["SingleReplica", "HighlyAvailable"], ...], Field(min_length=1)]
+
+    def matches(self, pair: TopologyPair) -> bool:
+        """Does the transition start at this pair?"""
+        return pair.control_plane == self.control_plane and pair.infrastructure in self.infrastructure
+
+
+class Target(_Strict):
+    """Where a transition leads."""
+
+    control_plane: Topology
+    infrastructure: Literal["SingleReplica", "HighlyAvailable"]
+
+    @property
+    def pair(self) -> TopologyPair:
+        """The target as the API writes it."""
+        return TopologyPair(control_plane=self.control_plane, infrastructure=self.infrastructure)
+
+
+class Workers(_Strict):
+    """How many dedicated workers the cluster may have; it tells definitions with the same source apart."""
+
+    min: Annotated[int, Field(ge=0)] = 0
+    max: Annotated[int, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _range_is_not_empty(self) -> Self:
+        if self.max is not None and self.max < self.min:
+            raise ValueError(f"workers.max ({self.max}) is smaller than workers.min ({self.min})")
+        return self
+
+    def fits(self, count: int) -> bool:
+        """Is this number of dedicated workers within the range?"""
+        return self.min <= count and (self.max is None or count <= self.max)
+
+    def overlaps(self, other: Workers) -> bool:
+        """Is there a number of workers that fits both?"""
+        low = max(self.min, other.min)
+        return all(bound.max is None or low <= bound.max for bound in (self, other))
+
+    def __str__(self) -> str:
+        if self.max is None:
+            return f"at least {self.min}"
+        return f"exactly {self.min}" if self.min == self.max else f"{self.min} to {self.max}"
+
+
+class Convergence(_Strict):
+    """What must be true after the flip before the transition is called completed."""
+
+    settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
+    """How long every check must have been Met without a break."""
+    deadline_minutes: Annotated[int, Field(ge=1, le=1440)] = 60
+    """After this long the transition counts as stuck; nothing is rolled back."""
+    checks: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
+
+
+class Definition(_Strict):
+    """One transition: an edge with its proofs."""
+
+    kind: ClassVar[str] = "transition definition"
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", max_length=64)]
+    summary: Annotated[str, Field(min_length=1, max_length=256)]
+    source: Source
+    workers: Workers = Workers()
+    target: Target
+    platforms: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Values of Infrastructure `status.platformStatus.type` on which this transition is possible."""
+    preflight: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
+    convergence: Convergence
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if self.source.matches(self.target.pair):
+            raise ValueError(f"the transition starts where it leads to ({self.target.pair})")
+        for stage, specs in self.stages.items():
+            seen: set[CheckName] = set()
+            for spec in specs:
+                if spec.check in seen:
+                    raise ValueError(f"check {spec.check} is asked twice in {stage.value.lower()}")
+                if stage not in STAGES[spec.check]:
+                    raise ValueError(f"check {spec.check} cannot be asked in {stage.value.lower()}")
+                seen.add(spec.check)
+        return self
+
+    @property
+    def stages(self) -> dict[Stage, tuple[CheckSpec, ...]]:
+        """The questions by stage."""
+        return {Stage.PREFLIGHT: self.preflight, Stage.CONVERGENCE: self.convergence.checks}
+
+    def conflicts_with(self, other: Definition) -> bool:
+        """Could both match the same cluster with the same wish? Such a pair is refused when it is loaded."""
+        return (
+            self.target.control_plane is other.target.control_plane
+            and self.source.control_plane is other.source.control_plane
+            and bool(set(self.source.infrastructure) & set(other.source.infrastructure))
+            and bool(set(self.platforms) & set(other.platforms))
+            and self.workers.overlaps(other.workers)
+        )

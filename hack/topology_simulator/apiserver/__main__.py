@@ -1,0 +1,83 @@
+"""`python -m topology_simulator.apiserver`: the embedded API server as a process of its own.
+
+Serves until SIGTERM or SIGINT, on loopback only. `--kubeconfig-out` is written when the port is open, so
+whoever waits for that file can connect. `--crd-dir` may be given more than once; every YAML or JSON file in
+it is created in the order of names, whatever its kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import pathlib
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from . import requests, server, statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _documents(folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, dict[str, Any]]]:
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in (".yaml", ".yml", ".json"):
+            continue
+        for document in yaml.load_all(path.read_text(), Loader=requests.YamlLoader):  # a safe one
+            if document is not None:
+                yield path, document
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="topology_simulator.apiserver", description="an embedded API server"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="a loopback address")
+    parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
+    parser.add_argument("--kubeconfig-out", type=pathlib.Path, help="where to write a kubeconfig")
+    parser.add_argument(
+        "--crd-dir", type=pathlib.Path, action="append", default=[], help="objects to create at start"
+    )
+    parser.add_argument("--history", type=int, default=4096, help="how many changes the log keeps")
+    return parser.parse_args(argv)
+
+
+async def serve(arguments: argparse.Namespace) -> int:
+    """Run until a signal; return the exit code."""
+    api = server.ApiServer(history=arguments.history)
+    for folder in arguments.crd_dir:
+        for path, document in _documents(folder):
+            try:
+                api.install(document)
+            except statuses.StatusError as error:
+                print(f"{path}: {error.message}", file=sys.stderr)
+                return 1
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        url = await api.start(arguments.host, arguments.port)
+    except (OSError, ValueError) as error:
+        print(f"cannot listen on {arguments.host}:{arguments.port}: {error}", file=sys.stderr)
+        return 1
+    if arguments.kubeconfig_out:
+        partial = arguments.kubeconfig_out.with_name(arguments.kubeconfig_out.name + ".partial")
+        partial.write_text(yaml.safe_dump(api.kubeconfig()))
+        partial.replace(arguments.kubeconfig_out)
+    print(f"serving on {url}", flush=True)
+    await stopped.wait()
+    await api.stop()
+    return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parse the command line and serve."""
+    return asyncio.run(serve(_arguments(argv)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

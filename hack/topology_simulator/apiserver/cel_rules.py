@@ -1,0 +1,228 @@
+"""Compiled rules and what happens when they are evaluated, as the API server does it.
+
+`Rules` mirrors the places of a schema that have rules; `Rules.validate` walks an object along it. A rule
+without `oldSelf` is skipped where the value equals its stored state (ratcheting); one with it runs only on
+updates, unless `optionalOldSelf` makes it an optional value. A rule that fails to evaluate refuses the
+request with the error in its message, `no such key` above all: a definition must guard with has().
+
+Values get their CEL types from the schema here (a `number` is a double however it was written). `cel`
+compiles.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
+
+from . import statuses, structural, validation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_RESERVED = frozenset(
+    ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if")
+) | {"import", "let", "loop", "package", "namespace", "return"}
+REASONS = {
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value",
+}
+
+
+def escape(name: str) -> str:
+    """Return a property name as rules spell it."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    for mark, word in (("__", "underscores"), (".", "dot"), ("-", "dash"), ("/", "slash")):
+        name = name.replace(mark, f"__{word}__")
+    return name
+
+
+_ROOT_FIELDS = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
+    },
+}
+
+
+def fields(schema: Mapping[str, Any], *, root: bool) -> Mapping[str, Any]:
+    """Return the fields of an object that rules can select, with their schemas."""
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    if root or schema.get(structural.EMBEDDED):
+        return {**properties, **_ROOT_FIELDS}
+    return properties
+
+
+def to_cel(schema: Mapping[str, Any], value: Any, *, root: bool = False) -> Any:
+    """Return a JSON value as a rule sees it: typed by the schema, known fields only, names escaped."""
+    if isinstance(value, dict):
+        additional = schema.get("additionalProperties")
+        if isinstance(additional, dict):
+            return {key: to_cel(additional, part) for key, part in value.items()}
+        known = fields(schema, root=root)
+        return {escape(key): to_cel(known[key], part) for key, part in value.items() if key in known}
+    if isinstance(value, list):
+        items = schema.get("items") or {}
+        return [to_cel(items, one) for one in value]
+    kind = schema.get("type")
+    if kind == "number" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind == "integer" and isinstance(value, float):
+        return int(value)
+    if kind == "string" and schema.get("format") == "byte" and isinstance(value, str):
+        try:
+            return base64.b64decode(value)
+        except (ValueError, binascii.Error):
+            return value
+    return value
+
+
+def _message_of(error: str) -> str:
+    """Return an evaluation error in the words of the real server's runtime."""
+    if match := re.search(r'Key not found in map : "?(.*?)"?$', error):
+        return f"no such key: {match[1]}"
+    if match := re.search(r"Index error: index=(-?\d+) size=\d+", error):
+        return f"index out of bounds: {match[1]}"
+    if "No matching overloads found" in error:
+        return "no such overload"
+    if "divide by zero" in error:
+        return "division by zero"
+    return error.partition(": ")[2] or error
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a rule is evaluated on: the value and, on updates, the stored one (MISSING: none)."""
+
+    value: Any
+    old: Any
+
+    @property
+    def has_old(self) -> bool:
+        """Whether there is a stored value."""
+        return self.old is not validation.MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One compiled rule."""
+
+    text: str
+    message: str
+    reason: str
+    field_path: str
+    transition: bool
+    optional_old: bool
+    kind: str
+    program: cel.Expression
+    message_program: cel.Expression | None
+
+    def applies(self, on: Evaluation, *, unchanged: bool) -> bool:
+        """Return whether the rule has to be evaluated."""
+        if self.optional_old:
+            return True
+        return on.has_old if self.transition else not unchanged
+
+    def _data(self, on: Evaluation) -> dict[str, Any]:
+        data = {"self": on.value}
+        if self.optional_old:
+            data["oldSelfFound__"] = on.has_old
+            data["oldSelfValue__"] = on.old if on.has_old else None
+        elif self.transition:
+            data["oldSelf"] = on.old
+        return data
+
+    def evaluate(self, on: Evaluation, path: str) -> statuses.Cause | None:
+        """Return the cause when the rule does not hold or cannot be evaluated."""
+        where = (path + self.field_path).lstrip(".") or "<nil>"
+        shown = self.message or self.text
+        result = self.program.eval(data=self._data(on))
+        if result.type() == cel.Type.ERROR:
+            problem = _message_of(str(result.plain_value()))
+            if problem == "no such overload":
+                detail = (
+                    "'no such overload': call arguments did not match a supported operator, function or macro "
+                    f"signature for rule: {shown}"
+                )
+            else:
+                detail = f"{problem} evaluating rule: {shown}"
+            return statuses.invalid_value(path.lstrip(".") or "<nil>", self.kind, detail)
+        if result.plain_value() is True:
+            return None
+        detail = self._message(on) or self.message or f"failed rule: {self.text}"
+        if self.reason == "FieldValueInvalid":
+            if self.kind in ("object", "array"):
+                return statuses.invalid_object(where, detail)
+            return statuses.invalid_value(where, on.value, detail)
+        if self.reason == "FieldValueDuplicate":
+            return statuses.duplicate_value(where, self.kind)
+        return statuses.Cause(where, self.reason, f"{REASONS[self.reason]}: {detail}")
+
+    def _message(self, on: Evaluation) -> str:
+        if self.message_program is None:
+            return ""
+        made = self.message_program.eval(data=self._data(on))
+        if made.type() != cel.Type.STRING:
+            return ""
+        text = str(made.plain_value()).strip()
+        return "" if "\n" in text else text
+
+
+@dataclass(slots=True)
+class Rules:
+    """The rules of one place of a schema, and of the places below it that have any."""
+
+    schema: Mapping[str, Any]
+    root: bool = False
+    rules: list[Rule] = field(default_factory=list)
+    properties: dict[str, Rules] = field(default_factory=dict)
+    additional: Rules | None = None
+    items: Rules | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no rule here or below."""
+        return not (self.rules or self.properties or self.additional or self.items)
+
+    def validate(self, value: Any, old: Any = validation.MISSING, path: str = "") -> Iterator[statuses.Cause]:
+        """Yield the causes of every rule that does not hold."""
+        if value is None:
+            return
+        if self.rules:
+            has_old = old is not validation.MISSING and old is not None
+            before = to_cel(self.schema, old, root=self.root) if has_old else validation.MISSING
+            on = Evaluation(to_cel(self.schema, value, root=self.root), before)
+            unchanged = has_old and not self.root and old == value
+            for rule in self.rules:
+                if rule.applies(on, unchanged=unchanged):
+                    cause = rule.evaluate(on, path)
+                    if cause is not None:
+                        yield cause
+        yield from self._below(value, old, path)
+
+    def _below(self, value: Any, old: Any, path: str) -> Iterator[statuses.Cause]:
+        if isinstance(value, dict):
+            before = old if isinstance(old, dict) else {}
+            for key, part in value.items():
+                below = self.properties.get(key, self.additional)
+                if below is not None:
+                    bracket = below is self.additional
+                    where = f"{path}[{key}]" if bracket else f"{path}.{key}"
+                    yield from below.validate(part, before.get(key, validation.MISSING), where)
+        elif isinstance(value, list) and self.items is not None:
+            keys = tuple(self.schema.get(structural.LIST_KEYS) or ())
+            matched: dict[str, Any] = {}
+            if self.schema.get(structural.LIST_TYPE) == "map" and isinstance(old, list):
+                matched = {repr(validation.list_key(one, keys, self.items.schema)): one for one in old}
+            for index, one in enumerate(value):
+                mark = repr(validation.list_key(one, keys, self.items.schema))
+                yield from self.items.validate(one, matched.get(mark, validation.MISSING), f"{path}[{index}]")

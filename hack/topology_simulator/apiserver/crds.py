@@ -1,0 +1,283 @@
+"""CustomResourceDefinitions: judged when written, served as soon as they are stored.
+
+`admit` fills in what the real server defaults (names, the Age column), refuses a definition whose schema is
+not structural or whose rules do not compile, and sets the conditions `NamesAccepted` and `Established` at
+once: there is no controller to wait for. `serve` registers one `Resource` for every served version.
+Conversion between versions changes apiVersion only; a conversion webhook is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING, Any
+
+from . import cel, cel_rules, columns, jsonpath, statuses, structural, times, validation
+from .builtins import CUSTOM_RESOURCE_DEFINITIONS
+from .resources import Column, Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from . import resources
+
+_BLOCKING = frozenset(
+    (
+        "FieldValueRequired",
+        "FieldValueNotSupported",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    )
+)
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+
+
+class StructuralSchema:
+    """A version's schema, ready to be applied (`resources.Schema`)."""
+
+    def __init__(self, schema: Mapping[str, Any], rules: cel_rules.Rules) -> None:
+        self._schema = schema
+        self._rules = rules
+        self._list_keys = dict(structural.find_list_keys(schema))
+
+    def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Return the object without unknown fields, and the paths of those."""
+        return structural.prune_object(self._schema, obj)
+
+    def default(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return the object with defaults filled in."""
+        filled: dict[str, Any] = structural.default(self._schema, obj)
+        return filled
+
+    def validate(
+        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[statuses.Cause]
+    ) -> list[statuses.Cause]:
+        """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
+        found = [*before, *validation.validate(self._schema, obj, old)]
+        if self._rules.empty:
+            return found
+        if any(cause.reason in _BLOCKING for cause in found):
+            return [*found, statuses.invalid_value("<nil>", None, _UNCHECKED)]
+        return [*found, *self._rules.validate(obj, validation.MISSING if old is None else old)]
+
+    def list_keys(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
+        """Return the key fields of every map-list, by its path."""
+        return self._list_keys
+
+
+def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a definition as it is stored. Raises StatusError 422."""
+    name = obj["metadata"].get("name", "")
+    causes = _check_spec(obj)
+    if causes:
+        raise statuses.invalid(CUSTOM_RESOURCE_DEFINITIONS, name, causes)
+    spec = dict(obj["spec"])
+    names = {"singular": spec["names"]["kind"].lower(), "listKind": spec["names"]["kind"] + "List"}
+    spec["names"] = {**names, **spec["names"]}
+    spec.setdefault("conversion", {"strategy": "None"})
+    causes = [*_check_change(spec, old), *_check_versions(spec)]
+    if causes:
+        raise statuses.invalid(CUSTOM_RESOURCE_DEFINITIONS, name, causes)
+    return {**obj, "spec": spec, "status": _status(spec, old)}
+
+
+def _check_spec(obj: dict[str, Any]) -> list[statuses.Cause]:
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return [statuses.required("spec")]
+    found = [
+        statuses.required(f"spec.{key}")
+        for key in ("group", "names", "scope", "versions")
+        if not spec.get(key)
+    ]
+    if found:
+        return found
+    names = spec["names"]
+    found = [statuses.required(f"spec.names.{key}") for key in ("plural", "kind") if not names.get(key)]
+    wanted = f"{names.get('plural')}.{spec['group']}"
+    if obj["metadata"].get("name") != wanted:
+        text = 'must be spec.names.plural+"."+spec.group'
+        found.append(statuses.invalid_value("metadata.name", obj["metadata"].get("name"), text))
+    if spec["scope"] not in ("Cluster", "Namespaced"):
+        found.append(statuses.unsupported_value("spec.scope", spec["scope"], ("Cluster", "Namespaced")))
+    if sum(1 for one in spec["versions"] if one.get("storage")) != 1:
+        text = "must have exactly one version marked as storage version"
+        found.append(statuses.Cause("spec.versions", "FieldValueInvalid", f"Invalid value: {text}"))
+    if (spec.get("conversion") or {}).get("strategy", "None") != "None":
+        text = "conversion webhooks are not available in this server"
+        found.append(statuses.forbidden_value("spec.conversion.strategy", text))
+    return found
+
+
+def _check_change(spec: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
+    if old is None:
+        return []
+    before, found = old["spec"], []
+    for field in ("group", "scope"):
+        if before[field] != spec[field]:
+            found.append(statuses.invalid_value(f"spec.{field}", spec[field], "field is immutable"))
+    for field in ("plural", "kind"):
+        if before["names"][field] != spec["names"][field]:
+            value = spec["names"][field]
+            found.append(statuses.invalid_value(f"spec.names.{field}", value, "field is immutable"))
+    return found
+
+
+def _check_versions(spec: dict[str, Any]) -> list[statuses.Cause]:
+    found: list[statuses.Cause] = []
+    single = len(spec["versions"]) == 1
+    for index, version in enumerate(spec["versions"]):
+        where = (
+            "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
+        )
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            found.append(
+                statuses.required(f"spec.versions[{index}].schema.openAPIV3Schema", "schemas are required")
+            )
+            continue
+        broken = structural.check(schema, where)
+        found += broken
+        if not broken:
+            found += _compiled(json.dumps(schema, sort_keys=True), where)[1]
+        for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
+            path = f"spec.versions[{index}].additionalPrinterColumns[{number}].jsonPath"
+            try:
+                jsonpath.compile_path(column.get("jsonPath", ""))
+            except jsonpath.PathError as error:
+                found.append(statuses.invalid_value(path, column.get("jsonPath", ""), str(error)))
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[statuses.Cause, ...]]:
+    """Return the schema ready to be applied; the same text is compiled once in a process."""
+    parsed = json.loads(schema)
+    rules, causes = cel.compile_rules(parsed, where)
+    return StructuralSchema(parsed, rules), tuple(causes)
+
+
+def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
+    before = {one["type"]: one for one in ((old or {}).get("status") or {}).get("conditions") or ()}
+
+    def condition(kind: str, reason: str, message: str) -> dict[str, Any]:
+        since = before.get(kind, {}).get("lastTransitionTime") or times.now()
+        return {
+            "lastTransitionTime": since,
+            "message": message,
+            "reason": reason,
+            "status": "True",
+            "type": kind,
+        }
+
+    storage = next(one["name"] for one in spec["versions"] if one.get("storage"))
+    stored = list(((old or {}).get("status") or {}).get("storedVersions") or ())
+    return {
+        "acceptedNames": spec["names"],
+        "conditions": [
+            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        ],
+        "storedVersions": stored if storage in stored else [*stored, storage],
+    }
+
+
+def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
+    find = jsonpath.compile_path(path)
+
+    def cell(obj: dict[str, Any]) -> Any:
+        found = find(obj)
+        if not found:
+            return None
+        value = found[0]
+        match kind:
+            case "string":
+                return value if isinstance(value, str) else _text(value)
+            case "date":
+                return times.age(value) if isinstance(value, str) else "<unknown>"
+            case "integer":
+                usable = isinstance(value, int | float) and not isinstance(value, bool)
+                return int(value) if usable else None
+            case "number":
+                return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+            case "boolean":
+                return value if isinstance(value, bool) else None
+        return None
+
+    return cell
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _columns(version: dict[str, Any]) -> tuple[Column, ...]:
+    declared = version.get("additionalPrinterColumns")
+    if not declared:
+        return columns.DEFAULT
+    made = [
+        Column(
+            one["name"],
+            one["type"],
+            _cell(one["type"], one["jsonPath"]),
+            one.get("description", ""),
+            int(one.get("priority") or 0),
+            one.get("format", ""),
+        )
+        for one in declared
+    ]
+    return (columns.NAME, *made)
+
+
+def resources_of(obj: dict[str, Any]) -> list[Resource]:
+    """Return the kinds that a stored definition serves, one for each served version."""
+    spec = obj["spec"]
+    names, group = spec["names"], spec["group"]
+    storage = next(one["name"] for one in spec["versions"] if one.get("storage"))
+    made: list[Resource] = []
+    for version in spec["versions"]:
+        if not version.get("served"):
+            continue
+        schema = version["schema"]["openAPIV3Schema"]
+        single = len(spec["versions"]) == 1
+        index = spec["versions"].index(version)
+        where = (
+            "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
+        )
+        made.append(
+            Resource(
+                group,
+                version["name"],
+                names["plural"],
+                names["kind"],
+                spec["scope"] == "Namespaced",
+                singular=names["singular"],
+                short_names=tuple(names.get("shortNames") or ()),
+                categories=tuple(names.get("categories") or ()),
+                has_status=(version.get("subresources") or {}).get("status") is not None,
+                list_kind=names["listKind"],
+                custom=True,
+                stored_as=f"{group}/{storage}",
+                columns=_columns(version),
+                schema=_compiled(json.dumps(schema, sort_keys=True), where)[0],
+                json_schema=schema,
+                unconditional_update=False,
+                counts_generation=True,
+            )
+        )
+    return made
+
+
+def serve(registry: resources.Registry, obj: dict[str, Any]) -> None:
+    """Serve what a stored definition says, and nothing that it no longer says."""
+    registry.remove(obj["spec"]["group"], obj["spec"]["names"]["plural"])
+    for resource in resources_of(obj):
+        registry.add(resource)

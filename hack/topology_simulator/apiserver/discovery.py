@@ -1,0 +1,158 @@
+"""What a client asks first: the version, the groups, and the kinds of each group version.
+
+Both forms are served: the old one (`/api`, `/apis`, `/apis/GROUP/VERSION`) and aggregated discovery, which
+newer clients ask for by Accept header and which tells everything in two requests. All of it is computed
+from the registry.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import requests
+
+if TYPE_CHECKING:
+    from . import resources
+
+VERSION = {
+    "major": "1",
+    "minor": "33",
+    "gitVersion": "v1.33.0+topology-simulator",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "none",
+    "compiler": "CPython",
+    "platform": "linux/amd64",
+}
+_AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+_AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+JSON = "application/json"
+
+
+def _group_version(group: str, version: str) -> str:
+    return f"{group}/{version}" if group else version
+
+
+class Discovery:
+    """Answers the discovery paths."""
+
+    def __init__(self, registry: resources.Registry) -> None:
+        self._registry = registry
+
+    def answer(self, request: requests.Request) -> tuple[str, Any] | None:
+        """Return content type and value for a discovery path, or None for any other path."""
+        parts = [part for part in request.path.split("/") if part]
+        if parts == ["version"]:
+            return JSON, VERSION
+        if not parts:
+            return JSON, {"paths": ["/api", "/api/v1", "/apis", "/healthz", "/openapi/v3", "/version"]}
+        if parts in (["api"], ["apis"]):
+            if requests.accepts(request.headers.get("Accept", ""), _AGGREGATED):
+                return _AGGREGATED_TYPE, self._aggregated(core=parts == ["api"])
+            return JSON, self._versions() if parts == ["api"] else self._group_list()
+        if parts[0] == "api" and len(parts) == 2:
+            return self._resource_list("", parts[1])
+        if parts[0] == "apis" and len(parts) == 2:
+            versions = self._registry.groups().get(parts[1])
+            if versions and parts[1]:
+                return JSON, {"kind": "APIGroup", "apiVersion": "v1", **self._group(parts[1], versions)}
+        if parts[0] == "apis" and len(parts) == 3:
+            return self._resource_list(parts[1], parts[2])
+        return None
+
+    def _versions(self) -> dict[str, Any]:
+        return {
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [],
+        }
+
+    def _group(self, group: str, versions: list[str]) -> dict[str, Any]:
+        entries = [{"groupVersion": _group_version(group, one), "version": one} for one in versions]
+        return {"name": group, "versions": entries, "preferredVersion": entries[0]}
+
+    def _group_list(self) -> dict[str, Any]:
+        groups = [
+            self._group(group, versions) for group, versions in self._registry.groups().items() if group
+        ]
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+    def _resource_list(self, group: str, version: str) -> tuple[str, Any] | None:
+        kinds = self._registry.of(group, version)
+        if not kinds:
+            return None
+        entries: list[dict[str, Any]] = []
+        for kind in kinds:
+            entry: dict[str, Any] = {
+                "name": kind.plural,
+                "singularName": kind.singular,
+                "namespaced": kind.namespaced,
+                "kind": kind.kind,
+                "verbs": list(kind.verbs),
+            }
+            if kind.short_names:
+                entry["shortNames"] = list(kind.short_names)
+            if kind.categories:
+                entry["categories"] = list(kind.categories)
+            entries.append(entry)
+            if kind.has_status:
+                entries.append(
+                    {
+                        "name": f"{kind.plural}/status",
+                        "singularName": "",
+                        "namespaced": kind.namespaced,
+                        "kind": kind.kind,
+                        "verbs": ["get", "patch", "update"],
+                    }
+                )
+        found = {
+            "kind": "APIResourceList",
+            "apiVersion": "v1",
+            "groupVersion": _group_version(group, version),
+            "resources": entries,
+        }
+        return JSON, found
+
+    def _aggregated(self, *, core: bool) -> dict[str, Any]:
+        items = []
+        for group, versions in self._registry.groups().items():
+            if (group == "") is not core:
+                continue
+            entries = [
+                {
+                    "version": version,
+                    "resources": [_aggregated_kind(kind) for kind in self._registry.of(group, version)],
+                    "freshness": "Current",
+                }
+                for version in versions
+            ]
+            meta: dict[str, Any] = {"name": group} if group else {}
+            meta["creationTimestamp"] = None
+            items.append({"metadata": meta, "versions": entries})
+        return {
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": "apidiscovery.k8s.io/v2",
+            "metadata": {},
+            "items": items,
+        }
+
+
+def _aggregated_kind(kind: resources.Resource) -> dict[str, Any]:
+    response_kind = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    entry: dict[str, Any] = {
+        "resource": kind.plural,
+        "responseKind": response_kind,
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "singularResource": kind.singular,
+        "verbs": list(kind.verbs),
+    }
+    if kind.short_names:
+        entry["shortNames"] = list(kind.short_names)
+    if kind.categories:
+        entry["categories"] = list(kind.categories)
+    if kind.has_status:
+        entry["subresources"] = [
+            {"subresource": "status", "responseKind": response_kind, "verbs": ["get", "patch", "update"]}
+        ]
+    return entry

@@ -1,0 +1,94 @@
+"""Events: one store behind two APIs, and the rules that an event must follow.
+
+`events.k8s.io/v1` names several fields differently from `core/v1`; objects are stored in the core form and
+translated. The rules are those of the real server: an event lives in the namespace of what it is about, and
+in `default` when that is cluster-scoped; one of the newer API is complete, and sets no field of the older
+one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from . import statuses
+
+_RENAMED = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "reportingComponent": "reportingController",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+}
+_RESTORED = {new: old for old, new in _RENAMED.items()}
+_QUALIFIED = re.compile(
+    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+)
+_NAME_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+
+
+def to_new(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored event as `events.k8s.io/v1` names its fields."""
+    return {_RENAMED.get(key, key): value for key, value in obj.items()}
+
+
+def to_core(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of `events.k8s.io/v1` as it is stored."""
+    return {_RESTORED.get(key, key): value for key, value in obj.items()}
+
+
+def check(obj: dict[str, Any], *, newer: bool) -> list[statuses.Cause]:
+    """Return the broken rules of an event in stored form; `newer`: it was written by `events.k8s.io/v1`."""
+    found: list[statuses.Cause] = []
+    about = (obj.get("involvedObject") or {}).get("namespace") or ""
+    namespace = obj["metadata"].get("namespace")
+    if namespace != (about or "default"):
+        found.append(
+            statuses.invalid_value("involvedObject.namespace", about, "does not match event.namespace")
+        )
+    if obj.get("eventTime"):
+        found += _check_complete(obj, "reportingController" if newer else "reportingComponent")
+    if newer:
+        found += _check_newer(obj)
+    return found
+
+
+def _check_complete(obj: dict[str, Any], controller: str) -> list[statuses.Cause]:
+    found: list[statuses.Cause] = []
+    name = obj.get("reportingComponent") or ""
+    if not name:
+        found.append(statuses.required(controller))
+        found.append(statuses.invalid_value(controller, name, "name part must be non-empty"))
+    if not _QUALIFIED.fullmatch(name):
+        found.append(statuses.invalid_value(controller, name, _NAME_RULE))
+    for field, stored in (
+        ("reportingInstance", "reportingInstance"),
+        ("action", "action"),
+        ("reason", "reason"),
+    ):
+        value = obj.get(stored) or ""
+        if not value:
+            found.append(statuses.required(field))
+        elif len(value) > 128:
+            found.append(statuses.invalid_value(field, "", "can have at most 128 characters"))
+    if len(obj.get("message") or "") > 1024:
+        found.append(statuses.invalid_value("message", "", "can have at most 1024 characters"))
+    return found
+
+
+def _check_newer(obj: dict[str, Any]) -> list[statuses.Cause]:
+    found: list[statuses.Cause] = []
+    if not obj.get("eventTime"):
+        found.append(statuses.required("eventTime"))
+    if obj.get("type") not in ("Normal", "Warning"):
+        found.append(statuses.invalid_value("type", "", f"has invalid value: {obj.get('type') or ''}"))
+    for field in ("firstTimestamp", "lastTimestamp", "count", "source"):
+        if obj.get(field):
+            found.append(statuses.invalid_value(field, "", "needs to be unset"))
+    return found

@@ -1,0 +1,324 @@
+"""What can go wrong between a client and its API server, on purpose.
+
+A `Fault` says which requests it hits (every given field must match; texts are shell patterns) and what
+happens to them:
+
+    status       answered with `code` and not executed; 401 in plain text, 500 and 503 without a body, 502 as
+                 HTML, the others as a Status (429 with Retry-After), as real servers and proxies do
+    slow         executed after `delay` seconds
+    silent       taken and never answered; open watches stop sending, bookmarks included, and stay connected
+    drop         the connection ends before the request is executed
+    lost         the request is executed, then the connection ends without an answer (after `delay` seconds)
+    cut          open watches end now, without a proper end; with `mid_line`, in the middle of a line
+    expire       open watches get the ERROR event of a compacted log (410) and end
+
+`count` limits how many requests are hit, `seconds` for how long; `cut` and `expire` act once, when they are
+added. Hooks (`on_request`) run before a matching request is executed, so that a test can do something
+exactly between two requests. In a process of its own the server takes faults as JSON at /simulator/faults
+(`from_json`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import fnmatch
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+from . import handlers, statuses, storage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from . import requests
+
+Action = Literal["status", "slow", "silent", "drop", "lost", "cut", "expire"]
+_AT_ONCE: tuple[Action, ...] = ("cut", "expire")
+_HTML = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\n"
+_EXPIRED = "too old resource version: 1 (2)"
+
+
+class FaultError(ValueError):
+    """A fault that makes no sense, with the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One rule. Empty patterns match everything; times are seconds."""
+
+    action: Action
+    verb: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    user_agent: str = ""
+    method: str = ""
+    path: str = ""
+    body: str = ""
+    """Text that the request's body contains."""
+    code: int = 503
+    retry_after: int = 1
+    message: str = ""
+    delay: float = 0.0
+    mid_line: bool = False
+    count: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.action not in get_args(Action):
+            raise FaultError(f"unknown action {self.action!r}; known: {', '.join(get_args(Action))}")
+        if self.action == "status" and not 400 <= self.code <= 599:
+            raise FaultError(f"code {self.code} is not one of a refusal (400 to 599)")
+        if self.count is not None and self.count < 1:
+            raise FaultError("count must be at least 1")
+        if self.delay < 0 or (self.seconds is not None and self.seconds < 0):
+            raise FaultError("a time cannot be negative")
+
+    def hits(self, request: requests.Request) -> bool:
+        """Return whether a request matches."""
+        target = request.target
+        pairs = (
+            (self.verb, request.verb),
+            (self.resource, target.plural),
+            (self.namespace, target.namespace),
+            (self.name, _name_of(request)),
+            (self.subresource, target.subresource),
+            (self.user_agent, request.user_agent),
+            (self.method, request.method),
+            (self.path, request.path),
+        )
+        if not all(not pattern or fnmatch.fnmatchcase(value, pattern) for pattern, value in pairs):
+            return False
+        return not self.body or self.body.encode() in request.body
+
+
+def _name_of(request: requests.Request) -> str:
+    """Return the name that a request is about, one pinned by a field selector included."""
+    if request.target.name:
+        return request.target.name
+    for term in request.query.get("fieldSelector", "").split(","):
+        key, _, value = term.partition("=")
+        if key == "metadata.name":
+            return value.removeprefix("=")
+    return ""
+
+
+def from_json(value: Any) -> Fault:
+    """Return a fault from its JSON form: the fields in camelCase. Raises FaultError."""
+    if not isinstance(value, dict):
+        raise FaultError("a fault is an object")
+    names = {_camel(one.name): one for one in dataclasses.fields(Fault)}
+    unknown = sorted(set(value) - set(names))
+    if unknown:
+        raise FaultError(f"unknown field {unknown[0]!r}; known: {', '.join(names)}")
+    if "action" not in value:
+        raise FaultError("a fault needs an action")
+    types: dict[str, tuple[type, ...]] = {
+        "int": (int,),
+        "float": (int, float),
+        "bool": (bool,),
+        "int | None": (int, type(None)),
+        "float | None": (int, float, type(None)),
+    }
+    for key, given in value.items():
+        wanted = types.get(str(names[key].type), (str,))
+        if not isinstance(given, wanted) or (isinstance(given, bool) and bool not in wanted):
+            raise FaultError(f"{key} has the wrong type: {json.dumps(given)}")
+    return Fault(**{names[key].name: given for key, given in value.items()})
+
+
+def to_json(fault: Fault) -> dict[str, Any]:
+    """Return the JSON form of a fault, without what is not set."""
+    found = {}
+    for one in dataclasses.fields(Fault):
+        value = getattr(fault, one.name)
+        if value != one.default:
+            found[_camel(one.name)] = value
+    return found
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+class OpenWatch(Protocol):
+    """What faults can do to a watch that is open (`streams.Stream`)."""
+
+    @property
+    def request(self) -> requests.Request:
+        """The request that opened it."""
+
+    def mute(self) -> None:
+        """Send nothing any more, and never end."""
+
+    def cut(self, *, mid_line: bool = False) -> None:
+        """End the connection now."""
+
+    def fail(self, status: dict[str, Any]) -> None:
+        """Send an ERROR event and end."""
+
+
+@dataclass(slots=True, eq=False)
+class Active:
+    """A fault in force: how often it has hit.
+
+    How often and until when (monotonic seconds) it still may.
+    """
+
+    fault: Fault
+    until: float | None
+    left: int | None
+    hits: int = 0
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has done its part."""
+        return self.left == 0 or (self.until is not None and time.monotonic() >= self.until)
+
+
+@dataclass(slots=True, eq=False)
+class Hook:
+    """Something to run before matching requests; `remaining` counts down unless it is None."""
+
+    predicate: Callable[[requests.Request], bool]
+    callback: Callable[[requests.Request], Awaitable[None]]
+    remaining: int | None
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to happen to a request. At most one is set; none: go on."""
+
+    answer: handlers.Answer | None = None
+    hold: Active | None = None
+    drop: bool = False
+    lost: Fault | None = None
+
+
+class Faults:
+    """The faults of one server. `watches` tells which watches are open."""
+
+    def __init__(self, watches: Callable[[], Iterable[OpenWatch]]) -> None:
+        self._watches = watches
+        self._active: list[Active] = []
+        self._hooks: list[Hook] = []
+
+    def add(self, fault: Fault) -> Active:
+        """Put a fault in force.
+
+        What it does to open watches it does now; `hits` of the result counts them too.
+        """
+        until = None if fault.seconds is None else time.monotonic() + fault.seconds
+        active = Active(fault, until, fault.count)
+        if fault.action in (*_AT_ONCE, "silent"):
+            for one in tuple(self._watches()):
+                if fault.hits(one.request):
+                    active.hits += 1
+                    self._act(fault, one)
+        if fault.action not in _AT_ONCE:
+            self._active.append(active)
+        return active
+
+    def _act(self, fault: Fault, one: OpenWatch) -> None:
+        if fault.action == "cut":
+            one.cut(mid_line=fault.mid_line)
+        elif fault.action == "expire":
+            one.fail(statuses.StatusError(410, _EXPIRED).body())
+        else:
+            one.mute()
+
+    def remove(self, active: Active) -> None:
+        """Take one fault away; what it held is let go (the connection ends).
+
+        Harmless when it is gone already.
+        """
+        active.gone.set()
+        if active in self._active:
+            self._active.remove(active)
+
+    def clear(self) -> None:
+        """Take all faults and hooks away; muted watches end."""
+        for active in tuple(self._active):
+            self.remove(active)
+        self._hooks.clear()
+        for one in tuple(self._watches()):
+            if getattr(one, "muted", False):
+                one.cut()
+
+    def active(self) -> list[Active]:
+        """Return the faults that are still in force."""
+        for one in [one for one in self._active if one.over and one.fault.action != "silent"]:
+            self._active.remove(one)
+        return [one for one in self._active if not one.over]
+
+    def on_request(
+        self,
+        predicate: Callable[[requests.Request], bool],
+        callback: Callable[[requests.Request], Awaitable[None]],
+        *,
+        count: int | None = None,
+    ) -> Hook:
+        """Run `callback` before every (or the next `count`) matching request executes; returns the hook."""
+        hook = Hook(predicate, callback, count)
+        self._hooks.append(hook)
+        return hook
+
+    def remove_hook(self, hook: Hook) -> None:
+        """Take a hook away; harmless when it is gone already."""
+        if hook in self._hooks:
+            self._hooks.remove(hook)
+
+    async def before(self, request: requests.Request) -> Verdict:
+        """Run the hooks and return what the faults want; waits for as long as `slow` says."""
+        for hook in [one for one in self._hooks if one.predicate(request)]:
+            hook.calls += 1
+            if hook.remaining is not None:
+                hook.remaining -= 1
+                if hook.remaining <= 0:
+                    self.remove_hook(hook)
+            await hook.callback(request)
+        for active in [one for one in self.active() if one.fault.hits(request)]:
+            active.hits += 1
+            if active.left is not None:
+                active.left -= 1
+            if active.fault.action != "slow":
+                return _verdict(active)
+            await asyncio.sleep(active.fault.delay)
+        return Verdict()
+
+
+def _verdict(active: Active) -> Verdict:
+    match active.fault.action:
+        case "status":
+            return Verdict(answer=answer_of(active.fault))
+        case "silent":
+            return Verdict(hold=active)
+        case "drop":
+            return Verdict(drop=True)
+    return Verdict(lost=active.fault)
+
+
+def answer_of(fault: Fault) -> handlers.Answer:
+    """Return the answer of a `status` fault."""
+    match fault.code:
+        case 401:
+            return handlers.Answer(401, b"Unauthorized\n", "text/plain; charset=utf-8")
+        case 500 | 503:
+            return handlers.Answer(fault.code, b"", "text/plain; charset=utf-8")
+        case 502:
+            return handlers.Answer(502, _HTML, "text/html")
+    message = fault.message or {
+        410: _EXPIRED,
+        429: "too many requests, please try again later",
+    }.get(fault.code, "refused by a fault of the simulator")
+    details = {"retryAfterSeconds": fault.retry_after} if fault.code == 429 else None
+    error = statuses.StatusError(fault.code, message, details=details)
+    headers = {"Retry-After": str(fault.retry_after)} if fault.code == 429 else {}
+    return handlers.Answer(fault.code, storage.encode(error.body()), headers=headers)

@@ -1,0 +1,156 @@
+"""The rules of `metadata`: names, identity, and what a client may not change.
+
+Creation gives an object its uid and time, an update keeps them whatever the body says; names and labels
+must have the form that the real server asks for, in its words. `writes` calls these in the order in which
+the real server does.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from . import statuses, times
+
+if TYPE_CHECKING:
+    from . import resources
+
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
+    "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+    "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+_KEY_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_PATH_SEGMENT_GROUPS = ("rbac.authorization.k8s.io",)
+_KEPT = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
+
+
+def new(meta: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """Return the metadata of an object that is being created: generated name, uid, time.
+
+    The server's own are dropped.
+    """
+    made = {
+        key: value
+        for key, value in meta.items()
+        if key not in (*_KEPT, "resourceVersion", "managedFields") and value is not None
+    }
+    if not made.get("name") and made.get("generateName"):
+        made["name"] = str(made["generateName"])[:58] + "".join(random.choices(_SUFFIX, k=5))
+    if namespace:
+        made["namespace"] = namespace
+    else:
+        made.pop("namespace", None)
+    made["uid"] = str(uuid.uuid4())
+    made["creationTimestamp"] = times.now()
+    return _without_empty(made)
+
+
+def _without_empty(meta: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is empty: maps and lists of metadata are never stored so."""
+    empty = ("finalizers", "ownerReferences", "labels", "annotations")
+    return {key: value for key, value in meta.items() if value or key not in empty}
+
+
+def updated(meta: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata of an update: what only the server sets is taken from the stored state."""
+    made = {key: value for key, value in meta.items() if key not in _KEPT and value is not None}
+    made |= {key: old[key] for key in (*_KEPT, "name", "namespace", "managedFields") if key in old}
+    if old.get("deletionTimestamp"):
+        allowed = set(old.get("finalizers") or ())
+        kept = [one for one in made.get("finalizers") or () if one in allowed]
+        made["finalizers"] = kept
+    return _without_empty(made)
+
+
+def _check_name(resource: resources.Resource, name: str) -> list[statuses.Cause]:
+    if resource.group in _PATH_SEGMENT_GROUPS:
+        bad = name in (".", "..") or "/" in name or "%" in name
+        rule = "may not contain '/' or '%', and may not be '.' or '..'"
+        return [statuses.invalid_value("metadata.name", name, rule)] if bad else []
+    if resource.store in ("/namespaces", "/services"):
+        pattern, rule, limit = _LABEL, _LABEL_RULE, 63
+    else:
+        pattern, rule, limit = _SUBDOMAIN, _SUBDOMAIN_RULE, 253
+    if len(name) > limit:
+        rule = f"must be no more than {limit} bytes"
+    elif pattern.fullmatch(name):
+        return []
+    return [statuses.invalid_value("metadata.name", name, rule)]
+
+
+def _check_labels(field: str, labels: Any, *, values: bool) -> list[statuses.Cause]:
+    found: list[statuses.Cause] = []
+    for key, value in (labels or {}).items():
+        prefix, slash, name = key.rpartition("/")
+        if not _QUALIFIED.fullmatch(name) or len(name) > 63:
+            found.append(statuses.invalid_value(field, key, _KEY_RULE))
+        elif slash and not _SUBDOMAIN.fullmatch(prefix):
+            found.append(statuses.invalid_value(field, key, f"prefix part {_SUBDOMAIN_RULE}"))
+        if values and (len(value) > 63 or (value and not _QUALIFIED.fullmatch(value))):
+            rule = "must be no more than 63 bytes" if len(value) > 63 else _VALUE_RULE
+            found.append(statuses.invalid_value(field, value, rule))
+    return found
+
+
+def check(resource: resources.Resource, meta: dict[str, Any]) -> list[statuses.Cause]:
+    """Return every broken rule of an object's metadata."""
+    name = meta.get("name")
+    if not name:
+        return [statuses.required("metadata.name", "name or generateName is required")]
+    return [
+        *_check_name(resource, name),
+        *_check_labels("metadata.labels", meta.get("labels"), values=True),
+        *_check_labels("metadata.annotations", meta.get("annotations"), values=False),
+    ]
+
+
+def check_shape(obj: Any) -> None:
+    """Raise StatusError 400 unless this is an object whose metadata has the types that everybody relies on."""
+    if not isinstance(obj, dict):
+        raise statuses.bad_request("couldn't get version/kind; json parse error: the body is not an object")
+    meta = obj.get("metadata")
+    if meta is None:
+        return
+    if not isinstance(meta, dict):
+        raise statuses.bad_request("metadata must be an object")
+    for key in ("name", "generateName", "namespace", "resourceVersion", "uid"):
+        if not isinstance(meta.get(key, ""), str | None):
+            raise statuses.bad_request(f"metadata.{key} must be a string")
+    for key in ("labels", "annotations"):
+        found = meta.get(key)
+        if found is not None and not (
+            isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+        ):
+            raise statuses.bad_request(f"metadata.{key} must be a map of strings")
+    found = meta.get("finalizers")
+    if found is not None and not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+        raise statuses.bad_request("metadata.finalizers must be a list of strings")

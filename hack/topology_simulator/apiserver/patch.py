@@ -1,0 +1,162 @@
+"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902) on plain JSON values.
+
+Neither changes its input: what a patch does not touch is shared with the result, which keeps a log of many
+versions of a large object small and comparisons fast. Strategic merge and server-side apply are not done
+here; `requests` answers them with 415.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+
+class PatchError(Exception):
+    """A JSON patch that does not fit the document.
+
+    `failed_test` tells a `test` that did not hold from the rest.
+    """
+
+    def __init__(self, message: str, *, failed_test: bool = False) -> None:
+        super().__init__(message)
+        self.failed_test = failed_test
+
+
+class MalformedPatchError(Exception):
+    """A JSON patch that is no list of operations."""
+
+
+def merge(target: Any, patch: Any) -> Any:
+    """Return `target` with a merge patch applied.
+
+    Null removes, objects are merged, everything else replaces.
+    """
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge(result.get(key), value)
+    return result
+
+
+def apply_json_patch(document: Any, operations: Any) -> Any:
+    """Return `document` after the operations, in order; all or nothing.
+
+    Raises PatchError or MalformedPatchError.
+    """
+    if not isinstance(operations, list) or not all(isinstance(one, dict) for one in operations):
+        raise MalformedPatchError("a JSON patch is a list of operations")
+    for operation in operations:
+        document = _apply(document, operation)
+    return document
+
+
+def _apply(document: Any, operation: dict[str, Any]) -> Any:
+    verb, path = operation.get("op"), _pointer(operation.get("path"))
+    if verb in ("add", "replace", "test") and "value" not in operation:
+        raise MalformedPatchError(f"the operation {verb!r} needs a value")
+    match verb:
+        case "add":
+            return _write(document, path, operation["value"], insert=True)
+        case "replace":
+            read(document, path)
+            return _write(document, path, operation["value"], insert=False)
+        case "remove":
+            return _remove(document, path)
+        case "test":
+            if not same(read(document, path, missing_is_null=True), operation["value"]):
+                raise PatchError(f"testing value {operation['path']} failed", failed_test=True)
+            return document
+        case "move":
+            source = _pointer(operation.get("from"))
+            if path[: len(source)] == source and path != source:
+                raise PatchError("a value cannot be moved into itself")
+            value = read(document, source)
+            return _write(_remove(document, source), path, value, insert=True)
+        case "copy":
+            value = copy.deepcopy(read(document, _pointer(operation.get("from"))))
+            return _write(document, path, value, insert=True)
+    raise MalformedPatchError(f"unexpected kind: {verb}")
+
+
+def same(left: Any, right: Any) -> bool:
+    """Compare JSON values: numbers by value, but true is not 1."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(same(one, two) for one, two in zip(left, right, strict=True))
+    return bool(left == right)
+
+
+def _pointer(text: Any) -> list[str]:
+    if not isinstance(text, str) or (text and not text.startswith("/")):
+        raise MalformedPatchError(f"not a JSON pointer: {text!r}")
+    return [one.replace("~1", "/").replace("~0", "~") for one in text.split("/")[1:]]
+
+
+def _index(items: list[Any], part: str, *, end: bool) -> int:
+    if part == "-" and end:
+        return len(items)
+    if not part.isdecimal() or (len(part) > 1 and part[0] == "0"):
+        raise PatchError(f"not an index of a list: {part!r}")
+    index = int(part)
+    if index > len(items) - (0 if end else 1):
+        raise PatchError(f"the list has no index {index}")
+    return index
+
+
+def read(document: Any, path: list[str], *, missing_is_null: bool = False) -> Any:
+    """Return the value at a parsed pointer; raises PatchError when there is none."""
+    for position, part in enumerate(path):
+        if isinstance(document, dict):
+            if part not in document:
+                if missing_is_null and position == len(path) - 1:
+                    return None
+                raise PatchError(f"there is no value at {part!r}")
+            document = document[part]
+        elif isinstance(document, list):
+            document = document[_index(document, part, end=False)]
+        else:
+            raise PatchError(f"there is no value at {part!r}")
+    return document
+
+
+def _write(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
+    if not path:
+        return value
+    part, rest = path[0], path[1:]
+    if isinstance(document, dict):
+        if rest and part not in document:
+            raise PatchError(f"there is no value at {part!r}")
+        new = _write(document[part], rest, value, insert=insert) if rest else value
+        return {**document, part: new}
+    if isinstance(document, list):
+        index = _index(document, part, end=insert and not rest)
+        if rest:
+            changed = _write(document[index], rest, value, insert=insert)
+            return [*document[:index], changed, *document[index + 1 :]]
+        return [*document[:index], value, *document[index if insert else index + 1 :]]
+    raise PatchError(f"there is no value at {part!r}")
+
+
+def _remove(document: Any, path: list[str]) -> Any:
+    if not path:
+        raise PatchError("the whole document cannot be removed")
+    part, rest = path[0], path[1:]
+    if isinstance(document, dict):
+        if part not in document:
+            raise PatchError(f"there is no value at {part!r}")
+        if rest:
+            return {**document, part: _remove(document[part], rest)}
+        return {key: value for key, value in document.items() if key != part}
+    if isinstance(document, list):
+        index = _index(document, part, end=False)
+        if rest:
+            return [*document[:index], _remove(document[index], rest), *document[index + 1 :]]
+        return [*document[:index], *document[index + 1 :]]
+    raise PatchError(f"there is no value at {part!r}")

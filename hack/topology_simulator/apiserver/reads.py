@@ -1,0 +1,227 @@
+"""get, list and the start of a watch: which revision is meant, and what a client gets to see of it.
+
+Lists are consistent: the pages of one list show one revision (`continue` carries it), and the log rebuilds
+it as long as it reaches back that far. A revision that is gone is 410 with the words that clients look for.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import requests, selectors, statuses, storage, table, watch
+
+if TYPE_CHECKING:
+    from . import resources
+
+_WATCH_SECONDS = (1800.0, 3600.0)
+"""The range of a watch's length where the client sets none (--min-request-timeout of the real server)."""
+CONTINUE_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+    "without the continue parameter."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A watch that was granted.
+
+    Its watcher (subscribed already), its length in seconds and whether bookmarks are wanted.
+    """
+
+    watcher: watch.Watcher
+    seconds: float
+    bookmarks: bool
+
+
+def select(request: requests.Request, resource: resources.Resource) -> watch.Selection:
+    """Return which objects a list or watch asks for, and in which form. Raises StatusError 400 or 406."""
+    form = requests.negotiate(request.headers.get("Accept", ""))
+    labels, fields = request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
+    if request.target.name:
+        pinned = selectors.single_name(fields)
+        if pinned is not None and pinned != request.target.name:
+            raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
+        fields = f"metadata.name={request.target.name}"
+    return watch.Selection(
+        resource,
+        request.target.namespace,
+        selectors.parse_labels(labels) if labels.strip() else None,
+        selectors.parse_fields(resource, fields) if fields else None,
+        form,
+        table.include_object(request.query.get("includeObject", "")),
+    )
+
+
+def expired(error: storage.Compacted) -> statuses.StatusError:
+    """Return 410 for a revision that the log has forgotten."""
+    return statuses.StatusError(410, str(error))
+
+
+def _too_new(error: storage.FutureRevision) -> statuses.StatusError:
+    return statuses.StatusError(
+        504,
+        f"Timeout: {error}",
+        reason="Timeout",
+        details={
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
+    )
+
+
+class Reads:
+    """The read side of the server, on one storage."""
+
+    def __init__(self, store: storage.Storage, watch_limit: int) -> None:
+        self._storage = store
+        self._watch_limit = watch_limit
+
+    def get(self, request: requests.Request, resource: resources.Resource) -> bytes:
+        """Return one object, encoded. Raises StatusError."""
+        target = request.target
+        form = requests.negotiate(request.headers.get("Accept", ""))
+        item = self._storage.get(resource.store, target.namespace, target.name)
+        if item is None:
+            raise statuses.not_found(resource, target.name)
+        return self.show(request, resource, item, form)
+
+    def show(
+        self,
+        request: requests.Request,
+        resource: resources.Resource,
+        item: storage.Item,
+        form: requests.Form,
+    ) -> bytes:
+        """Return one object in a form, encoded."""
+        if form is requests.Form.OBJECT:
+            return item.wire(resource.api_version, resource.to_wire)
+        if form is requests.Form.METADATA:
+            return storage.encode(table.metadata_only(item.obj))
+        include = table.include_object(request.query.get("includeObject", ""))
+        list_meta = {"resourceVersion": item.obj["metadata"]["resourceVersion"]}
+        return storage.encode(table.render(resource, (item.obj,), list_meta, include))
+
+    def list_all(self, request: requests.Request, resource: resources.Resource) -> bytes:
+        """Return a list, encoded. Raises StatusError."""
+        selection = select(request, resource)
+        limit = request.number("limit") or 0
+        revision, after = self._snapshot(request)
+        try:
+            items = self._storage.items(resource.store, request.target.namespace, at=revision)
+        except storage.Compacted as error:
+            if after is not None:
+                raise statuses.StatusError(410, CONTINUE_EXPIRED) from None
+            raise expired(error) from None
+        items = [item for item in items if (after is None or item.key > after) and selection.takes(item)]
+        meta: dict[str, Any] = {"resourceVersion": str(revision)}
+        if 0 < limit < len(items):
+            if selection.labels is None and selection.fields is None:
+                meta["remainingItemCount"] = len(items) - limit
+            items = items[:limit]
+            meta["continue"] = _token(revision, items[-1].key)
+        return self._encode_list(selection, items, meta)
+
+    def _snapshot(self, request: requests.Request) -> tuple[int, tuple[str, str] | None]:
+        """Return the revision to list at and the key to go on after."""
+        token = request.query.get("continue", "")
+        wanted, match = request.revision(), request.query.get("resourceVersionMatch", "")
+        if token:
+            if wanted:
+                text = "specifying resource version is not allowed when using continue"
+                raise statuses.list_options(statuses.forbidden_value("resourceVersion", text))
+            return _parse_token(token)
+        field = "resourceVersionMatch"
+        if match and wanted is None:
+            text = f"{field} is forbidden unless resourceVersion is provided"
+            raise statuses.list_options(statuses.forbidden_value(field, text))
+        if match not in ("", "Exact", "NotOlderThan"):
+            allowed = ("Exact", "NotOlderThan", "")
+            raise statuses.list_options(statuses.unsupported_value(field, match, allowed))
+        if match == "Exact" and wanted == 0:
+            text = f'{field} "exact" is forbidden for resourceVersion "0"'
+            raise statuses.list_options(statuses.forbidden_value(field, text))
+        current = self._storage.revision
+        if wanted is not None and wanted > current:
+            raise _too_new(storage.FutureRevision(wanted, current))
+        legacy_exact = not match and wanted and request.number("limit")
+        return (wanted if wanted and (match == "Exact" or legacy_exact) else current), None
+
+    def _encode_list(
+        self, selection: watch.Selection, items: list[storage.Item], meta: dict[str, Any]
+    ) -> bytes:
+        resource = selection.resource
+        if selection.form is requests.Form.TABLE:
+            objects = (item.obj for item in items)
+            return storage.encode(table.render(resource, objects, meta, selection.include))
+        if selection.form is requests.Form.METADATA:
+            head = {"kind": "PartialObjectMetadataList", "apiVersion": table.META, "metadata": meta}
+            encoded = [storage.encode(table.metadata_only(item.obj)) for item in items]
+        else:
+            head = {"kind": resource.list_name, "apiVersion": resource.api_version, "metadata": meta}
+            encoded = [selection.list_item_bytes(item) for item in items]
+        return storage.encode(head)[:-1] + b',"items":[' + b",".join(encoded) + b"]}"
+
+    def watch(self, request: requests.Request, resource: resources.Resource) -> Opening:
+        """Return an open watch, subscribed and filled with what it starts with. Raises StatusError."""
+        selection = select(request, resource)
+        wanted = request.revision()
+        initial = request.query.get("sendInitialEvents")
+        bookmarks = request.flag("allowWatchBookmarks")
+        self._check_initial(request, initial)
+        seconds = request.number("timeoutSeconds")
+        watcher = watch.Watcher(selection, self._watch_limit)
+        opening = Opening(watcher, float(seconds) if seconds else random.uniform(*_WATCH_SECONDS), bookmarks)
+        try:
+            if initial is None and wanted:
+                for change in self._storage.since(resource.store, wanted):
+                    watcher.offer(change)
+            else:
+                self._storage.check(wanted or self._storage.revision) if initial is None else None
+                if initial is None or request.flag("sendInitialEvents"):
+                    for item in self._storage.items(resource.store, request.target.namespace):
+                        if selection.takes(item):
+                            watcher.add_initial(item)
+                if request.flag("sendInitialEvents") and bookmarks:
+                    watcher.add_bookmark(self._storage.revision, initial_end=True)
+        except storage.Compacted as error:
+            watcher.add_error(expired(error).body())
+            return opening
+        except storage.FutureRevision as error:
+            raise _too_new(error) from None
+        self._storage.subscribe(resource.store, watcher)
+        return opening
+
+    def _check_initial(self, request: requests.Request, initial: str | None) -> None:
+        match, field = request.query.get("resourceVersionMatch", ""), "resourceVersionMatch"
+        found: list[statuses.Cause] = []
+        if initial is None:
+            if match:
+                text = f"{field} is forbidden for watch unless sendInitialEvents is provided"
+                found.append(statuses.forbidden_value(field, text))
+                if match != "NotOlderThan":
+                    found.append(statuses.unsupported_value(field, match, ("NotOlderThan",)))
+        elif match != "NotOlderThan":
+            text = f"sendInitialEvents requires setting {field} to NotOlderThan"
+            found.append(statuses.forbidden_value(field, text))
+        if found:
+            raise statuses.list_options(*found)
+
+
+def _token(revision: int, key: tuple[str, str]) -> str:
+    value = {"v": "meta.k8s.io/v1", "rv": revision, "start": "/".join(key)}
+    return base64.urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def _parse_token(token: str) -> tuple[int, tuple[str, str]]:
+    try:
+        value = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        namespace, _, name = value["start"].partition("/")
+        return int(value["rv"]), (namespace, name)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise statuses.bad_request(
+            "invalid continue token: continue key is not valid: illegal base64 data or not a continue key"
+        ) from None

@@ -1,0 +1,243 @@
+"""What a request asks for: path and query as verb, kind and object, and the form of answer wanted.
+
+`parse` knows the shape of API paths and nothing of which kinds exist. `negotiate` picks what to answer
+with: plain JSON, a Table, or metadata only; whoever accepts nothing of these (protobuf alone, say) gets
+406. Request bodies are JSON or YAML; a patch is a merge patch or a JSON patch; the rest is 415.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from . import statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+BODY_TYPES = ("application/json", "application/yaml")
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH)
+APPLY_PATCH = "application/apply-patch+yaml"
+ANSWER_TYPES = (
+    "application/json",
+    "application/json;as=Table;v=v1;g=meta.k8s.io",
+    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+)
+MAX_BODY = 3 * 1024 * 1024
+_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+_METHODS = {
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+    "GET": "get",
+    "HEAD": "get",
+}
+
+
+class Form(enum.Enum):
+    """The shape of an answer."""
+
+    OBJECT = "object"
+    TABLE = "table"
+    METADATA = "metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a path below /api or /apis names. `group_only` marks a path that is discovery, not a resource."""
+
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    plural: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def is_resource(self) -> bool:
+        """Whether the path goes further than a group version."""
+        return bool(self.plural)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, read: what the fault rules, the audit log and the handlers look at."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    target: Target
+    verb: str
+    user_agent: str
+    body: bytes = b""
+
+    @property
+    def watch(self) -> bool:
+        """Whether this opens a watch."""
+        return self.verb == "watch"
+
+    @property
+    def manager(self) -> str:
+        """The field manager: the parameter, or the first part of the user agent."""
+        return self.query.get("fieldManager") or self.user_agent.split("/", 1)[0] or "unknown"
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing is to be kept. Raises StatusError 400 for a value that is not `All`."""
+        value = self.query.get("dryRun", "")
+        if value not in ("", "All"):
+            raise statuses.bad_request(f'Invalid value: ["{value}"]: Unsupported value: "{value}"')
+        return value == "All"
+
+    def flag(self, name: str) -> bool:
+        """Return a boolean parameter."""
+        return self.query.get(name, "") in _TRUE
+
+    def number(self, name: str) -> int | None:
+        """Return a whole number from the query, or None; raises StatusError 400."""
+        text = self.query.get(name, "")
+        if not text:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+    def revision(self) -> int | None:
+        """Return the asked-for resourceVersion, or None. Raises StatusError 400 for one that is no number."""
+        text = self.query.get("resourceVersion", "")
+        if not text:
+            return None
+        if not text.isdecimal():
+            raise statuses.bad_request(
+                f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+                f'strconv.ParseUint: parsing "{text}": invalid syntax'
+            )
+        return int(text)
+
+
+def _target(parts: list[str]) -> Target:
+    group = ""
+    if parts[0] == "apis":
+        if len(parts) < 3:
+            return Target(group=parts[1] if len(parts) > 1 else "")
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        version, rest = (parts[1] if len(parts) > 1 else ""), parts[2:]
+    namespace = ""
+    if len(rest) >= 3 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource = (*rest, "", "", "")[:3]
+    return Target(group, version, namespace, plural, name, "/".join((subresource, *rest[3:])))
+
+
+def parse(method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Request:
+    """Return what a request asks for.
+
+    `path` is decoded; a path outside /api and /apis has an empty target.
+    """
+    parts = [part for part in path.split("/") if part]
+    target = _target(parts) if parts and parts[0] in ("api", "apis") else Target()
+    verb = _METHODS.get(method, method.lower())
+    if target.is_resource:
+        if verb == "get" and query.get("watch", "") in _TRUE:
+            verb = "watch"
+        elif verb == "get" and not target.name:
+            verb = "list"
+        elif verb == "delete" and not target.name:
+            verb = "deletecollection"
+    return Request(method, path, query, headers, target, verb, headers.get("User-Agent", ""))
+
+
+def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
+    ranked: list[tuple[float, int, str, dict[str, str]]] = []
+    for position, clause in enumerate(header.split(",")):
+        media, *raw = (part.strip() for part in clause.split(";"))
+        parameters = {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in raw)}
+        try:
+            quality = float(parameters.pop("q", "1"))
+        except ValueError:
+            quality = 1.0
+        ranked.append((-quality, position, media.lower(), parameters))
+    return [(media, parameters) for _, _, media, parameters in sorted(ranked, key=lambda one: one[:2])]
+
+
+def negotiate(header: str) -> Form:
+    """Return the form of the answer for an Accept header. Raises StatusError 406 when none fits."""
+    for media, parameters in _accepted(header or "*/*"):
+        if media not in ("application/json", "application/*", "*/*"):
+            continue
+        wanted = parameters.get("as")
+        if wanted is None:
+            return Form.OBJECT
+        if (parameters.get("g"), parameters.get("v")) != ("meta.k8s.io", "v1"):
+            continue
+        if wanted == "Table":
+            return Form.TABLE
+        if wanted in ("PartialObjectMetadata", "PartialObjectMetadataList"):
+            return Form.METADATA
+    raise statuses.not_acceptable(ANSWER_TYPES)
+
+
+def accepts(header: str, wanted: Mapping[str, str]) -> bool:
+    """Return whether an Accept header offers JSON with these parameters before plain JSON."""
+    for media, parameters in _accepted(header or "*/*"):
+        if media in ("application/json", "application/*", "*/*"):
+            if all(parameters.get(key) == value for key, value in wanted.items()):
+                return True
+            if "as" not in parameters:
+                return False
+    return False
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """Return the content type without parameters."""
+    return headers.get("Content-Type", "").split(";", 1)[0].strip().lower()
+
+
+def decode(data: bytes, media: str) -> Any:
+    """Return the value of a JSON or YAML body. Raises StatusError 400 or 415."""
+    if media in ("", "application/json", "application/octet-stream"):
+        try:
+            return json.loads(data)
+        except ValueError as error:
+            raise statuses.bad_request(
+                "couldn't get version/kind; json parse error: " + _json_error(error)
+            ) from None
+    if media in ("application/yaml", "text/yaml", "application/x-yaml"):
+        try:
+            return yaml.load(data, Loader=YamlLoader)  # noqa: S506  # a safe loader that keeps times as text
+        except yaml.YAMLError as error:
+            raise statuses.bad_request(f"error converting YAML to JSON: {error}") from None
+    raise statuses.unsupported_media_type(BODY_TYPES)
+
+
+def decode_patch(data: bytes) -> Any:
+    """Return the value of a patch body. Raises StatusError 400."""
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise statuses.bad_request(f"error decoding patch: {_json_error(error)}") from None
+
+
+def _json_error(error: ValueError) -> str:
+    return str(error)[:200]
+
+
+class YamlLoader(yaml.SafeLoader):
+    """YAML as Kubernetes reads it: what looks like a time stays text."""
+
+
+YamlLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}

@@ -1,0 +1,194 @@
+"""Which kinds exist: a `Resource` says everything that differs between one kind and the next, as data.
+
+The handlers know no kind by name: what is served where, what a status write may touch, which fields can be
+selected, how a table looks, all of it is asked of the `Resource`. `builtins` lists those of the cluster
+itself, `crds` makes one for every served version of a CustomResourceDefinition. The `Registry` finds them
+by path, and changes while the server runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from . import statuses
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a Table. `cell` reads it from an object; priority above 0 shows only with `-o wide`."""
+
+    name: str
+    type: str
+    cell: Callable[[dict[str, Any]], Any]
+    description: str = ""
+    priority: int = 0
+    format: str = ""
+
+
+class Schema(Protocol):
+    """What a custom resource's schema can do; made by `crds`, asked by `writes`."""
+
+    def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Return the object without unknown fields, and the paths of those."""
+
+    def default(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return the object with defaults filled in."""
+
+    def validate(
+        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[statuses.Cause]
+    ) -> list[statuses.Cause]:
+        """Return every broken rule, `before` included; `old` is the stored state on updates."""
+
+    def list_keys(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
+        """Return the key fields of every map-list, by its path (items are not part of a path)."""
+
+
+def _same(obj: dict[str, Any]) -> dict[str, Any]:
+    return obj
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind in one served version."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    has_status: bool = False
+    list_kind: str = ""
+    custom: bool = False
+    stored_as: str = ""
+    """The apiVersion that stored objects carry; empty: this one's."""
+    store_name: str = ""
+    """The store, where it is not `group/plural` (events live in two groups and one store)."""
+    columns: tuple[Column, ...] | None = None
+    selectable: Mapping[str, Callable[[dict[str, Any]], str]] = field(default_factory=dict)
+    """Fields besides metadata.name and metadata.namespace that a field selector may ask for."""
+    schema: Schema | None = None
+    json_schema: Mapping[str, Any] | None = None
+    """The OpenAPI schema to publish; None: an object with anything in it."""
+    unconditional_update: bool = True
+    """Whether a PUT without resourceVersion overwrites; otherwise it is refused."""
+    create_on_update: bool = False
+    status_on_create: bool = False
+    """Whether a create keeps the status that it carries (nodes register with one)."""
+    status_metadata: bool = False
+    """Whether a status write may change labels and annotations too (nodes, pods)."""
+    counts_generation: bool = False
+    read: Callable[[dict[str, Any]], dict[str, Any]] = _same
+    """Stored form → this version's form, apart from apiVersion and kind."""
+    write: Callable[[dict[str, Any]], dict[str, Any]] = _same
+
+    @property
+    def qualified(self) -> str:
+        """The name that messages use: `plural` or `plural.group`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def api_version(self) -> str:
+        """`v1` or `group/version`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def store(self) -> str:
+        """The name of the store that holds the objects."""
+        return self.store_name or f"{self.group}/{self.plural}"
+
+    @property
+    def stored_api_version(self) -> str:
+        """The apiVersion that stored objects carry."""
+        return self.stored_as or self.api_version
+
+    @property
+    def list_name(self) -> str:
+        """The kind of a list of these."""
+        return self.list_kind or f"{self.kind}List"
+
+    def to_wire(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return a stored object as this version shows it."""
+        shown = self.read(obj)
+        if self.schema is not None:
+            shown = self.schema.default(shown)
+        rest = {key: value for key, value in shown.items() if key not in ("apiVersion", "kind")}
+        return {"apiVersion": self.api_version, "kind": self.kind, **rest}
+
+    def to_list_item(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return a stored object as an item of a list: built-in kinds leave apiVersion and kind out there."""
+        shown = self.to_wire(obj)
+        if not self.custom:
+            del shown["apiVersion"], shown["kind"]
+        return shown
+
+    def to_stored(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return an object of this version as it is stored."""
+        return {**self.write(obj), "apiVersion": self.stored_api_version, "kind": self.kind}
+
+
+class Registry:
+    """The kinds that are served now. `generation` changes whenever they do."""
+
+    def __init__(self, kinds: Iterable[Resource] = ()) -> None:
+        self._kinds: dict[tuple[str, str, str], Resource] = {}
+        self.generation = 0
+        for kind in kinds:
+            self.add(kind)
+
+    def add(self, resource: Resource) -> None:
+        """Serve a kind; one of the same group, version and plural is replaced."""
+        self._kinds[resource.group, resource.version, resource.plural] = resource
+        self.generation += 1
+
+    def remove(self, group: str, plural: str) -> None:
+        """Stop serving a kind in all its versions."""
+        for key in [key for key in self._kinds if key[0] == group and key[2] == plural]:
+            del self._kinds[key]
+        self.generation += 1
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        """Return the kind behind a path, or None."""
+        return self._kinds.get((group, version, plural))
+
+    def all(self) -> list[Resource]:
+        """Return every kind in the order in which it was added."""
+        return list(self._kinds.values())
+
+    def groups(self) -> dict[str, list[str]]:
+        """Return the served groups with their versions, the preferred one first; "" is the core group."""
+        found: dict[str, list[str]] = {}
+        for group, version, _ in self._kinds:
+            versions = found.setdefault(group, [])
+            if version not in versions:
+                versions.append(version)
+        return {group: sorted(versions, key=version_priority) for group, versions in found.items()}
+
+    def of(self, group: str, version: str) -> list[Resource]:
+        """Return the kinds of one group version, by plural."""
+        kinds = [kind for kind in self._kinds.values() if (kind.group, kind.version) == (group, version)]
+        return sorted(kinds, key=lambda kind: kind.plural)
+
+
+def version_priority(version: str) -> tuple[int, int, int, str]:
+    """Return the sort key of an API version.
+
+    V2, v1, v1beta2, v1beta1, v1alpha1, then anything else by name.
+    """
+    body = version[1:] if version.startswith("v") else ""
+    for stage, word in ((1, "beta"), (2, "alpha")):
+        major, found, minor = body.partition(word)
+        if found and major.isdigit() and minor.isdigit():
+            return stage, -int(major), -int(minor), ""
+    if body.isdigit():
+        return 0, -int(body), 0, ""
+    return 3, 0, 0, version

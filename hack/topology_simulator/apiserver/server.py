@@ -1,0 +1,276 @@
+"""The server: one loopback port, the way from bytes to `handlers` and back, and what a test can reach.
+
+    api = ApiServer(crds=[...])
+    url = await api.start()
+    api.faults.add(faults.Fault(action="status", code=429, resource="infrastructures", count=2))
+    ...
+    await api.stop()
+
+State lives in the object, not in the port: `start` again on the same port and clients find everything as it
+was, which is what restart tests need. Nothing listens on anything but a loopback address, because nothing
+here checks who is asking.
+
+A request goes: read (`requests`) → hooks and faults (`faults`) → executed in one step (`handlers`) → sent,
+or streamed (`streams`) when it is a watch → recorded (`audit`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import ipaddress
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from . import (
+    audit,
+    builtins,
+    control,
+    faults,
+    handlers,
+    managed_fields,
+    reads,
+    requests,
+    resources,
+    statuses,
+    storage,
+    streams,
+    writes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LOG = logging.getLogger(__name__)
+_SELF = managed_fields.Writer("topology-simulator", "v1")
+
+
+class ApiServer:
+    """An in-memory Kubernetes API server.
+
+    `crds` are served from the start. `history` bounds the log (changes), `audit_limit` the audit log
+    (records), `bookmark_seconds` is the time between bookmarks, and a watcher that leaves `watch_limit`
+    events unread is dropped. Raises StatusError when a definition is refused.
+    """
+
+    def __init__(
+        self,
+        *,
+        crds: Sequence[dict[str, Any]] = (),
+        history: int = 4096,
+        bookmark_seconds: float = 60.0,
+        watch_limit: int = 10_000,
+        audit_limit: int = 50_000,
+    ) -> None:
+        self.storage = storage.Storage(history)
+        self.registry = resources.Registry(builtins.kinds())
+        self.requests = audit.Log(maxlen=audit_limit)
+        self.faults = faults.Faults(lambda: self._streams)
+        self.bookmark_seconds = bookmark_seconds
+        self._handlers = handlers.Handlers(self.storage, self.registry, watch_limit)
+        self._control = control.Control(self.storage, self.faults, self.requests)
+        self._streams: dict[streams.Stream, None] = {}
+        self._stopping = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+        self._url = ""
+        for name in builtins.INITIAL_NAMESPACES:
+            self.install({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        for crd in crds:
+            self.install(crd)
+
+    def install(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Create an object without a request and return its stored form.
+
+        Raises StatusError as a create would.
+        """
+        group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+        for kind in self.registry.of(group, version):
+            if kind.kind == obj.get("kind"):
+                namespace = (obj.get("metadata") or {}).get("namespace", "")
+                return self._handlers.writes.create(kind, namespace, obj, writes.Intent(_SELF, []))
+        raise statuses.bad_request(
+            f'no matches for kind "{obj.get("kind")}" in version "{obj.get("apiVersion")}"'
+        )
+
+    @property
+    def url(self) -> str:
+        """Where it listens, or last did: `http://127.0.0.1:PORT`."""
+        return self._url
+
+    @property
+    def port(self) -> int:
+        """The port of `url`."""
+        return int(self._url.rpartition(":")[2])
+
+    @property
+    def open_watches(self) -> list[requests.Request]:
+        """The requests of the watches that are open now, oldest first."""
+        return [stream.request for stream in self._streams]
+
+    def kubeconfig(self) -> dict[str, Any]:
+        """Return a kubeconfig for plain HTTP without credentials."""
+        name = "topology-simulator"
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": {"server": self._url}}],
+            "users": [{"name": "admin", "user": {}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": "admin"}}],
+            "current-context": name,
+        }
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+        """Listen and return the URL.
+
+        Raises ValueError for a host that is not loopback, OSError for a taken port.
+        """
+        if self._runner is not None:
+            raise RuntimeError("the server runs already")
+        if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+            raise ValueError(f"{host} is not a loopback address; this server lets everybody do everything")
+        self._stopping = asyncio.Event()
+        app = web.Application(client_max_size=requests.MAX_BODY + 1)
+        app.router.add_route("*", "/{path:.*}", self._serve)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port, reuse_address=True).start()
+        except BaseException:
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        shown = f"[{host}]" if ":" in host else host
+        self._url = f"http://{shown}:{runner.addresses[0][1]}"
+        return self._url
+
+    async def stop(self) -> None:
+        """Cut all watches and stop listening; the state stays for the next `start`.
+
+        Harmless when it does not run.
+        """
+        runner, self._runner = self._runner, None
+        self._stopping.set()
+        for stream in tuple(self._streams):
+            stream.cut()
+        if runner is not None:
+            await runner.cleanup()
+
+    def compact(self) -> None:
+        """Forget the log: a watch from any earlier revision is answered with 410 from now on."""
+        self.storage.compact()
+
+    async def _serve(self, http: web.Request) -> web.StreamResponse:
+        request = requests.parse(http.method, unquote(http.rel_url.raw_path), http.query, http.headers)
+        if request.path.startswith(control.PREFIX):
+            return await self._serve_control(http, request)
+        arrived, code = time.time(), 0
+        try:
+            answer = await self._answer(http, request)
+            code = 200 if isinstance(answer, reads.Opening) else answer.code if answer is not None else 0
+        finally:
+            self.requests.append(audit.record(request, http.path_qs, code, arrived))
+        if answer is None:
+            return _vanish(http)
+        if isinstance(answer, reads.Opening):
+            return await self._stream(http, request, answer)
+        return _response(answer)
+
+    async def _serve_control(self, http: web.Request, request: requests.Request) -> web.StreamResponse:
+        try:
+            body = await self._body(http)
+            return _response(self._control.handle(dataclasses.replace(request, body=body)))
+        except statuses.StatusError as error:
+            return _response(handlers.refusal(error))
+
+    async def _answer(
+        self, http: web.Request, request: requests.Request
+    ) -> handlers.Answer | reads.Opening | None:
+        """Return what to send; None: nothing, the connection is to end."""
+        try:
+            request = dataclasses.replace(request, body=await self._body(http))
+            verdict = await self.faults.before(request)
+            if verdict.drop:
+                return None
+            if verdict.hold is not None:
+                await self._hold(verdict.hold)
+                return None
+            answer = verdict.answer or self._handlers.handle(request)
+            if verdict.lost is not None:
+                if isinstance(answer, reads.Opening):
+                    self._forget(answer)
+                await asyncio.sleep(verdict.lost.delay)
+                return None
+        except statuses.StatusError as error:
+            return handlers.refusal(error)
+        except Exception:  # noqa: BLE001  # a fault of ours is a 500 for the client and a traceback in the log
+            _LOG.exception("%s %s", request.method, request.path)
+            return handlers.refusal(
+                statuses.StatusError(500, "Internal error occurred: see the simulator's log")
+            )
+        return answer
+
+    async def _body(self, http: web.Request) -> bytes:
+        if not http.can_read_body:
+            return b""
+        if (http.content_length or 0) > requests.MAX_BODY:
+            raise statuses.too_large(requests.MAX_BODY)
+        try:
+            return await http.read()
+        except web.HTTPRequestEntityTooLarge:
+            raise statuses.too_large(requests.MAX_BODY) from None
+
+    async def _hold(self, active: faults.Active) -> None:
+        """Wait until a silent fault is taken away or the server stops."""
+        waits = {asyncio.ensure_future(one.wait()) for one in (active.gone, self._stopping)}
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+
+    def _forget(self, opening: reads.Opening) -> None:
+        self.storage.unsubscribe(opening.watcher.selection.resource.store, opening.watcher)
+
+    async def _stream(
+        self, http: web.Request, request: requests.Request, opening: reads.Opening
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Cache-Control": "no-cache, private"})
+        response.content_type = "application/json"
+        response.enable_chunked_encoding()
+        stream = streams.Stream(
+            request, opening, response, lambda: self.storage.revision, self.bookmark_seconds, http.transport
+        )
+        self._streams[stream] = None
+        try:
+            await response.prepare(http)
+            await stream.run()
+        except ConnectionError:
+            _vanish(http)
+        finally:
+            del self._streams[stream]
+            self._forget(opening)
+        with contextlib.suppress(ConnectionError):
+            await response.write_eof()
+        return response
+
+
+def _vanish(http: web.Request) -> web.Response:
+    """End the connection without an answer; the response is for aiohttp, nobody sees it."""
+    if http.transport is not None:
+        http.transport.abort()
+    return web.Response(status=500)
+
+
+def _response(answer: handlers.Answer) -> web.Response:
+    response = web.Response(status=answer.code, body=answer.body, headers=answer.headers)
+    response.headers["Content-Type"] = answer.content_type
+    response.headers["Cache-Control"] = "no-cache, private"
+    for text in answer.warnings:
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{quoted}"')
+    return response

@@ -1,0 +1,255 @@
+"""What the API server says when it refuses: `metav1.Status` bodies with the words that kubectl users know.
+
+Every refusal anywhere in this package is a `StatusError`, made by one of the functions here, so that code,
+reason, details and wording are decided in one place. Clients compare `reason` and `code`; people search for
+the words; both are therefore part of what this server promises. Causes (`Cause`) carry the field paths of a
+422.
+
+The one refusal that is no Status is a path that nothing serves: the real server answers it in plain text
+(`handlers` does that), except below `/api/v1`, where it says `resource_unknown`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from . import resources
+
+REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    410: "Expired",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    502: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One broken rule of a 422.
+
+    Where, which sort (`FieldValueInvalid`, ...) and the sentence after the path.
+    """
+
+    field: str
+    reason: str
+    message: str
+
+    @property
+    def text(self) -> str:
+        """The cause as it stands in the message of the Status."""
+        return f"{self.field}: {self.message}"
+
+
+class StatusError(Exception):
+    """A refusal, as the client will read it. `details` is the `details` object of the Status, or None."""
+
+    def __init__(
+        self, code: int, message: str, *, reason: str | None = None, details: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason if reason is not None else REASONS.get(code, "")
+        self.message = message
+        self.details = details
+        self.warnings: list[str] = []
+
+    def body(self) -> dict[str, Any]:
+        """Return the `metav1.Status` object."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if self.details is not None:
+            status["details"] = self.details
+        status["code"] = self.code
+        return status
+
+
+def value_text(value: Any) -> str:
+    """Return a value as field errors print it: JSON, with strings quoted."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def invalid_value(field: str, value: Any, message: str) -> Cause:
+    """Return the cause of a value that breaks a rule."""
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {value_text(value)}: {message}")
+
+
+def invalid_object(field: str, message: str) -> Cause:
+    """Return the cause of an object or list that breaks a rule: the value itself is left out."""
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {message}")
+
+
+def required(field: str, message: str = "") -> Cause:
+    """Return the cause of a value that is missing."""
+    return Cause(field, "FieldValueRequired", f"Required value: {message}" if message else "Required value")
+
+
+def forbidden_value(field: str, message: str) -> Cause:
+    """Return the cause of a value that must not be there."""
+    return Cause(field, "FieldValueForbidden", f"Forbidden: {message}")
+
+
+def duplicate_value(field: str, value: Any) -> Cause:
+    """Return the cause of a list entry that is there already."""
+    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {value_text(value)}")
+
+
+def unsupported_value(field: str, value: Any, allowed: Sequence[Any]) -> Cause:
+    """Return the cause of a value that is not one of an enumeration."""
+    supported = ", ".join(value_text(one) for one in allowed)
+    return Cause(
+        field,
+        "FieldValueNotSupported",
+        f"Unsupported value: {value_text(value)}: supported values: {supported}",
+    )
+
+
+def _details(resource: resources.Resource, name: str) -> dict[str, Any]:
+    details: dict[str, Any] = {"name": name} if name else {}
+    if resource.group:
+        details["group"] = resource.group
+    details["kind"] = resource.plural
+    return details
+
+
+def not_found(resource: resources.Resource, name: str) -> StatusError:
+    """Return 404 for one object."""
+    return StatusError(404, f'{resource.qualified} "{name}" not found', details=_details(resource, name))
+
+
+def resource_unknown() -> StatusError:
+    """Return 404 for a resource that its group version does not have."""
+    return StatusError(404, "the server could not find the requested resource", details={})
+
+
+def already_exists(resource: resources.Resource, name: str) -> StatusError:
+    """Return 409 for a create of what is there."""
+    return StatusError(
+        409,
+        f'{resource.qualified} "{name}" already exists',
+        reason="AlreadyExists",
+        details=_details(resource, name),
+    )
+
+
+def conflict(resource: resources.Resource, name: str, why: str | None = None) -> StatusError:
+    """Return 409 for a write that was based on an older state, or whose precondition does not hold."""
+    why = why or "the object has been modified; please apply your changes to the latest version and try again"
+    return StatusError(
+        409,
+        f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}',
+        details=_details(resource, name),
+    )
+
+
+def invalid(resource: resources.Resource, name: str, causes: Sequence[Cause]) -> StatusError:
+    """Return 422 with every broken rule; more than one are joined in brackets, as the real server does."""
+    return _invalid(resource.store.partition("/")[0], resource.kind, name, causes, _joined(causes))
+
+
+def _joined(causes: Sequence[Cause]) -> str:
+    texts = list(dict.fromkeys(cause.text for cause in causes))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def version_missing(resource: resources.Resource, name: str) -> StatusError:
+    """Return 422 for an update without its resourceVersion; this one names the resource, not the kind."""
+    cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+    return _invalid(resource.group, resource.plural, name, [cause], cause.text)
+
+
+def list_options(*causes: Cause) -> StatusError:
+    """Return 422 for list or watch parameters that do not go together."""
+    return _invalid("meta.k8s.io", "ListOptions", "", causes, _joined(causes))
+
+
+def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause], joined: str) -> StatusError:
+    details: dict[str, Any] = {"name": name} if name else {}
+    if group:
+        details["group"] = group
+    details["kind"] = kind
+    details["causes"] = [
+        {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
+    ]
+    shown = f"{kind}.{group}" if group else kind
+    return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=details)
+
+
+def precondition_failed(resource: resources.Resource, name: str, why: str) -> StatusError:
+    """Return 409 for a delete whose precondition fails; this one names the kind, not the resource."""
+    details: dict[str, Any] = {"name": name}
+    if resource.group:
+        details["group"] = resource.group
+    details["kind"] = resource.kind
+    shown = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    return StatusError(409, f'Operation cannot be fulfilled on {shown} "{name}": {why}', details=details)
+
+
+def bad_request(message: str) -> StatusError:
+    """Return 400."""
+    return StatusError(400, message)
+
+
+def forbidden(resource: resources.Resource, name: str, why: str) -> StatusError:
+    """Return 403 for one object, with the reason."""
+    return StatusError(
+        403, f'{resource.qualified} "{name}" is forbidden: {why}', details=_details(resource, name)
+    )
+
+
+def method_not_allowed() -> StatusError:
+    """Return 405."""
+    return StatusError(405, "the server does not allow this method on the requested resource", details={})
+
+
+def too_large(limit: int) -> StatusError:
+    """Return 413 with the limit in bytes."""
+    return StatusError(413, f"Request entity too large: limit is {limit}")
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    """Return 415 with what would be taken."""
+    return StatusError(
+        415,
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(accepted),
+    )
+
+
+def not_acceptable(offered: Sequence[str]) -> StatusError:
+    """Return 406 with what could be served."""
+    return StatusError(406, f"only the following media types are accepted: {', '.join(offered)}")
+
+
+def patch_rejected() -> StatusError:
+    """Return 422 for a JSON patch that does not fit the object, a failed `test` included."""
+    return StatusError(422, "the server rejected our request due to an error in our request", details={})
+
+
+def expired(message: str) -> StatusError:
+    """Return 410: the asked-for version of the past is gone."""
+    return StatusError(410, message)

@@ -1,0 +1,225 @@
+"""What etcd and the watch cache are to the real server: objects, one ordered log, one resourceVersion.
+
+Every write of any kind takes the next revision, is appended to the log and handed to the subscribers of its
+store in the same step, so that whoever lists at revision N and watches from N misses nothing. Objects are
+dicts that nobody changes after they were stored (a writer makes new ones and may share unchanged parts),
+which is what makes it safe to hand the same object to many readers. `Item` keeps the encoded form too: a
+list or a watch event costs one encoding however many read it.
+
+The log is bounded (`history` changes) and can be compacted on request; what is older than that is
+`Compacted`, which the handlers say as 410. Because a change carries the state before it, any state that the
+log still covers can be rebuilt (`items(at=...)`), which gives paged lists and exact reads a consistent
+snapshot.
+
+Neighbours: `writes` decides what is stored; `watch` subscribes; nobody else touches the log.
+"""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+
+
+class Compacted(Exception):  # noqa: N818  # the word that the field uses for it, not an error of ours
+    """The log does not reach back to `revision`; `oldest` is the oldest that can still be asked for."""
+
+    def __init__(self, revision: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {revision} ({oldest})")
+        self.revision = revision
+        self.oldest = oldest
+
+
+class FutureRevision(Exception):  # noqa: N818  # as above
+    """Somebody asked for a revision that was not handed out yet."""
+
+    def __init__(self, revision: int, current: int) -> None:
+        super().__init__(f"Too large resource version: {revision}, current: {current}")
+        self.revision = revision
+        self.current = current
+
+
+def encode(value: Any) -> bytes:
+    """Return compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """One version of one object.
+
+    `obj` must not be changed. `encoded` remembers its wire forms by their name.
+    """
+
+    obj: dict[str, Any]
+    revision: int
+    encoded: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace ("" for cluster-scoped kinds) and name: the order of every list."""
+        meta = self.obj["metadata"]
+        return meta.get("namespace", ""), meta["name"]
+
+    def wire(self, form: str, convert: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+        """Return the object encoded in a wire form.
+
+        `convert` makes the dict when it was not asked for before.
+        """
+        found = self.encoded.get(form)
+        if found is None:
+            found = self.encoded[form] = encode(convert(self.obj))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the log.
+
+    `item` is the state after it (for DELETED the last state, with the delete's revision).
+    """
+
+    revision: int
+    store: str
+    type: str
+    item: Item
+    previous: Item | None
+
+
+class Subscriber(Protocol):
+    """Who is told about every change of a store, in order, in the same step as the write; must not block."""
+
+    def offer(self, change: Change) -> None:
+        """Take one change."""
+
+
+class Storage:
+    """All objects of the cluster, by store (`group/plural`), and the log of their changes."""
+
+    def __init__(self, history: int = 4096) -> None:
+        self._history = max(history, 1)
+        self._stores: dict[str, dict[tuple[str, str], Item]] = collections.defaultdict(dict)
+        self._order: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
+        self._log: collections.deque[Change] = collections.deque()
+        self._subscribers: dict[str, dict[Subscriber, None]] = collections.defaultdict(dict)
+        self._revision = 1
+        self._compacted = 1
+
+    @property
+    def revision(self) -> int:
+        """The revision of the latest write."""
+        return self._revision
+
+    def get(self, store: str, namespace: str, name: str) -> Item | None:
+        """Return the object, or None."""
+        return self._stores[store].get((namespace, name))
+
+    def items(self, store: str, namespace: str = "", *, at: int | None = None) -> list[Item]:
+        """Return the objects of a store, or of one namespace of it, by namespace and name.
+
+        `at` asks for the state at an earlier revision; raises Compacted or FutureRevision.
+        """
+        if at is None or at == self._revision:
+            objects, order = self._stores[store], self._order[store]
+        else:
+            objects = self._rebuild(store, at)
+            order = sorted(objects)
+        if namespace:
+            first = bisect.bisect_left(order, (namespace, ""))
+            order = order[first : bisect.bisect_left(order, (namespace + "\0", ""))]
+        return [objects[key] for key in order]
+
+    def check(self, revision: int) -> None:
+        """Raise Compacted or FutureRevision unless the log covers everything after `revision`."""
+        if revision > self._revision:
+            raise FutureRevision(revision, self._revision)
+        if revision < self._compacted:
+            raise Compacted(revision, self._compacted)
+
+    def _rebuild(self, store: str, at: int) -> dict[tuple[str, str], Item]:
+        self.check(at)
+        objects = dict(self._stores[store])
+        for change in reversed(self._log):
+            if change.revision <= at:
+                break
+            if change.store != store:
+                continue
+            if change.previous is None:
+                objects.pop(change.item.key, None)
+            else:
+                objects[change.item.key] = change.previous
+        return objects
+
+    def put(self, store: str, obj: dict[str, Any]) -> Item:
+        """Store a new object or a new state of one; sets `metadata.resourceVersion` in place.
+
+        Returns what is stored.
+        """
+        revision = self._revision + 1
+        obj["metadata"]["resourceVersion"] = str(revision)
+        item = Item(obj, revision)
+        key = item.key
+        previous = self._stores[store].get(key)
+        self._stores[store][key] = item
+        if previous is None:
+            bisect.insort(self._order[store], key)
+        self._commit(Change(revision, store, ADDED if previous is None else MODIFIED, item, previous))
+        return item
+
+    def remove(self, store: str, obj: dict[str, Any]) -> Item:
+        """Delete an object; `obj` is its last state, which watchers see with the revision of the delete."""
+        revision = self._revision + 1
+        last = Item(
+            {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}},
+            revision,
+        )
+        previous = self._stores[store].pop(last.key)
+        order = self._order[store]
+        del order[bisect.bisect_left(order, last.key)]
+        self._commit(Change(revision, store, DELETED, last, previous))
+        return last
+
+    def _commit(self, change: Change) -> None:
+        self._revision = change.revision
+        self._log.append(change)
+        while len(self._log) > self._history:
+            self._compacted = self._log.popleft().revision
+        for subscriber in tuple(self._subscribers[change.store]):
+            subscriber.offer(change)
+
+    def since(self, store: str, revision: int) -> list[Change]:
+        """Return the changes of a store after `revision`, oldest first.
+
+        Raises Compacted or FutureRevision.
+        """
+        self.check(revision)
+        found: list[Change] = []
+        for change in reversed(self._log):
+            if change.revision <= revision:
+                break
+            if change.store == store:
+                found.append(change)
+        found.reverse()
+        return found
+
+    def compact(self, revision: int | None = None) -> None:
+        """Forget the log up to and including `revision` (default: everything)."""
+        upto = self._revision if revision is None else min(revision, self._revision)
+        while self._log and self._log[0].revision <= upto:
+            self._log.popleft()
+        self._compacted = max(self._compacted, upto)
+
+    def subscribe(self, store: str, subscriber: Subscriber) -> None:
+        """Tell `subscriber` about every later change of a store."""
+        self._subscribers[store][subscriber] = None
+
+    def unsubscribe(self, store: str, subscriber: Subscriber) -> None:
+        """Stop telling; harmless when it was not subscribed."""
+        self._subscribers[store].pop(subscriber, None)

@@ -1,0 +1,75 @@
+"""Answers as a `meta.k8s.io/v1` Table, which is what `kubectl get` prints, and as PartialObjectMetadata.
+
+The columns come from the kind; here they are only laid out. `includeObject` decides what each row carries
+besides its cells: the metadata (default), the whole object, or nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import columns, statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from . import resources
+
+META = "meta.k8s.io/v1"
+
+
+def metadata_only(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return an object reduced to its metadata."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": obj["metadata"]}
+
+
+def include_object(value: str) -> str:
+    """Return the checked `includeObject` parameter. Raises StatusError 400."""
+    if value not in ("", "None", "Metadata", "Object"):
+        raise statuses.bad_request(
+            f'Invalid value: "{value}": must be None, Metadata, or Object: includeObject'
+        )
+    return value or "Metadata"
+
+
+def headers(resource: resources.Resource) -> list[dict[str, Any]]:
+    """Return the columnDefinitions of a kind."""
+    return [
+        {
+            "name": column.name,
+            "type": column.type,
+            "format": column.format,
+            "description": column.description,
+            "priority": column.priority,
+        }
+        for column in resource.columns or columns.DEFAULT
+    ]
+
+
+def row(resource: resources.Resource, obj: dict[str, Any], include: str) -> dict[str, Any]:
+    """Return one stored object as a row."""
+    cells = [column.cell(obj) for column in resource.columns or columns.DEFAULT]
+    made: dict[str, Any] = {"cells": cells}
+    if include == "Metadata":
+        made["object"] = metadata_only(obj)
+    elif include == "Object":
+        made["object"] = resource.to_wire(obj)
+    return made
+
+
+def render(
+    resource: resources.Resource,
+    objects: Iterable[dict[str, Any]],
+    list_metadata: dict[str, Any],
+    include: str,
+    *,
+    with_headers: bool = True,
+) -> dict[str, Any]:
+    """Return a Table of stored objects. In a watch only the first Table has headers."""
+    return {
+        "kind": "Table",
+        "apiVersion": META,
+        "metadata": list_metadata,
+        "columnDefinitions": headers(resource) if with_headers else None,
+        "rows": [row(resource, obj, include) for obj in objects],
+    }

@@ -1,0 +1,313 @@
+"""Judging values by a structural schema, with the API server's words.
+
+`validate` returns every broken rule as a cause. On updates it ratchets as real servers of 1.30 and later
+do: a part that equals its stored state is not judged again, so an object that became invalid under a newer
+schema can still be changed elsewhere. Parts of map-lists correspond by their keys, entries of other lists
+not at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import functools
+import ipaddress
+import re
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import statuses, structural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class _Missing:
+    """No stored state to compare with."""
+
+
+MISSING = _Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands: its path, its schema, itself and its stored state (MISSING: none)."""
+
+    path: str
+    schema: Mapping[str, Any]
+    value: Any
+    old: Any
+
+    def child(self, key: str, schema: Mapping[str, Any]) -> Place:
+        """Return the place of a field."""
+        path = f"{self.path}.{key}" if self.path else key
+        old = self.old.get(key, MISSING) if isinstance(self.old, dict) else MISSING
+        return Place(path, schema, self.value[key], old)
+
+    def body(self) -> str:
+        """Return the path as the messages of the schema validator have it."""
+        return f"{self.path} in body" if self.path else " in body"
+
+    def invalid(self, text: str, value: Any = MISSING) -> statuses.Cause:
+        """Return the cause of a value that breaks a rule of its schema."""
+        shown = self.value if value is MISSING else value
+        return statuses.invalid_value(self.path or "<nil>", shown, f"{self.body()} {text}")
+
+
+def validate(
+    schema: Mapping[str, Any], obj: dict[str, Any], old: dict[str, Any] | None
+) -> list[statuses.Cause]:
+    """Return every broken rule of a resource; apiVersion, kind and metadata are judged elsewhere."""
+    apart = ("apiVersion", "kind", "metadata")
+    rest = {key: value for key, value in obj.items() if key not in apart}
+    before = MISSING if old is None else {key: value for key, value in old.items() if key not in apart}
+    properties = {key: one for key, one in (schema.get("properties") or {}).items() if key not in apart}
+    required = [key for key in schema.get("required") or () if key not in apart]
+    return _validate(Place("", {**schema, "properties": properties, "required": required}, rest, before))
+
+
+def _validate(place: Place) -> list[statuses.Cause]:
+    schema, value = place.schema, place.value
+    if place.old is not MISSING and type(place.old) is type(value) and place.old == value:
+        return []
+    if value is None and schema.get("nullable"):
+        return []
+    wrong = _check_type(place)
+    if wrong is not None:
+        return [wrong]
+    found: list[statuses.Cause] = []
+    if schema.get("enum") is not None and not any(_same(value, one) for one in schema["enum"]):
+        found.append(statuses.unsupported_value(place.path, value, schema["enum"]))
+    if isinstance(value, str):
+        found += _check_string(place)
+    elif isinstance(value, dict):
+        found += _check_map(place)
+    elif isinstance(value, list):
+        found += _check_list(place)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        found += _check_number(place)
+    return found + _check_combined(place)
+
+
+def _same(left: Any, right: Any) -> bool:
+    return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
+
+
+def type_name(value: Any) -> str:
+    """Return the JSON type of a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "integer" if value.is_integer() else "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+    return "object"
+
+
+def _check_type(place: Place) -> statuses.Cause | None:
+    wanted, found = place.schema.get("type"), type_name(place.value)
+    if place.schema.get(structural.INT_OR_STRING):
+        if found in ("integer", "string"):
+            return None
+        wanted = "integer,string"
+    elif wanted is None or wanted == found or (wanted == "number" and found == "integer"):
+        return None
+    text = f'{place.body()} must be of type {wanted}: "{found}"'
+    return statuses.Cause(place.path or "<nil>", "FieldValueTypeInvalid", f'Invalid value: "{found}": {text}')
+
+
+def _check_number(place: Place) -> list[statuses.Cause]:
+    schema, value = place.schema, place.value
+    found: list[statuses.Cause] = []
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None:
+        exclusive = bool(schema.get("exclusiveMinimum"))
+        if value < low or (exclusive and value == low):
+            word = "greater than" if exclusive else "greater than or equal to"
+            found.append(place.invalid(f"should be {word} {_number(low)}"))
+    if high is not None:
+        exclusive = bool(schema.get("exclusiveMaximum"))
+        if value > high or (exclusive and value == high):
+            word = "less than" if exclusive else "less than or equal to"
+            found.append(place.invalid(f"should be {word} {_number(high)}"))
+    step = schema.get("multipleOf")
+    if step and abs(value / step - round(value / step)) > 1e-9:
+        found.append(place.invalid(f"should be a multiple of {_number(step)}"))
+    limit = {"int32": 2**31, "int64": 2**63}.get(schema.get("format") or "")
+    if limit is not None and not -limit <= value < limit:
+        found.append(place.invalid(f"must be of type {schema['format']}: {_number(value)}"))
+    return found
+
+
+def _number(value: float) -> str:
+    return statuses.value_text(value)
+
+
+def _check_string(place: Place) -> list[statuses.Cause]:
+    schema, value = place.schema, place.value
+    found: list[statuses.Cause] = []
+    longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
+    if longest is not None and len(value) > longest:
+        text = f"Too long: may not be more than {longest} bytes"
+        found.append(statuses.Cause(place.path, "FieldValueTooLong", text))
+    elif shortest is not None and len(value) < shortest:
+        found.append(place.invalid(f"should be at least {shortest} chars long"))
+    elif pattern and not _pattern(pattern).search(value):
+        found.append(place.invalid(f"should match '{pattern}'"))
+    kind = schema.get("format")
+    checker = FORMATS.get(kind) if kind else None
+    if checker is not None and not checker(value):
+        shown = statuses.value_text(value)
+        text = f"Invalid value: {shown}: {place.body()} must be of type {kind}: {shown}"
+        found.append(statuses.Cause(place.path, "FieldValueTypeInvalid", text))
+    return found
+
+
+def _check_map(place: Place) -> list[statuses.Cause]:
+    schema, value = place.schema, place.value
+    prefix = f"{place.path}." if place.path else ""
+    found = [statuses.required(prefix + key) for key in schema.get("required") or () if key not in value]
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    additional = schema.get("additionalProperties")
+    least, most = schema.get("minProperties"), schema.get("maxProperties")
+    if least is not None and len(value) < least:
+        found.append(place.invalid(f"should have at least {least} properties"))
+    if most is not None and len(value) > most:
+        found.append(_too_many(place, most))
+    if schema.get(structural.EMBEDDED):
+        found += [
+            statuses.required(prefix + key, "must not be empty")
+            for key in ("apiVersion", "kind")
+            if not value.get(key)
+        ]
+    for key in value:
+        below = properties.get(key, additional)
+        if isinstance(below, dict):
+            found += _validate(place.child(key, below))
+    return found
+
+
+def _too_many(place: Place, most: int) -> statuses.Cause:
+    text = f"Too many: {len(place.value)}: must have at most {most} item{'' if most == 1 else 's'}"
+    return statuses.Cause(place.path, "FieldValueTooMany", text)
+
+
+def list_key(item: Any, keys: tuple[str, ...], schema: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return what identifies an item of a map-list, or None when it is no object."""
+    if not isinstance(item, dict):
+        return None
+    properties = schema.get("properties") or {}
+    return tuple(item.get(key, (properties.get(key) or {}).get("default")) for key in keys)
+
+
+def _check_list(place: Place) -> list[statuses.Cause]:
+    schema, value = place.schema, place.value
+    found: list[statuses.Cause] = []
+    least, most = schema.get("minItems"), schema.get("maxItems")
+    if least is not None and len(value) < least:
+        found.append(place.invalid(f"should have at least {least} items", len(value)))
+    if most is not None and len(value) > most:
+        found.append(_too_many(place, most))
+    items = schema.get("items")
+    if not isinstance(items, dict):
+        return found
+    kind, keys = schema.get(structural.LIST_TYPE), tuple(schema.get(structural.LIST_KEYS) or ())
+    before: dict[Any, Any] = {}
+    if kind == "map" and isinstance(place.old, list):
+        before = {repr(list_key(one, keys, items)): one for one in place.old}
+    seen: set[str] = set()
+    twice: list[statuses.Cause] = []
+    for index, one in enumerate(value):
+        path = f"{place.path}[{index}]"
+        old: Any = MISSING
+        if kind in ("map", "set"):
+            identity = list_key(one, keys, items) if kind == "map" else one
+            mark = repr(identity)
+            if mark in seen:
+                shown = dict(zip(keys, identity or (), strict=False)) if kind == "map" else one
+                twice.append(statuses.duplicate_value(path, shown))
+            seen.add(mark)
+            old = before.get(mark, MISSING)
+        found += _validate(Place(path, items, one, old))
+    return found + twice
+
+
+def _check_combined(place: Place) -> list[statuses.Cause]:
+    schema = place.schema
+    found: list[statuses.Cause] = []
+
+    def broken(one: Mapping[str, Any]) -> list[statuses.Cause]:
+        return _validate(Place(place.path, one, place.value, MISSING))
+
+    def say(text: str) -> statuses.Cause:
+        return statuses.invalid_value("<nil>", "", f'"{place.path}" {text}')
+
+    every = [cause for one in schema.get("allOf") or () for cause in broken(one)]
+    if every:
+        found += [say("must validate all the schemas (allOf)"), *every]
+    some = [broken(one) for one in schema.get("anyOf") or ()]
+    if some and not schema.get(structural.INT_OR_STRING) and all(some):
+        found += [say("must validate at least one schema (anyOf)"), *some[0]]
+    exactly = [broken(one) for one in schema.get("oneOf") or ()]
+    if exactly:
+        count = sum(1 for one in exactly if not one)
+        rule = "must validate one and only one schema (oneOf)."
+        if count == 0:
+            found += [say(f"{rule} Found none valid"), *exactly[0]]
+        elif count > 1:
+            found.append(say(f"{rule} Found {count} valid alternatives"))
+    refused = schema.get("not")
+    if refused is not None and not broken(refused):
+        found.append(say("must not validate the schema (not)"))
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\z", r"\\Z", text))
+
+
+def _accepts(parse: Callable[[str], Any]) -> Callable[[str], bool]:
+    def check(text: str) -> bool:
+        try:
+            parse(text)
+        except (ValueError, binascii.Error):
+            return False
+        return True
+
+    return check
+
+
+_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+_DURATION = re.compile(
+    r"[-+]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h|d|w)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*|0"
+)
+
+
+def _date_time(text: str) -> bool:
+    return bool(_DATE_TIME.fullmatch(text)) and _accepts(dt.datetime.fromisoformat)(text.upper())
+
+
+FORMATS: dict[str, Callable[[str], bool]] = {
+    "date-time": _date_time,
+    "date": lambda text: len(text) == 10 and _accepts(dt.date.fromisoformat)(text),
+    "duration": lambda text: bool(_DURATION.fullmatch(text)),
+    "ipv4": _accepts(ipaddress.IPv4Address),
+    "ipv6": _accepts(ipaddress.IPv6Address),
+    "cidr": lambda text: (
+        "/" in text and _accepts(functools.partial(ipaddress.ip_network, strict=False))(text)
+    ),
+    "uuid": _accepts(uuid.UUID),
+    "byte": _accepts(functools.partial(base64.b64decode, validate=True)),
+    "email": lambda text: bool(re.fullmatch(r"[^@\s]+@[^@\s]+", text)),
+    "uri": lambda text: bool(re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text)) or text.startswith("/"),
+}

@@ -1,0 +1,104 @@
+"""kubernetes_asyncio without its models, and the way back to the whole of it."""
+
+# ruff: noqa: S603 - we run ourselves
+
+import json
+import subprocess
+import sys
+
+COUNT = """
+import asyncio, json, sys
+{before}
+from topology_controller.kube import client, config, lazy, lease, reflector, watch
+async def main():
+    configuration = lazy.library().make_configuration()
+    configuration.host = "http://127.0.0.1:1"
+    async with client.Client(configuration, user_agent="x", field_manager="x"):
+        pass
+asyncio.run(main())
+{after}
+names = [name for name in sys.modules if name.partition(".")[0] == "kubernetes_asyncio"]
+print(json.dumps({{
+    "all": len(names),
+    "models": sum(name.startswith("kubernetes_asyncio.client.models.") for name in names),
+    "apis": sum(name.startswith("kubernetes_asyncio.client.api.") for name in names),
+}}))
+"""
+
+
+def run(program: str) -> dict:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def test_a_client_needs_no_model_and_no_api():
+    counted = run(COUNT.format(before="", after=""))
+    assert counted["models"] == 0, counted
+    assert counted["apis"] == 0, counted
+    # Today 16. A few more are no harm; a hundred more mean that something pulls the package in.
+    assert counted["all"] <= 30, counted
+
+
+def test_a_name_that_is_not_there_yet_loads_the_real_package():
+    after = (
+        "from kubernetes_asyncio import client as ka; assert ka.CoreV1Api and ka.V1Node and ka.models.V1Pod"
+    )
+    after += "\nimport kubernetes_asyncio; assert kubernetes_asyncio.__version__[0].isdigit()"
+    counted = run(COUNT.format(before="", after=after))
+    assert counted["models"] > 500, counted
+
+
+def test_another_layout_falls_back_to_the_ordinary_import():
+    before = (
+        "from topology_controller.kube import lazy\nlazy._STAND_INS += ('kubernetes_asyncio.no_such_part',)"
+    )
+    counted = run(COUNT.format(before=before, after=""))
+    assert counted["models"] > 500, counted
+
+
+ANSWER = """
+import asyncio, json, pathlib, sys
+{before}
+from topology_controller.kube import config
+async def main():
+    loaded = await config.load({path!r})
+    headers = await loaded.auth_settings()
+    told = {{"host": loaded.host, "auth": headers, "verify": loaded.verify_ssl}}
+    print(json.dumps({{**told, "name": loaded.tls_server_name}}))
+asyncio.run(main())
+"""
+
+
+def test_lazy_and_eager_answer_the_same(tmp_path):
+    path = tmp_path / "kubeconfig"
+    path.write_text(
+        json.dumps(
+            {
+                "current-context": "a",
+                "contexts": [{"name": "a", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [
+                    {
+                        "name": "c",
+                        "cluster": {
+                            "server": "https://api.example:6443",
+                            "tls-server-name": "api",
+                            "insecure-skip-tls-verify": True,
+                        },
+                    }
+                ],
+                "users": [{"name": "u", "user": {"token": "abc"}}],
+            }
+        )
+    )
+    lazily = run(ANSWER.format(before="", path=str(path)))
+    eagerly = run(ANSWER.format(before="import kubernetes_asyncio", path=str(path)))
+    assert lazily == eagerly
+    assert lazily["host"] == "https://api.example:6443"
+    assert lazily["auth"]["BearerToken"]["value"] == "Bearer abc"

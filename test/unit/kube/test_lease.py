@@ -1,0 +1,415 @@
+"""The elector: at most one holder at any moment.
+
+Whatever clocks, networks and the other one do. Virtual time.
+"""
+
+# ruff: noqa: ARG005, ASYNC109, ICN001 - fakes have the arguments of what they replace; datetime is our name
+
+import asyncio
+import contextlib
+import datetime
+import time
+
+import pytest
+
+from topology_controller.kube import errors, lease, microtime
+
+FIGURES = lease.LeaseTiming(duration=137, renew_deadline=107, retry_period=26)
+SINGLE_NODE = lease.LeaseTiming(duration=270, renew_deadline=240, retry_period=60)
+EXACT = {"uniform": lambda low, high: high}
+START = datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
+
+
+def clock(skew=0.0):
+    """A wall clock that runs with virtual time, and may be wrong by `skew` seconds."""
+    return lambda: START + datetime.timedelta(seconds=asyncio.get_running_loop().time() + skew)
+
+
+@pytest.fixture
+def elect(store):
+    store.kind = lease.LEASES
+
+    def made(identity, timing=FIGURES, *, api=store, skew=0.0, **options):
+        return lease.Elector(api, "ns", "lock", identity, timing, utcnow=clock(skew), **EXACT, **options)
+
+    return made
+
+
+@contextlib.asynccontextmanager
+async def running(*electors):
+    tasks = [asyncio.create_task(elector.run()) for elector in electors]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def spec(store):
+    return store.objects["lock"]["spec"]
+
+
+def verbs(store):
+    return [verb for _, verb in store.requests]
+
+
+class Cut:
+    """The store as one elector sees it: `down` makes it fail, `hangs` makes it silent."""
+
+    def __init__(self, store):
+        self.store, self.down, self.hangs, self.lose_answers = store, False, False, False
+
+    def __getattr__(self, verb):
+        async def call(*arguments, timeout=10.0, **options):
+            if self.hangs:
+                await asyncio.sleep(timeout)
+                raise self.error(verb, errors.TimedOut)
+            if self.down:
+                raise self.error(verb, errors.Unreachable)
+            found = await getattr(self.store, verb)(*arguments, **options)
+            if self.lose_answers and verb != "get":
+                self.lose_answers = False
+                raise self.error(verb, errors.TimedOut)
+            return found
+
+        return call
+
+    def error(self, verb, kind):
+        return kind({"replace": "update"}.get(verb, verb), lease.LEASES, "ns", "lock", 0, "Cut", "")
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_missing_lease_is_taken_at_once_with_two_requests(store, elect):
+    elector = elect("me")
+    async with running(elector):
+        await elector.leading.wait()
+        assert asyncio.get_running_loop().time() == 0
+        assert verbs(store) == ["get", "create"]
+        assert spec(store) == {
+            "holderIdentity": "me",
+            "leaseDurationSeconds": 137,
+            "acquireTime": "2026-01-02T03:04:05.000006Z",
+            "renewTime": "2026-01-02T03:04:05.000006Z",
+            "leaseTransitions": 0,
+        }
+        assert elector.time_left() == 107
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_released_lease_is_taken_at_once_with_two_requests(store, elect):
+    store.kind = lease.LEASES
+    store.put("lock", spec={"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 4})
+    elector = elect("me")
+    async with running(elector):
+        await elector.leading.wait()
+        assert verbs(store) == ["get", "update"]
+        assert asyncio.get_running_loop().time() == 0
+        assert (spec(store)["holderIdentity"], spec(store)["leaseTransitions"]) == ("me", 5)
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_it_is_renewed_every_period_with_one_request(store, elect):
+    elector = elect("me")
+    async with running(elector):
+        await asyncio.sleep(27)
+        assert verbs(store) == ["get", "create", "update"]
+        assert store.requests[-1][0] == 26
+        assert spec(store)["acquireTime"] == "2026-01-02T03:04:05.000006Z"
+        assert spec(store)["renewTime"] == "2026-01-02T03:04:31.000006Z"
+        assert spec(store)["leaseTransitions"] == 0
+        assert elector.time_left() == 106
+
+
+@pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize("skew", [0, 5 * 3600, -5 * 3600])
+async def test_another_one_waits_for_a_living_holder_whatever_its_clock_says(store, elect, skew):
+    first, second = elect("first", skew=skew), elect("second")
+    async with running(first, second):
+        await asyncio.sleep(24 * 3600)
+        assert first.leading.is_set()
+        assert not second.leading.is_set()
+        assert second.holder == "first"
+        assert spec(store)["leaseTransitions"] == 0
+
+
+@pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize("skew", [0, 5 * 3600, -5 * 3600])
+async def test_a_dead_holder_is_followed_after_its_duration_on_our_clock(store, elect, skew):
+    dead = elect("dead", skew=skew)
+    async with running(dead):
+        await dead.leading.wait()
+        image = dict(spec(store))
+    # It died without a word.
+    store.put("lock", spec=image)
+    began = asyncio.get_running_loop().time()
+    second = elect("second")
+    async with running(second):
+        await second.leading.wait()
+        waited = asyncio.get_running_loop().time() - began
+        assert 137 <= waited <= 138
+        assert spec(store)["leaseTransitions"] == 1
+        assert spec(store)["acquireTime"] == spec(store)["renewTime"]
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_the_holders_own_duration_counts_not_ours(store, elect):
+    store.kind = lease.LEASES
+    store.put("lock", spec={"holderIdentity": "single-node", "leaseDurationSeconds": 270})
+    second = elect("second")
+    async with running(second):
+        await second.leading.wait()
+        assert 270 <= asyncio.get_running_loop().time() <= 271
+
+
+@pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize(
+    "found",
+    [
+        None,
+        {},
+        {"holderIdentity": 7},
+        {"holderIdentity": "x", "leaseDurationSeconds": "long"},
+        {"holderIdentity": "x", "leaseDurationSeconds": -1, "leaseTransitions": "many"},
+    ],
+)
+async def test_a_lease_full_of_nonsense_is_waited_out_or_taken(store, elect, found):
+    store.kind = lease.LEASES
+    store.put("lock", spec=found)
+    elector = elect("me")
+    async with running(elector):
+        await elector.leading.wait()
+        assert asyncio.get_running_loop().time() < 138
+        assert spec(store)["holderIdentity"] == "me"
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_cancelling_releases_it_and_the_next_one_is_there_at_once(store, elect):
+    first, second = elect("first"), elect("second")
+    async with running(first) as (task,):
+        await first.leading.wait()
+        await asyncio.sleep(10)
+    assert task.cancelled()
+    assert spec(store)["holderIdentity"] == ""
+    assert spec(store)["leaseDurationSeconds"] == 1
+    began = asyncio.get_running_loop().time()
+    async with running(second):
+        await second.leading.wait()
+        assert asyncio.get_running_loop().time() == began
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_candidate_that_is_cancelled_touches_nothing(store, elect):
+    first, second = elect("first"), elect("second")
+    async with running(first):
+        await first.leading.wait()
+        async with running(second):
+            await asyncio.sleep(50)
+        assert spec(store)["holderIdentity"] == "first"
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_release_that_cannot_be_sent_does_not_hang(store, elect):
+    api = Cut(store)
+    elector = elect("me", api=api)
+    async with running(elector):
+        await elector.leading.wait()
+        api.hangs = True
+        began = asyncio.get_running_loop().time()
+    assert asyncio.get_running_loop().time() - began <= 5.1
+
+
+@pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize("verb", ["create", "replace"])
+async def test_a_write_that_was_cut_off_by_the_cancel_is_released_too(store, elect, verb):
+    if verb == "replace":
+        store.put("lock", spec={"holderIdentity": ""})
+    api = Cut(store)
+    elector = elect("me", api=api)
+    original = getattr(store, verb)
+
+    async def slow(*arguments, **options):
+        found = await original(*arguments, **options)
+        if found["spec"]["holderIdentity"] == "me":
+            await asyncio.sleep(5)
+        return found
+
+    setattr(store, verb, slow)
+    async with running(elector):
+        await asyncio.sleep(1)
+        assert spec(store)["holderIdentity"] == "me"
+        assert not elector.leading.is_set()
+    assert spec(store)["holderIdentity"] == ""
+
+
+@pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize("how", ["down", "hangs"])
+async def test_it_stops_by_itself_at_the_deadline_before_anybody_else_may_begin(store, elect, how):
+    api = Cut(store)
+    first, second = elect("first", api=api), elect("second")
+    loop = asyncio.get_running_loop()
+    async with running(first) as (task,):
+        await first.leading.wait()
+        async with running(second):
+            await asyncio.sleep(30)
+            last = store.requests[-1][0] if verbs(store)[-1] == "update" else 26
+            setattr(api, how, True)
+            with pytest.raises(lease.LeaseLost, match="not renewed for 107 s") as caught:
+                await asyncio.shield(task)
+            assert loop.time() == pytest.approx(26 + 107, abs=0.01), last
+            assert not first.leading.is_set()
+            assert first.time_left() == 0
+            assert caught.value.holder is None
+            assert not second.leading.is_set()
+            await second.leading.wait()
+            assert loop.time() - 26 >= 137
+            asked = [at for at, _ in store.requests]
+    assert len(asked) < loop.time(), "less than one request a second"
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_short_cut_is_survived(store, elect):
+    api = Cut(store)
+    elector = elect("me", api=api)
+    async with running(elector) as (task,):
+        await elector.leading.wait()
+        for _ in range(20):
+            api.down = True
+            await asyncio.sleep(78)
+            api.down = False
+            await asyncio.sleep(60)
+            assert elector.leading.is_set()
+        assert not task.done()
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_renewal_whose_answer_was_lost_is_found_out(store, elect):
+    api = Cut(store)
+    elector = elect("me", api=api)
+    async with running(elector) as (task,):
+        await elector.leading.wait()
+        api.lose_answers = True
+        await asyncio.sleep(40)
+        assert verbs(store)[2:] == ["update", "update", "get", "update"]
+        assert not task.done()
+        assert elector.time_left() > 90
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_somebody_else_in_the_lease_ends_it_at_the_next_renewal(store, elect):
+    elector = elect("me")
+    async with running(elector) as (task,):
+        await elector.leading.wait()
+        store.put("lock", spec={"holderIdentity": "thief", "leaseDurationSeconds": 137})
+        with pytest.raises(lease.LeaseLost, match="thief holds it") as caught:
+            await asyncio.shield(task)
+        assert caught.value.holder == "thief"
+        assert asyncio.get_running_loop().time() == 26
+        assert spec(store)["holderIdentity"] == "thief"
+
+
+@pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize("what", ["deleted", "edited"])
+async def test_a_lease_that_a_person_touched_stays_ours(store, elect, what):
+    elector = elect("me")
+    async with running(elector) as (task,):
+        await elector.leading.wait()
+        if what == "deleted":
+            store.remove("lock")
+        else:
+            store.put("lock", spec={**spec(store), "note": "hello"})
+        await asyncio.sleep(30)
+        assert not task.done()
+        assert elector.time_left() > 100
+        assert spec(store)["holderIdentity"] == "me"
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_two_who_start_together_have_one_winner(store, elect):
+    store.delay = 0.01
+    electors = [elect(f"e{number}") for number in range(5)]
+    async with running(*electors):
+        for _ in range(100):
+            await asyncio.sleep(7)
+            assert sum(elector.leading.is_set() for elector in electors) == 1
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_time_left_counts_from_the_start_of_the_request(store, elect):
+    store.delay = 4.0
+    elector = elect("me")
+    async with running(elector):
+        await elector.leading.wait()
+        assert asyncio.get_running_loop().time() == 8
+        assert elector.time_left() == 107 - 4
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_other_figures_hold_from_the_next_renewal_on(store, elect):
+    elector = elect("me")
+    async with running(elector):
+        await elector.leading.wait()
+        elector.adopt(SINGLE_NODE)
+        assert elector.timing == FIGURES
+        assert elector.time_left() == 107
+        await asyncio.sleep(26)
+        await asyncio.sleep(0)
+        assert elector.timing == SINGLE_NODE
+        assert elector.time_left() == 240
+        assert spec(store)["leaseDurationSeconds"] == 270
+        await asyncio.sleep(60)
+        assert [at for at, verb in store.requests if verb == "update"] == [26, 86]
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_server_that_refuses_is_asked_less_and_less(store, elect):
+    store.refuse = lambda verb: store.error(errors.Forbidden, 403)
+    elector = elect("me")
+    async with running(elector):
+        await asyncio.sleep(600)
+        assert len(store.requests) < 40
+        store.refuse = lambda verb: None
+        await asyncio.sleep(30)
+        assert elector.leading.is_set()
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_server_that_always_says_conflict_is_no_hot_loop(store, elect):
+    store.put("lock", spec={"holderIdentity": ""})
+    store.refuse = lambda verb: store.error(errors.Conflict, 409) if verb == "update" else None
+    async with running(elect("me")):
+        await asyncio.sleep(600)
+    assert len(store.requests) < 80
+
+
+@pytest.mark.parametrize(
+    ("figures", "text"),
+    [
+        ((107, 107, 26), "lease duration 107 s must be longer than renew deadline 107 s"),
+        ((137, 31, 26), "renew deadline 31 s must be longer than 1.2 times retry period 26 s"),
+        ((137, 107, 0), "retry period 0 s must be more than 0"),
+        ((float("nan"), 107, 26), "lease duration nan s"),
+        ((float("inf"), 107, 26), "lease duration inf s"),
+    ],
+)
+def test_figures_that_cannot_be_safe_are_refused(figures, text):
+    with pytest.raises(ValueError, match=text):
+        lease.LeaseTiming(*figures)
+
+
+def test_times_are_written_in_utc_whatever_the_zone_of_this_machine(monkeypatch):
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        before = time.time()
+        written = microtime.micro_time(microtime.utcnow())
+        assert written.endswith("Z")
+        read = datetime.datetime.fromisoformat(written)
+        assert before - 1 < read.timestamp() < before + 5
+        local = datetime.datetime(2026, 7, 1, 8, 0, 0, 1).astimezone()
+        assert microtime.micro_time(local) == "2026-07-01T12:00:00.000001Z"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    with pytest.raises(ValueError, match="time zone"):
+        microtime.micro_time(datetime.datetime(2026, 1, 1))  # noqa: DTZ001 - that it is refused is what is tested

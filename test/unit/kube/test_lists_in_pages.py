@@ -1,0 +1,146 @@
+"""Lists: pages, a snapshot that is lost in the middle, and pages that are reduced as they arrive."""
+
+import gc
+import weakref
+
+import pytest
+
+from topology_controller.kube import answer, errors, resource
+
+CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
+
+
+def page(names, token="", version="50", kind="WidgetList", **more):
+    items = [{"metadata": {"name": name, "resourceVersion": "1"}} for name in names]
+    return {"kind": kind, "metadata": {"resourceVersion": version, "continue": token}, "items": items, **more}
+
+
+def names(listing):
+    return [item["metadata"]["name"] for item in listing.items]
+
+
+async def test_pages_are_followed(faulty, connect):
+    pages = {"": page("ab", "t1"), "t1": page("cd", "t2"), "t2": page("e")}
+
+    async def behave(asked, reply):
+        await reply.whole(200, pages[asked.query.get("continue", "")])
+
+    faulty.behave = behave
+    client = await connect()
+    listing = await client.list(CLUSTER, label_selector="a=b", field_selector="metadata.name=x", page=2)
+    assert names(listing) == list("abcde")
+    assert listing.resource_version == "50"
+    assert [one.query.get("continue") for one in faulty.asked] == [None, "t1", "t2"]
+    for one in faulty.asked:
+        assert (one.query["limit"], one.query["labelSelector"], one.query["fieldSelector"]) == (
+            "2",
+            "a=b",
+            "metadata.name=x",
+        )
+
+
+async def test_a_snapshot_that_is_dropped_in_the_middle_is_begun_again_once(faulty, connect):
+    async def behave(asked, reply):
+        if "continue" not in asked.query:
+            first = len(faulty.asked) == 1
+            await reply.whole(200, page("ab", "old") if first else page("xy", "new", "60"))
+        elif asked.query["continue"] == "old":
+            await reply.whole(410, {"kind": "Status", "code": 410, "reason": "Expired"})
+        else:
+            await reply.whole(200, page("z", "", "60"))
+
+    faulty.behave = behave
+    client = await connect()
+    listing = await client.list(CLUSTER)
+    assert names(listing) == list("xyz")
+    assert listing.resource_version == "60"
+
+
+async def test_a_snapshot_that_is_always_dropped_is_an_error(faulty, connect):
+    async def behave(asked, reply):
+        if "continue" in asked.query:
+            await reply.whole(410, b"")
+        else:
+            await reply.whole(200, page("ab", "t"))
+
+    faulty.behave = behave
+    client = await connect()
+    with pytest.raises(errors.Gone):
+        await client.list(CLUSTER)
+    assert len(faulty.asked) == 4
+
+
+class Item(dict):
+    """A dict that can be asked whether it is still alive."""
+
+
+async def test_raw_pages_do_not_pile_up(faulty, connect, monkeypatch):
+    refs = []
+    seen = []
+    judged = answer.page
+
+    def watched(call, status, raw):
+        found, version, token = judged(call, status, raw)
+        found = [Item(item) for item in found]
+        refs.extend(weakref.ref(item) for item in found)
+        return found, version, token
+
+    monkeypatch.setattr(answer, "page", watched)
+
+    async def behave(asked, reply):
+        at = int(asked.query.get("continue", "0"))
+        gc.collect()
+        seen.append(sum(ref() is not None for ref in refs))
+        await reply.whole(200, page([f"n{at}-{i}" for i in range(10)], str(at + 1) if at < 5 else ""))
+
+    faulty.behave = behave
+    client = await connect()
+    listing = await client.list(CLUSTER, page=10, reduce=lambda raw: raw["metadata"]["name"])
+    assert len(listing.items) == 60
+    assert seen == [0] * 6, f"raw objects alive at each page: {seen}"
+
+
+@pytest.mark.parametrize("items", [None, []])
+async def test_nothing_is_a_list_too(faulty, connect, items):
+    async def behave(asked, reply):
+        await reply.whole(200, page("", items=items))
+
+    faulty.behave = behave
+    client = await connect()
+    assert (await client.list(CLUSTER)).items == ()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        page("a", kind="GadgetList"),
+        page("a", kind="Widget"),
+        page("a", items={"a": 1}),
+        page("a", items=["a"]),
+        page("a", items=[{"metadata": None}]),
+        page("a", items=[{"metadata": {"name": 5}}]),
+        page("a", metadata={}),
+        page("a", metadata=None),
+    ],
+)
+async def test_a_list_that_is_not_one_is_an_error(faulty, connect, broken):
+    async def behave(asked, reply):
+        await reply.whole(200, broken)
+
+    faulty.behave = behave
+    client = await connect(request_timeout=0.3)
+    with pytest.raises(errors.Malformed):
+        await client.list(CLUSTER, timeout=0.4)
+
+
+async def test_partial_lists(faulty, connect):
+    async def behave(asked, reply):
+        await reply.whole(200, page("a", kind="PartialObjectMetadataList"))
+
+    faulty.behave = behave
+    client = await connect()
+    assert names(await client.list(CLUSTER, metadata_only=True)) == ["a"]
+    assert (
+        faulty.asked[0].headers["Accept"]
+        == "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+    )

@@ -1,0 +1,383 @@
+"""One request path: what is sent, what counts as an answer, and how long it may take."""
+
+# ruff: noqa: PLR0917 - a row of a table has many columns
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from topology_controller.kube import errors, resource
+
+CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
+REVIEWS = resource.Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
+PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+
+def answers(status, body, **headers):
+    async def behave(asked, reply):
+        await reply.whole(status, body, **headers)
+
+    return behave
+
+
+def status(code, reason, message="because", **more):
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": code,
+        "reason": reason,
+        "message": message,
+        **more,
+    }
+
+
+async def test_a_read_carries_who_and_what(faulty, connect, make_widget):
+    faulty.behave = answers(200, make_widget("a", 7))
+    seen = []
+    client = await connect(observer=lambda *told: seen.append(told))
+    assert await client.get(CLUSTER, "a") == make_widget("a", 7)
+    (asked,) = faulty.asked
+    assert (asked.method, asked.path, asked.query) == ("GET", "/apis/example.org/v1/widgets/a", {})
+    assert asked.headers["User-Agent"] == "tester/1"
+    assert asked.headers["Accept"] == "application/json"
+    assert [told[:3] for told in seen] == [("get", "widgets", "200")]
+    assert 0 <= seen[0][3] < 2
+
+
+@pytest.mark.parametrize("kind", ["PartialObjectMetadata", "Widget"])
+async def test_metadata_only_asks_for_it_and_takes_the_whole_too(faulty, connect, kind):
+    faulty.behave = answers(200, {"kind": kind, "metadata": {"name": "a", "resourceVersion": "1"}})
+    client = await connect()
+    assert (await client.get(CLUSTER, "a", metadata_only=True))["kind"] == kind
+    assert faulty.asked[0].headers["Accept"] == PARTIAL
+
+
+async def test_each_write_says_its_content_type_and_its_author(faulty, connect, make_widget):
+    faulty.behave = answers(200, make_widget("a", 8))
+    client = await connect()
+    body = make_widget("a", 7, text="ä")
+    await client.create(CLUSTER, body)
+    await client.replace(CLUSTER, "a", body, subresource="status")
+    await client.merge_patch(CLUSTER, "a", {"spec": None}, subresource="status")
+    await client.merge_patch(CLUSTER, "a", {}, dry_run=True)
+    await client.delete(CLUSTER, "a", resource_version="8")
+    told = [(one.method, one.path, one.query, one.headers["Content-Type"]) for one in faulty.asked]
+    base = "/apis/example.org/v1/widgets"
+    author = {"fieldManager": "tester"}
+    assert told == [
+        ("POST", base, author, "application/json"),
+        ("PUT", f"{base}/a/status", author, "application/json"),
+        ("PATCH", f"{base}/a/status", author, "application/merge-patch+json"),
+        ("PATCH", f"{base}/a", {**author, "dryRun": "All"}, "application/merge-patch+json"),
+        ("DELETE", f"{base}/a", {}, "application/json"),
+    ]
+    assert json.loads(faulty.asked[0].body) == body
+    assert json.loads(faulty.asked[4].body)["preconditions"] == {"resourceVersion": "8"}
+
+
+async def test_a_review_is_a_create_whose_answer_has_no_name(faulty, connect):
+    faulty.behave = answers(201, {"kind": "SubjectAccessReview", "status": {"allowed": True}})
+    client = await connect()
+    review = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": {"user": "me"}}
+    assert (await client.create(REVIEWS, review))["status"] == {"allowed": True}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "expected", "may_pass", "unknown"),
+    [
+        (400, "BadRequest", errors.Invalid, False, False),
+        (401, "Unauthorized", errors.Unauthorized, False, False),
+        (403, "Forbidden", errors.Forbidden, False, False),
+        (404, "NotFound", errors.NotFound, False, False),
+        (409, "Conflict", errors.Conflict, False, False),
+        (409, "AlreadyExists", errors.AlreadyExists, False, False),
+        (410, "Expired", errors.Gone, False, False),
+        (415, "UnsupportedMediaType", errors.Invalid, False, False),
+        (422, "Invalid", errors.Invalid, False, False),
+        (429, "TooManyRequests", errors.Throttled, True, False),
+        (500, "InternalError", errors.ServerError, True, True),
+        (503, "ServiceUnavailable", errors.ServerError, True, True),
+        (504, "Timeout", errors.ServerError, True, True),
+    ],
+)
+async def test_each_refusal_has_its_class_and_says_what_it_means(
+    faulty, connect, code, reason, expected, may_pass, unknown
+):
+    faulty.behave = answers(code, status(code, reason))
+    client = await connect(request_timeout=0.4)
+    with pytest.raises(errors.KubeError) as caught:
+        await client.merge_patch(CLUSTER, "a", {})
+    error = caught.value
+    assert type(error) is expected
+    assert (error.verb, error.resource, error.name, error.status, error.reason) == (
+        "patch",
+        CLUSTER,
+        "a",
+        code,
+        reason,
+    )
+    assert (error.may_pass, error.outcome_unknown) == (may_pass, unknown)
+    assert str(error) == f"cannot patch widgets.example.org/a: {code} {reason}: because"
+    # The same found while reading leaves nothing unknown.
+    with pytest.raises(expected) as caught:
+        await client.get(CLUSTER, "a")
+    assert not caught.value.outcome_unknown
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "headers", "expected", "text"),
+    [
+        (503, b"", {}, errors.ServerError, "503: an empty answer"),
+        (
+            502,
+            b"<html><head><title>502 Bad\nGateway</title></head></html>",
+            {"Content_Type": "text/html"},
+            errors.ServerError,
+            "502: a page of HTML: 502 Bad Gateway",
+        ),
+        (401, b"Unauthorized\n", {}, errors.Unauthorized, "401: 13 bytes beginning with 'Unauthorized'"),
+        (200, b"", {}, errors.Malformed, "an empty answer"),
+        (200, b"<!doctype html><html>log in</html>", {}, errors.Malformed, "a page of HTML"),
+        (200, b'{"kind": "Widget", "meta', {}, errors.Malformed, "NotJSON: 24 bytes"),
+        (200, b"[" * 100_000, {}, errors.Malformed, "NotJSON"),
+        (200, b"[]", {}, errors.Malformed, "a list"),
+        (200, b"null", {}, errors.Malformed, "a NoneType"),
+        (200, b"{}", {}, errors.Malformed, "wanted Widget, found 'None'"),
+        (200, {"kind": "WidgetList", "items": []}, {}, errors.Malformed, "wanted Widget, found 'WidgetList'"),
+        (302, b"", {"Location": "/elsewhere"}, errors.Malformed, "redirects are not followed"),
+        (418, b"tea", {}, errors.Invalid, "418"),
+    ],
+)
+async def test_what_is_not_an_answer_is_never_taken_for_one(
+    faulty, connect, code, body, headers, expected, text
+):
+    faulty.behave = answers(code, body, **headers)
+    client = await connect(request_timeout=0.3)
+    with pytest.raises(errors.KubeError) as caught:
+        await client.get(CLUSTER, "a")
+    assert type(caught.value) is expected
+    assert text in str(caught.value)
+    assert {asked.path for asked in faulty.asked} == {"/apis/example.org/v1/widgets/a"}
+
+
+async def test_no_credential_gets_into_a_message(faulty, connect):
+    token = "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"
+    leaks = [
+        f"you sent Authorization: Bearer {token}".encode(),
+        f"token {token} is no good".encode(),
+        b"Bearer sha256~abcdefgh",
+        b"-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----",
+    ]
+    client = await connect()
+    for leak in leaks:
+        for body in (leak, status(401, "Unauthorized", leak.decode())):
+            faulty.behave = answers(401, body)
+            with pytest.raises(errors.Unauthorized) as caught:
+                await client.get(CLUSTER, "a")
+            text = str(caught.value) + repr(caught.value.message)
+            for secret in (token, "abcdefgh", "MIIabc", "eyJzdWIi"):
+                assert secret not in text
+
+
+async def test_long_messages_are_cut_and_stay_on_one_line(faulty, connect):
+    faulty.behave = answers(422, status(422, "Invalid", "x\n\x1b[31m" * 10_000))
+    client = await connect()
+    with pytest.raises(errors.Invalid) as caught:
+        await client.get(CLUSTER, "a")
+    assert len(str(caught.value)) < 600
+    assert str(caught.value).isprintable()
+
+
+async def test_a_read_is_tried_again_while_waiting_can_help(faulty, connect, make_widget):
+    async def behave(asked, reply):
+        if len(faulty.asked) < 3:
+            await reply.whole(503, b"")
+        else:
+            await reply.whole(200, make_widget("a", 1))
+
+    faulty.behave = behave
+    client = await connect()
+    assert (await client.get(CLUSTER, "a", timeout=8.0))["metadata"]["name"] == "a"
+    assert len(faulty.asked) == 3
+
+
+async def test_retries_stop_early_rather_than_overshoot_the_budget(faulty, connect):
+    faulty.behave = answers(503, b"")
+    client = await connect()
+    began = time.monotonic()
+    with pytest.raises(errors.ServerError):
+        await client.get(CLUSTER, "a", timeout=1.0)
+    assert time.monotonic() - began < 1.0
+    # 0, then about 0.5 s; the third would come at about 1.5 s.
+    assert len(faulty.asked) == 2
+
+
+async def test_retry_after_is_obeyed_or_nothing_is_tried(faulty, connect, make_widget):
+    async def behave(asked, reply):
+        if len(faulty.asked) == 1:
+            await reply.whole(429, status(429, "TooManyRequests", details={"retryAfterSeconds": 1}))
+        else:
+            await reply.whole(200, make_widget("a", 1))
+
+    faulty.behave = behave
+    client = await connect()
+    await client.get(CLUSTER, "a", timeout=3.0)
+    first, second = faulty.asked
+    assert second.at - first.at >= 1.0
+    faulty.behave = answers(503, b"", Retry_After="30")
+    began = time.monotonic()
+    with pytest.raises(errors.ServerError) as caught:
+        await client.get(CLUSTER, "a", timeout=3.0)
+    assert caught.value.retry_after == 30
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("code", [500, 502, 503, 504])
+async def test_a_write_is_never_tried_again(faulty, connect, code):
+    faulty.behave = answers(code, b"")
+    client = await connect()
+    for write in (
+        client.create(CLUSTER, {"metadata": {"name": "a"}}),
+        client.replace(CLUSTER, "a", {}),
+        client.merge_patch(CLUSTER, "a", {}),
+        client.delete(CLUSTER, "a"),
+    ):
+        faulty.asked.clear()
+        with pytest.raises(errors.ServerError) as caught:
+            await write
+        assert caught.value.outcome_unknown
+        assert len(faulty.asked) == 1
+
+
+async def test_a_throttled_write_was_not_executed_and_is_tried_again(faulty, connect, make_widget):
+    async def behave(asked, reply):
+        if len(faulty.asked) == 1:
+            await reply.whole(429, b"", Retry_After="1")
+        else:
+            await reply.whole(200, make_widget("a", 2))
+
+    faulty.behave = behave
+    client = await connect()
+    assert (await client.merge_patch(CLUSTER, "a", {}, timeout=3.0))["metadata"]["resourceVersion"] == "2"
+    assert len(faulty.asked) == 2
+
+
+async def test_a_silent_peer_costs_one_timeout(faulty, connect):
+    async def behave(asked, reply):
+        await asyncio.sleep(30)
+
+    faulty.behave = behave
+    client = await connect(request_timeout=0.3)
+    began = time.monotonic()
+    with pytest.raises(errors.TimedOut) as caught:
+        await client.merge_patch(CLUSTER, "a", {})
+    assert caught.value.outcome_unknown
+    assert 0.25 < time.monotonic() - began < 1.5
+
+
+async def test_a_body_that_never_ends_costs_one_timeout(faulty, connect):
+    async def behave(asked, reply):
+        await reply.begin()
+        while True:
+            await reply.chunk(b" ")
+            await asyncio.sleep(0.02)
+
+    faulty.behave = behave
+    client = await connect(request_timeout=0.3)
+    with pytest.raises(errors.TimedOut):
+        await client.get(CLUSTER, "a")
+
+
+@pytest.mark.parametrize(
+    "part", [b"", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"]
+)
+async def test_a_connection_that_is_cut_leaves_a_write_unknown(faulty, connect, part):
+    async def behave(asked, reply):
+        await reply.bytes(part)
+        reply.hang_up()
+
+    faulty.behave = behave
+    client = await connect()
+    for write in (client.merge_patch, client.replace):
+        faulty.asked.clear()
+        with pytest.raises(errors.Unreachable) as caught:
+            await write(CLUSTER, "a", {})
+        assert caught.value.outcome_unknown
+        assert len(faulty.asked) == 1
+
+
+async def test_a_kept_connection_that_was_closed_costs_a_read_nothing(faulty, connect, make_widget):
+    async def behave(asked, reply):
+        if len(faulty.asked) == 2:
+            reply.hang_up()
+        else:
+            await reply.whole(200, make_widget("a", 1))
+
+    faulty.behave = behave
+    client = await connect()
+    await client.get(CLUSTER, "a")
+    await client.get(CLUSTER, "a")
+    assert faulty.asked[2].at - faulty.asked[1].at < 0.2
+
+
+async def test_something_that_does_not_speak_http(faulty, connect):
+    async def behave(asked, reply):
+        await reply.bytes(b"SSH-2.0-OpenSSH_9.6\r\n\r\n\r\n")
+
+    faulty.behave = behave
+    client = await connect(request_timeout=0.4)
+    with pytest.raises(errors.Malformed):
+        await client.get(CLUSTER, "a")
+
+
+async def test_a_write_that_was_never_sent_is_known_not_to_have_happened(faulty, connect):
+    client = await connect()
+    await faulty.stop()
+    with pytest.raises(errors.Unreachable) as caught:
+        await client.merge_patch(CLUSTER, "a", {})
+    assert caught.value.may_pass
+    assert not caught.value.outcome_unknown
+    assert "cannot patch widgets.example.org/a: NoConnection" in str(caught.value)
+
+
+async def test_requests_one_after_the_other_share_one_connection(faulty, connect, make_widget):
+    faulty.behave = answers(200, make_widget("a", 1))
+    client = await connect()
+    for _ in range(20):
+        await client.get(CLUSTER, "a")
+    assert faulty.connections == 1
+
+
+async def test_sixteen_at_once_do_not_wait_for_each_other(faulty, connect, make_widget):
+    waiting = asyncio.Event()
+
+    async def behave(asked, reply):
+        if len(faulty.asked) == 16:
+            waiting.set()
+        await waiting.wait()
+        await reply.whole(200, make_widget("a", 1))
+
+    faulty.behave = behave
+    client = await connect()
+    await asyncio.gather(*(client.get(CLUSTER, "a") for _ in range(16)))
+    assert faulty.connections == 16
+
+
+async def test_cancelling_a_request_closes_its_connection(faulty, connect, soon):
+    ended = asyncio.Event()
+
+    async def behave(asked, reply):
+        await reply.peer_hangs_up()
+        ended.set()
+
+    faulty.behave = behave
+    client = await connect()
+    task = asyncio.create_task(client.get(CLUSTER, "a"))
+    await soon(lambda: faulty.asked)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(ended.wait(), 2)

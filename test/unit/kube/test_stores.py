@@ -1,0 +1,268 @@
+"""What a reflector keeps, when it wakes somebody, and which of two versions it believes. Virtual time."""
+
+# ruff: noqa: ARG005 - a fault is a function of the verb, even when it does not care
+
+import asyncio
+import contextlib
+import gc
+
+import pytest
+
+from topology_controller.kube import errors, reflector, resource
+
+WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
+pytestmark = pytest.mark.looptime
+
+
+@pytest.fixture
+async def reflect(store):
+    tasks = []
+
+    async def started(reduce=lambda raw: raw.get("spec")):
+        made = reflector.Reflector(
+            store,
+            resource.Selection(WIDGETS),
+            reduce,
+            lambda: made.woken.append(asyncio.get_running_loop().time()),
+            malformed=lambda name, error: f"{name}: {type(error).__name__}",
+        )
+        made.woken = []
+        tasks.append(asyncio.create_task(made.run()))
+        await made.wait_synced()
+        return made
+
+    yield started
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def objects(made):
+    return {name: value for (_, name), value in made.snapshot().objects.items()}
+
+
+async def test_only_a_changed_value_wakes_anybody(store, reflect):
+    store.put("a", spec=1, heartbeat=0)
+    made = await reflect()
+    assert made.woken == [0]
+    for beat in range(100):
+        await asyncio.sleep(0.1)
+        store.put("a", spec=1, heartbeat=beat)
+    await asyncio.sleep(0.1)
+    assert made.woken == [0]
+    store.put("a", spec=2)
+    await asyncio.sleep(0.1)
+    assert len(made.woken) == 2
+    assert objects(made) == {"a": 2}
+
+
+async def test_a_snapshot_is_one_moment(store, reflect):
+    store.put("a", spec=1)
+    made = await reflect()
+    before = made.snapshot()
+    assert made.snapshot() is before
+    store.put("b", spec=2)
+    store.remove("a")
+    await asyncio.sleep(0.1)
+    assert dict(before.objects) == {(None, "a"): 1}
+    assert objects(made) == {"b": 2}
+    with pytest.raises(TypeError):
+        before.objects[None, "c"] = 3
+
+
+async def test_a_new_list_replaces_the_old_one_in_one_step_and_serves_it_until_then(store, reflect):
+    store.put("a", spec=1)
+    store.put("b", spec=1)
+    made = await reflect()
+    await asyncio.sleep(100)
+    seen = []
+    made._on_change = lambda: seen.append(objects(made))
+    store.compact()
+    store.objects.clear()
+    store.put("c", spec=1)
+    store.put("d", spec=1)
+    store.compact()
+    store.watching[0]._queue.clear()
+    store.cut(store.error(errors.Gone, 410))
+    store.delay = 5
+    await asyncio.sleep(4)
+    assert objects(made) == {"a": 1, "b": 1}
+    await asyncio.sleep(5)
+    assert seen == [{"c": 1, "d": 1}]
+    assert made.lists == 2
+
+
+async def test_trouble_is_told_once_and_its_end_too(store, reflect):
+    store.put("a", spec=1)
+    made = await reflect()
+    store.bookmark()
+    await asyncio.sleep(10)
+    store.refuse = lambda verb: store.error(errors.ServerError, 503)
+    store.cut(store.error(errors.ServerError, 503))
+    await asyncio.sleep(5)
+    assert made.woken == [0, 10]
+    assert type(made.snapshot().error) is errors.ServerError
+    assert made.snapshot().since == 10
+    assert made.alive
+    assert objects(made) == {"a": 1}
+    await asyncio.sleep(60)
+    assert not made.alive, "a minute of trouble is the end of the grace"
+    store.refuse = lambda verb: None
+    await asyncio.sleep(60)
+    assert made.alive
+    assert made.snapshot().error is None
+    assert len(made.woken) == 3
+    assert made.snapshot().since == made.woken[2]
+
+
+async def test_another_kind_of_trouble_is_news(store, reflect):
+    made = await reflect()
+    store.refuse = lambda verb: store.error(errors.ServerError, 503)
+    store.cut(store.error(errors.Unreachable))
+    await asyncio.sleep(40)
+    assert [type(made.snapshot().error), len(made.woken)] == [errors.ServerError, 3]
+    await asyncio.sleep(30)
+    assert not made.alive, "the grace runs from the beginning of all of it"
+
+
+async def test_silence_is_only_ended_by_a_sign_of_life(store, reflect):
+    made = await reflect()
+    await asyncio.sleep(152)
+    assert type(made.snapshot().error) is errors.TimedOut
+    await asyncio.sleep(70)
+    assert store.watching
+    assert not made.alive, "an answer of 200 is no sign of life after silence"
+    store.bookmark()
+    await asyncio.sleep(0.1)
+    assert made.alive
+    assert made.snapshot().error is None
+
+
+async def test_the_answer_to_our_own_write_is_there_at_once(store, reflect):
+    store.put("a", spec=1)
+    made = await reflect()
+    queue = store.watching[0]
+    answer = store.put("a", spec=2)
+    held = queue.get_nowait()
+    made.apply(answer)
+    assert objects(made) == {"a": 2}
+    assert len(made.woken) == 2
+    queue.put_nowait(held)
+    await asyncio.sleep(0.1)
+    assert len(made.woken) == 2, "its event is no news"
+
+
+async def test_an_older_event_does_not_take_our_own_write_back(store, reflect, make_widget):
+    store.put("a", spec="old")
+    made = await reflect()
+    made.apply(make_widget("a", 150, spec="ours"))
+    store.watching[0].put_nowait(("MODIFIED", make_widget("a", 120, spec="somebody's before")))
+    await asyncio.sleep(0.1)
+    assert objects(made) == {"a": "ours"}
+    store.watching[0].put_nowait(("DELETED", make_widget("a", 130, spec="somebody's before")))
+    await asyncio.sleep(0.1)
+    assert objects(made) == {"a": "ours"}
+    store.watching[0].put_nowait(("MODIFIED", make_widget("a", 151, spec="somebody's after")))
+    await asyncio.sleep(0.1)
+    assert objects(made) == {"a": "somebody's after"}
+
+
+async def test_an_old_answer_does_not_take_a_newer_event_back(store, reflect, make_widget):
+    store.put("a", spec="old")
+    made = await reflect()
+    store.watching[0].put_nowait(("MODIFIED", make_widget("a", 200, spec="newer")))
+    await asyncio.sleep(0.1)
+    made.apply(make_widget("a", 150, spec="ours, late"))
+    assert objects(made) == {"a": "newer"}
+    store.watching[0].put_nowait(("DELETED", make_widget("a", 210)))
+    await asyncio.sleep(0.1)
+    made.apply(make_widget("a", 205, spec="ours, very late"))
+    assert objects(made) == {}, "what was deleted after our write stays deleted"
+
+
+async def test_a_list_that_was_on_its_way_does_not_take_our_own_write_back(store, reflect):
+    store.put("a", spec=1)
+    made = await reflect()
+    await asyncio.sleep(100)
+    listed = store.list
+
+    async def slow(*arguments, **options):
+        found = await listed(*arguments, **options)
+        await asyncio.sleep(5)
+        return found
+
+    store.list = slow
+    store.cut(store.error(errors.Gone, 410))
+    await asyncio.sleep(1)
+    made.apply(store.put("a", spec=2))
+    made.apply(store.put("b", spec=2))
+    store.log.clear()
+    await asyncio.sleep(10)
+    assert made.lists == 2
+    assert objects(made) == {"a": 2, "b": 2}
+
+
+async def test_a_restored_backup_wins_over_all_that_we_saw(store, reflect):
+    for number in range(5):
+        store.put(f"w{number}", spec=number)
+    made = await reflect()
+    await asyncio.sleep(100)
+    store.objects.clear()
+    store.log.clear()
+    store.version = 3
+    store.put("w1", spec="restored")
+    store.watching[0]._queue.clear()
+    store.bookmark()
+    await asyncio.sleep(1)
+    assert objects(made) == {"w1": "restored"}
+
+
+async def test_an_object_that_cannot_be_reduced_is_a_value(store, reflect):
+    store.put("good", spec={"size": 1})
+    store.put("bad", spec=None)
+    made = await reflect(lambda raw: raw["spec"]["size"])
+    assert objects(made) == {"good": 1, "bad": "bad: TypeError"}
+    store.put("bad", spec={"size": 2})
+    store.put("good", spec="now this one")
+    await asyncio.sleep(0.1)
+    assert objects(made) == {"good": "good: TypeError", "bad": 2}
+    store.remove("bad")
+    store.put("good", spec={"size": 3})
+    await asyncio.sleep(0.1)
+    assert objects(made) == {"good": 3}
+
+
+@pytest.mark.parametrize(
+    "raw", [{}, {"metadata": {"name": "a"}}, {"metadata": {"resourceVersion": "1"}}, None]
+)
+async def test_what_is_no_object_cannot_be_applied(reflect, raw):
+    made = await reflect()
+    with pytest.raises(ValueError, match=r"object|resourceVersion"):
+        made.apply(raw)
+
+
+async def test_nothing_raw_is_kept(store, reflect):
+    class Big(dict):
+        pass
+
+    store.put("a", spec=1)
+    made = await reflect()
+    raw = Big(metadata={"name": "a", "resourceVersion": "500"}, spec=7, big="x" * 100)
+    store.watching[0].put_nowait(("MODIFIED", raw))
+    del raw
+    await asyncio.sleep(0.1)
+    store.put("b", spec=1)
+    await asyncio.sleep(0.1)
+    gc.collect()
+    assert objects(made)["a"] == 7
+    assert not [found for found in gc.get_objects() if type(found) is Big]
+
+
+async def test_signs_of_life_are_noted(store, reflect):
+    made = await reflect()
+    first = made.last_activity
+    assert first > 1.7e9
+    with contextlib.suppress(asyncio.CancelledError):
+        store.bookmark()
+        await asyncio.sleep(0.1)
+    assert made.last_activity >= first

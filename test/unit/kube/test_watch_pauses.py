@@ -1,0 +1,308 @@
+"""When a watch lists, when it goes on.
+
+And how long it waits, in virtual time; and that it never loses an object.
+"""
+
+# ruff: noqa: ARG005, S311 - a fault is a function of the verb; jitter is no secret
+
+import asyncio
+import contextlib
+import random
+
+import looptime
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from topology_controller.kube import errors, reflector, resource, watch
+
+WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
+EXACT = {"uniform": lambda low, high: (low + high) / 2}
+
+
+async def collect(store, seconds, timing=None, meanwhile=None):
+    """Watch for so many virtual seconds; return [(second, event)]."""
+    seen = []
+    loop = asyncio.get_running_loop()
+    begin = loop.time()
+
+    async def read():
+        events = watch.watch(
+            store,
+            resource.Selection(WIDGETS),
+            lambda raw: raw["metadata"]["name"],
+            timing=timing or watch.Timing(),
+            **EXACT,
+        )
+        async with contextlib.aclosing(events):
+            async for event in events:
+                seen.append((round(loop.time() - begin, 3), event))  # noqa: PERF401 - what came before a time-out counts
+
+    task = asyncio.create_task(read())
+    if meanwhile is not None:
+        await meanwhile()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(task, seconds - (loop.time() - begin))
+    return seen
+
+
+def kinds(seen):
+    return [(at, type(event).__name__) for at, event in seen]
+
+
+def pauses(seen):
+    return [event.pause for _, event in seen if isinstance(event, watch.Disturbed)]
+
+
+@pytest.mark.looptime
+async def test_list_then_watch_then_every_kind_of_event(store):
+    store.put("a")
+
+    async def meanwhile():
+        await asyncio.sleep(1)
+        store.put("b")
+        await asyncio.sleep(1)
+        store.remove("a")
+        await asyncio.sleep(1)
+        store.bookmark()
+
+    seen = await collect(store, 10, meanwhile=meanwhile)
+    assert seen == [
+        (0, watch.Listed(("a",), "101")),
+        (0, watch.Opened()),
+        (1, watch.Applied("b")),
+        (2, watch.Deleted("a")),
+        (3, watch.Bookmark("103")),
+    ]
+    assert [verb for _, verb in store.requests] == ["list", "watch"]
+
+
+@pytest.mark.looptime
+async def test_a_watch_that_ends_in_its_own_time_goes_on_at_once_without_a_list(store):
+    timing = watch.Timing(silence=1e6)
+    seen = await collect(store, 3 * 3600, timing)
+    assert [verb for _, verb in store.requests] == ["list", "watch", "watch", "watch", "watch"]
+    # Half-way between 45 and 60 minutes.
+    assert [at for at, _ in store.requests[1:]] == pytest.approx([0, 3150, 6300, 9450])
+    assert pauses(seen) == []
+
+
+def test_how_long_a_watch_is_asked_for_varies():
+    timing = watch.Timing()
+    drawn = {random.Random(seed).uniform(timing.shortest, timing.longest) for seed in range(50)}
+    assert len(drawn) == 50
+    assert all(45 * 60 <= seconds <= 60 * 60 for seconds in drawn)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("verb", ["list", "watch"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        errors.ServerError,
+        errors.Unauthorized,
+        errors.Forbidden,
+        errors.NotFound,
+        errors.Gone,
+        errors.Malformed,
+        errors.Unreachable,
+        errors.Throttled,
+    ],
+)
+async def test_trouble_costs_few_requests_whatever_it_is(store, verb, kind):
+    store.refuse = lambda asked: store.error(kind) if asked == verb else None
+    seen = await collect(store, 600)
+    assert pauses(seen)[:7] == [1, 2, 4, 8, 16, 30, 30]
+    assert len(store.requests) <= 60, "much less than one a second"
+
+
+@pytest.mark.looptime
+async def test_retry_after_is_obeyed_within_reason(store):
+    store.refuse = lambda asked: store.error(errors.Throttled, 429, retry_after=77.0)
+    assert pauses(await collect(store, 300))[:3] == [77, 77, 77]
+    store.refuse = lambda asked: store.error(errors.Throttled, 429, retry_after=1e6)
+    assert pauses(await collect(store, 300))[0] == 120
+
+
+@pytest.mark.looptime
+async def test_an_answer_of_200_does_not_end_the_trouble(store):
+    async def meanwhile():
+        for _ in range(600):
+            await asyncio.sleep(0.5)
+            store.cut()
+
+    seen = await collect(store, 300.5, meanwhile=meanwhile)
+    assert pauses(seen)[:6] == [1, 2, 4, 8, 16, 30]
+    assert len(store.requests) < 20
+    assert all(
+        isinstance(event.error, errors.Unreachable) for _, event in seen if isinstance(event, watch.Disturbed)
+    )
+
+
+@pytest.mark.looptime
+async def test_a_healthy_stretch_ends_the_trouble(store):
+    async def meanwhile():
+        for _ in range(3):
+            store.refuse = lambda asked: store.error(errors.ServerError, 503)
+            store.cut(store.error(errors.Unreachable))
+            await asyncio.sleep(10)
+            store.refuse = lambda asked: None
+            for _ in range(4):
+                await asyncio.sleep(40)
+                store.bookmark()
+
+    seen = await collect(store, 600, meanwhile=meanwhile)
+    # The first one never had a watch to lose. Each later one begins with 1 again.
+    assert pauses(seen)[:4] == [1, 2, 4, 8]
+    assert pauses(seen)[4:8] == [1, 2, 4, 8]
+    assert pauses(seen)[8:] == [1, 2, 4, 8]
+
+
+@pytest.mark.looptime
+async def test_a_silent_peer_is_left_and_the_pauses_grow(store):
+    seen = await collect(store, 1000)
+    assert kinds(seen)[:4] == [(0, "Listed"), (0, "Opened"), (150, "Disturbed"), (151, "Opened")]
+    assert pauses(seen)[:4] == [1, 2, 4, 8], "silence is not health, however long it lasts"
+    assert [verb for _, verb in store.requests].count("list") == 1
+
+
+@pytest.mark.looptime
+async def test_what_happened_during_trouble_arrives_after_it_without_a_list(store):
+    async def meanwhile():
+        await asyncio.sleep(1)
+        store.refuse = lambda asked: store.error(errors.ServerError, 503)
+        store.cut(store.error(errors.Unreachable))
+        await asyncio.sleep(1)
+        store.put("b")
+        await asyncio.sleep(1)
+        store.refuse = lambda asked: None
+
+    seen = await collect(store, 20, meanwhile=meanwhile)
+    assert kinds(seen) == [
+        (0, "Listed"),
+        (0, "Opened"),
+        (1, "Disturbed"),
+        (2, "Disturbed"),
+        (4, "Opened"),
+        (4, "Applied"),
+    ]
+    assert [verb for _, verb in store.requests].count("list") == 1
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("in_the_stream", [True, False])
+async def test_a_version_that_is_too_old_leads_to_a_list_at_once(store, in_the_stream):
+    async def meanwhile():
+        await asyncio.sleep(100)
+        store.bookmark()
+        await asyncio.sleep(100)
+        store.put("b")
+        store.compact()
+        store.version += 5
+        store.compacted = store.version
+        store.cut(store.error(errors.Gone, 410) if in_the_stream else None)
+
+    seen = await collect(store, 300, watch.Timing(silence=1000), meanwhile=meanwhile)
+    assert kinds(seen)[-2:] == [(200, "Listed"), (200, "Opened")]
+    assert pauses(seen) == []
+
+
+@pytest.mark.looptime
+async def test_a_history_that_went_back_leads_to_a_list(store):
+    store.put("a")
+    store.put("b")
+
+    async def meanwhile():
+        await asyncio.sleep(100)
+        # A backup was restored: the server is younger than what we have seen.
+        store.objects.clear()
+        store.log.clear()
+        store.version = 50
+        store.bookmark()
+
+    seen = await collect(store, 200, meanwhile=meanwhile)
+    assert seen[-2:] == [(100, watch.Listed((), "50")), (100, watch.Opened())]
+
+
+FAULTS = [
+    lambda store: store.cut(),
+    lambda store: store.cut(store.error(errors.Unreachable)),
+    lambda store: store.cut(store.error(errors.Malformed)),
+    lambda store: store.cut(store.error(errors.Gone, 410)),
+    lambda store: store.compact(),
+    lambda store: store.bookmark(),
+    lambda store: setattr(store, "refuse", lambda verb: store.error(errors.ServerError, 503)),
+    lambda store: setattr(
+        store, "refuse", lambda verb: store.error(errors.Gone, 410) if verb == "watch" else None
+    ),
+    lambda store: setattr(
+        store, "refuse", lambda verb: store.error(errors.TimedOut) if verb == "list" else None
+    ),
+    lambda store: setattr(store, "refuse", lambda verb: None),
+    lambda store: setattr(store, "delay", 3.0),
+    lambda store: setattr(store, "delay", 0.0),
+]
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.sampled_from("abcd"), st.integers(0, 3)),
+        st.tuples(st.just("remove"), st.sampled_from("abcd"), st.none()),
+        st.tuples(st.just("fault"), st.integers(0, len(FAULTS) - 1), st.none()),
+        st.tuples(st.just("wait"), st.sampled_from([0, 0.5, 5, 70, 200]), st.none()),
+        st.tuples(st.just("own"), st.sampled_from("abcd"), st.integers(4, 6)),
+    ),
+    max_size=30,
+)
+
+
+@given(steps=STEPS)
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_sequence_of_faults_loses_an_object(store, steps):
+    """Whatever happens, once the server behaves the reflector has exactly what the server has."""
+
+    async def story():
+        own = type(store)()
+        changes = []
+        made = reflector.Reflector(
+            own,
+            resource.Selection(WIDGETS),
+            lambda raw: (raw.get("spec"), raw["metadata"]["resourceVersion"]),
+            lambda: changes.append(1),
+            malformed=lambda name, error: None,
+        )
+        task = asyncio.create_task(made.run())
+        for what, which, value in steps:
+            if what == "put":
+                own.put(which, spec=value)
+            elif what == "own":
+                made.apply(own.put(which, spec=value))
+            elif what == "remove" and which in own.objects:
+                own.remove(which)
+            elif what == "fault":
+                FAULTS[which](own)
+            elif what == "wait":
+                await asyncio.sleep(which)
+        own.refuse, own.delay = (lambda verb: None), 0.0
+        # Longer than the longest silence and the longest pause together, with bookmarks as a real server
+        # sends them.
+        for _ in range(4):
+            await asyncio.sleep(100)
+            own.bookmark()
+        await asyncio.sleep(1)
+        expected = {
+            (None, name): (raw.get("spec"), raw["metadata"]["resourceVersion"])
+            for name, raw in own.objects.items()
+        }
+        assert dict(made.snapshot().objects) == expected
+        assert made.snapshot().synced
+        assert made.snapshot().error is None
+        assert made.alive
+        assert len(own.requests) < 2 * asyncio.get_running_loop().time() + 10
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    loop = looptime.new_event_loop()
+    try:
+        loop.run_until_complete(story())
+    finally:
+        loop.close()
