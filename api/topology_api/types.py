@@ -214,4 +214,3 @@ class RecordCopy(ApiModel):
     def of(cls, record: TopologyTransition) -> Self:
         """Copy the head of a record."""
         return cls.model_validate(record.model_dump(include=set(cls.model_fields)))
-

@@ -186,16 +186,18 @@ class Client:
         namespace: str | None = None,
         subresource: str | None = None,
         dry_run: bool = False,
+        retry: bool = True,
         timeout: float | None = None,
     ) -> Raw:
         """Merge-patch an object (RFC 7386).
 
-        A `metadata.resourceVersion` in the body guards it with Conflict.
+        A `metadata.resourceVersion` in the body guards it with Conflict. `retry=False` leaves even 429 to the
+        caller, for a write whose reasons grow old while it waits.
         """
         call = answer.Call("patch", resource, namespace, name, (resource.kind,))
         path = resource.path(namespace, name, subresource)
         query = self._written_by(dry_run=dry_run)
-        return await self._ask(exchange.Request(call, path, query, body, exchange.MERGE_PATCH), timeout)
+        return await self._ask(exchange.Request(call, path, query, body, exchange.MERGE_PATCH), timeout, retry=retry)
 
     async def replace(
         self,

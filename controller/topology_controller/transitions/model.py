@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
+
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Stage, Topology
 

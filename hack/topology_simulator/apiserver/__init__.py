@@ -4,7 +4,7 @@ A table of contents, from the wire inwards:
 
 * `server`       the port: `ApiServer(crds=[...])`, `start`, `stop`, `kubeconfig`, `faults`, `requests`
 * `__main__`     the same as a process: `python -m topology_simulator.apiserver`
-* `requests`     a request as verb, kind, object and wanted form; `audit` records it; `control` serves /simulator
+* `requests`     a request as verb, kind, object and wanted form; `audit` records it; `control` serves faults
 * `faults`       what can go wrong on purpose, and hooks between two requests
 * `handlers`     who is responsible; `discovery` and `openapi` tell clients what there is
 * `reads`        get, list, watch; `watch`, `streams` carry one; `selectors`, `table`, `columns`, `jsonpath`

@@ -150,8 +150,8 @@ class Rule:
             problem = _message_of(str(result.plain_value()))
             if problem == "no such overload":
                 detail = (
-                    "'no such overload': call arguments did not match a supported operator, function or macro "
-                    f"signature for rule: {shown}"
+                    "'no such overload': call arguments did not match a supported operator, function or "
+                    f"macro signature for rule: {shown}"
                 )
             else:
                 detail = f"{problem} evaluating rule: {shown}"

@@ -12,14 +12,14 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
-from . import cel, cel_rules, columns, jsonpath, statuses, structural, times, validation
+from . import cel, columns, jsonpath, statuses, structural, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from . import resources
+    from . import cel_rules, resources
 
 _BLOCKING = frozenset(
     (
@@ -116,10 +116,12 @@ def _check_spec(obj: dict[str, Any]) -> list[statuses.Cause]:
 def _check_change(spec: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
     if old is None:
         return []
-    before, found = old["spec"], []
-    for field in ("group", "scope"):
-        if before[field] != spec[field]:
-            found.append(statuses.invalid_value(f"spec.{field}", spec[field], "field is immutable"))
+    before = old["spec"]
+    found = [
+        statuses.invalid_value(f"spec.{field}", spec[field], "field is immutable")
+        for field in ("group", "scope")
+        if before[field] != spec[field]
+    ]
     for field in ("plural", "kind"):
         if before["names"][field] != spec["names"][field]:
             value = spec["names"][field]

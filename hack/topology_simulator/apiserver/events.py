@@ -88,7 +88,6 @@ def _check_newer(obj: dict[str, Any]) -> list[statuses.Cause]:
         found.append(statuses.required("eventTime"))
     if obj.get("type") not in ("Normal", "Warning"):
         found.append(statuses.invalid_value("type", "", f"has invalid value: {obj.get('type') or ''}"))
-    for field in ("firstTimestamp", "lastTimestamp", "count", "source"):
-        if obj.get(field):
-            found.append(statuses.invalid_value(field, "", "needs to be unset"))
+    old = ("firstTimestamp", "lastTimestamp", "count", "source")
+    found += [statuses.invalid_value(field, "", "needs to be unset") for field in old if obj.get(field)]
     return found

@@ -34,8 +34,8 @@ _LABEL_RULE = (
 )
 _VALUE_RULE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-    "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used "
+    "for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
 _KEY_RULE = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
@@ -134,7 +134,7 @@ def check(resource: resources.Resource, meta: dict[str, Any]) -> list[statuses.C
 
 
 def check_shape(obj: Any) -> None:
-    """Raise StatusError 400 unless this is an object whose metadata has the types that everybody relies on."""
+    """Raise StatusError 400 unless this is an object whose metadata has the types that all rely on."""
     if not isinstance(obj, dict):
         raise statuses.bad_request("couldn't get version/kind; json parse error: the body is not an object")
     meta = obj.get("metadata")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _WATCH_SECONDS = (1800.0, 3600.0)
 """The range of a watch's length where the client sets none (--min-request-timeout of the real server)."""
 CONTINUE_EXPIRED = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-    "without the continue parameter."
+    "The provided continue parameter is too old to display a consistent list result. You can start a new "
+    "list without the continue parameter."
 )
 
 

@@ -146,9 +146,18 @@ def check(schema: Any, field: str) -> list[statuses.Cause]:
     if kind and kind not in ("object", "array", "string", "integer", "number", "boolean"):
         allowed = ("array", "boolean", "integer", "number", "object", "string")
         found.append(statuses.unsupported_value(f"{field}.type", kind, allowed))
-    for word in ("$ref", "definitions", "dependencies", "deprecated", "discriminator", "patternProperties"):
-        if word in schema:
-            found.append(statuses.forbidden_value(f"{field}.{word}", f"{word} is not supported"))
+    found += [
+        statuses.forbidden_value(f"{field}.{word}", f"{word} is not supported")
+        for word in (
+            "$ref",
+            "definitions",
+            "dependencies",
+            "deprecated",
+            "discriminator",
+            "patternProperties",
+        )
+        if word in schema
+    ]
     if schema.get("uniqueItems"):
         found.append(
             statuses.forbidden_value(
@@ -193,8 +202,8 @@ def _check_list(schema: Mapping[str, Any], field: str) -> list[statuses.Cause]:
                 found.append(statuses.invalid_value(f"{field}.{LIST_KEYS}", key, text))
             elif key not in required and "default" not in properties[key]:
                 text = (
-                    "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required "
-                    "property"
+                    "this property is in x-kubernetes-list-map-keys, so it must have a default or be a "
+                    "required property"
                 )
                 found.append(statuses.required(f"{field}.items.properties[{key}].default", text))
     return found

@@ -240,7 +240,8 @@ class Writes:
             name = (body.get("metadata") or {}).get("name", "")
             raise statuses.invalid(resource, name, [statuses.invalid_value("patch", intent.patch, problem)])
         raise statuses.bad_request(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {problem}'
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+            f"{problem}"
         )
 
     def _check_namespace(self, resource: resources.Resource, namespace: str, meta: dict[str, Any]) -> None:

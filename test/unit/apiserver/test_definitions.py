@@ -144,9 +144,10 @@ async def test_unknown_fields_are_pruned_and_reported(client, samples):
 
 async def test_strict_refuses_unknown_fields(client, samples):
     refused = await client.post(samples.WIDGETS, samples.widget(nope=1), fieldValidation="Strict")
-    assert (refused.code, refused.body["message"]) == (
-        400,
-        'Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.nope"',
+    assert refused.code == 400
+    assert refused.body["message"] == (
+        'Widget in version "v1" cannot be handled as a Widget: strict decoding error: '
+        'unknown field "spec.nope"'
     )
     await client.post(samples.WIDGETS, samples.widget())
     refused = await client.merge(f"{samples.WIDGETS}/one", {"spec": {"nope": 1}}, fieldValidation="Strict")

@@ -122,10 +122,10 @@ async def test_kubectl_lives_with_a_custom_resource(standalone):
     _, out, _ = await run("explain", "widget.spec")
     assert "mode\t<string>" in out
     code, _, error = await run("patch", "wd", "one", "--type", "merge", "-p", '{"spec":{"size":11}}')
-    assert (code, error.strip()) == (
-        1,
+    assert code == 1
+    assert error.strip() == (
         'The Widget "one" is invalid: '
-        "spec.size: Invalid value: 11: spec.size in body should be less than or equal to 10",
+        "spec.size: Invalid value: 11: spec.size in body should be less than or equal to 10"
     )
     assert (await run("delete", "wd", "one"))[:2] == (0, 'widget.example.com "one" deleted\n')
 

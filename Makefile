@@ -1,0 +1,66 @@
+# Everything here works on a bare machine with Python 3.11, make and git: what is needed is installed into .venv.
+# `make help` lists the targets.
+
+PYTHON ?= python3
+SCENARIO ?= happy-path
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo cluster test test-unit test-component lint format bench fuzz generate locks envtest clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+venv: $(STAMP) ## the virtual environment, from the locked files
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, found " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your eyes (SCENARIO=happy-path)
+	@$(BIN)/python -m topology_simulator demo --scenario $(SCENARIO)
+
+cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal
+	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO)
+
+test: $(STAMP) ## unit and component tests
+	$(BIN)/python -m pytest
+
+test-unit: $(STAMP) ## unit tests only
+	$(BIN)/python -m pytest test/unit
+
+test-component: $(STAMP) ## the operator as a process, against the embedded API server
+	$(BIN)/python -m pytest test/component
+
+lint: $(STAMP) ## style, types, layers, generated files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python hack/generate.py --check
+
+format: $(STAMP) ## rewrite files in the agreed style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## measure the promises of the README; writes build/bench.json
+	$(BIN)/python -m test.bench $(BENCH_FLAGS)
+
+generate: $(STAMP) ## write the CRD from the types and the transition definitions
+	$(BIN)/python hack/generate.py
+
+locks: $(STAMP) ## resolve the locked requirements anew (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev --extra simulator pyproject.toml -o requirements-dev.lock
+
+envtest: ## kube-apiserver, etcd and kubectl, built once from Go modules
+	hack/envtest/envtest build
+
+clean: ## remove everything that the targets made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

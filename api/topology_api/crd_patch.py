@@ -1,0 +1,255 @@
+"""Our part of the Infrastructure API, put into the definition that a cluster already serves, and taken out again.
+
+On a real cluster the definition belongs to the release payload and is many times larger than `crd` makes it: other
+fields, other rules, several versions. `add` returns the JSON patch that brings our fields, rules and columns of
+version v1 to the present level and leaves everything else alone; on a definition that is level it is empty. `remove`
+is the way back. `serves_our_fields` answers, at the start of the operator, whether a cluster has our fields at all: where it does
+not, a wish and a record are dropped without a word, and "no wish" would be read where there is one.
+
+What is ours is recognised by where it points: a rule whose fieldPath is our wish, a column that shows one of our
+fields. So what an older release of this operator put there is replaced, and nobody else's is. Every change of a list
+item is preceded by a `test` of it, so that a patch which is applied late fails instead of hitting the wrong item.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import crd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Operation = dict[str, Any]
+"""One operation of a JSON patch (RFC 6902)."""
+
+
+class NotPatchableError(Exception):
+    """What is served is not an Infrastructure definition that our part fits into; the text says what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Does a cluster serve our fields? True in a condition when it does; `reason` says what is missing otherwise."""
+
+    ok: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def add(served: dict[str, Any], edges: tuple[crd.Edge, ...]) -> list[Operation]:
+    """Return the JSON patch that brings a served definition to our level; empty when it is there.
+
+    Raises NotPatchableError when it is not the Infrastructure definition, has no v1, or v1 has no schema for spec and
+    status with both topologies, or no status subresource.
+    """
+    version = _Version.of(served)
+    version.demand()
+    return version.guarded(
+        [
+            *version.set_field("spec", crd.WISH, crd.wish_schema()),
+            *version.set_field("status", crd.RECORD, crd.record_schema()),
+            *version.set_list(("schema", "openAPIV3Schema", crd.RULES), crd.rules(edges), _is_our_rule),
+            *version.set_list(("additionalPrinterColumns",), version.missing_columns(), _is_our_column),
+        ]
+    )
+
+
+def remove(served: dict[str, Any]) -> list[Operation]:
+    """Return the JSON patch that takes our part out of a served definition; empty when there is none.
+
+    Raises NotPatchableError like `add`, except for what is missing in the schema.
+    """
+    version = _Version.of(served)
+    return version.guarded(
+        [
+            *version.set_list(("additionalPrinterColumns",), [], _is_our_column),
+            *version.set_list(("schema", "openAPIV3Schema", crd.RULES), [], _is_our_rule),
+            *version.drop_field("status", crd.RECORD),
+            *version.drop_field("spec", crd.WISH),
+        ]
+    )
+
+
+def serves_our_fields(definition: object) -> Served:
+    """Does this definition have the fields that the operator reads and writes? Never raises, whatever it is given."""
+    try:
+        version = _Version.of(definition)
+        if version.content.get("served") is not True:
+            return Served(ok=False, reason=f"{crd.NAME} does not serve version {crd.VERSION}")
+        present = _paths(version.schema)
+    except NotPatchableError as error:
+        return Served(ok=False, reason=str(error))
+    ours = {
+        "type": "object",
+        "properties": {
+            "spec": {"properties": {crd.WISH: crd.wish_schema()}},
+            "status": {"properties": {crd.RECORD: crd.record_schema()}},
+        },
+    }
+    missing = sorted(path for path in _paths(ours) - present if path.rpartition(".")[0] in {*present, ""})
+    if missing:
+        return Served(ok=False, reason=f"{crd.NAME} {crd.VERSION} has no {', '.join(missing)}")
+    return Served(ok=True)
+
+
+def apply(document: dict[str, Any], operations: list[Operation]) -> dict[str, Any]:
+    """Return a copy of a document with a patch of `add` or `remove` applied, as the API server would.
+
+    Raises NotPatchableError when a `test` does not hold: the document is not the one that the patch was made for.
+    """
+    made = copy.deepcopy(document)
+    for operation in operations:
+        *way, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+        holder: Any = made
+        for part in way:
+            holder = holder[int(part)] if isinstance(holder, list) else holder[part]
+        value = copy.deepcopy(operation.get("value"))
+        place: Any = last
+        if isinstance(holder, list):
+            place = len(holder) if last == "-" else int(last)
+        if operation["op"] == "test":
+            if holder[place] != value:
+                raise NotPatchableError(f"{operation['path']} is not what the patch was made for")
+        elif operation["op"] == "remove":
+            del holder[place]
+        elif operation["op"] == "add" and isinstance(holder, list):
+            holder.insert(place, value)
+        else:
+            holder[place] = value
+    return made
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_our_rule(rule: object) -> bool:
+    return _mapping(rule).get("fieldPath") == crd.WISH_PATH
+
+
+def _is_our_column(column: object) -> bool:
+    path = str(_mapping(column).get("jsonPath"))
+    ours = path in {crd.WISH_PATH, f".status.{crd.RECORD}"} or path.startswith(f".status.{crd.RECORD}.")
+    return ours or column in crd.columns()
+
+
+def _paths(schema: object, path: str = "") -> set[str]:
+    """Return the dotted path of every field of a schema; items of a list count as fields of the list."""
+    found: set[str] = set()
+    known = _mapping(schema)
+    for name, child in _mapping(known.get("properties")).items():
+        inner = f"{path}.{name}" if path else str(name)
+        found |= {inner} | _paths(child, inner)
+    return found | (_paths(known["items"], path) if "items" in known else set())
+
+
+def _pointer(*parts: str | int) -> str:
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """Version v1 of a served definition, and where it stands."""
+
+    index: int
+    content: dict[str, Any]
+
+    @classmethod
+    def of(cls, served: object) -> _Version:
+        found = _mapping(served)
+        spec = _mapping(found.get("spec"))
+        kind, name = found.get("kind"), _mapping(found.get("metadata")).get("name")
+        if kind != "CustomResourceDefinition" or name != crd.NAME or spec.get("group") != crd.GROUP:
+            raise NotPatchableError(
+                f"wanted CustomResourceDefinition {crd.NAME}, found {kind or 'no kind'} {name or 'without a name'}"
+            )
+        versions = spec.get("versions")
+        listed = versions if isinstance(versions, list) else []
+        for index, version in enumerate(listed):
+            if _mapping(version).get("name") == crd.VERSION:
+                return cls(index, version)
+        names = ", ".join(str(_mapping(version).get("name")) for version in listed) or "none"
+        raise NotPatchableError(f"{crd.NAME} has no version {crd.VERSION}; it has {names}")
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return _mapping(_mapping(self.content.get("schema")).get("openAPIV3Schema"))
+
+    def part(self, name: str) -> dict[str, Any]:
+        return _mapping(_mapping(self.schema.get("properties")).get(name))
+
+    def demand(self) -> None:
+        where = f"{crd.NAME} {crd.VERSION}"
+        for name in ("spec", "status"):
+            if not self.part(name):
+                raise NotPatchableError(f"{where} has no schema for {name}")
+        known = _mapping(self.part("status").get("properties"))
+        for name in ("controlPlaneTopology", "infrastructureTopology"):
+            if name not in known:
+                raise NotPatchableError(f"{where} has no status.{name}, which our rules speak of")
+        if "status" not in _mapping(self.content.get("subresources")):
+            raise NotPatchableError(f"{where} has no status subresource")
+
+    def guarded(self, operations: list[Operation]) -> list[Operation]:
+        if not operations:
+            return []
+        name = {"op": "test", "path": _pointer("spec", "versions", self.index, "name"), "value": crd.VERSION}
+        return [{"op": "test", "path": "/metadata/name", "value": crd.NAME}, name, *operations]
+
+    def set_field(self, part: str, name: str, schema: dict[str, Any]) -> list[Operation]:
+        known = self.part(part).get("properties")
+        at = self._at("schema", "openAPIV3Schema", "properties", part, "properties")
+        if not isinstance(known, dict):
+            return [{"op": "add", "path": at, "value": {name: schema}}]
+        if known.get(name) == schema:
+            return []
+        operation = "replace" if name in known else "add"
+        return [{"op": operation, "path": at + _pointer(name), "value": schema}]
+
+    def drop_field(self, part: str, name: str) -> list[Operation]:
+        if name not in _mapping(self.part(part).get("properties")):
+            return []
+        at = self._at("schema", "openAPIV3Schema", "properties", part, "properties", name)
+        return [{"op": "remove", "path": at}]
+
+    def set_list(self, path: tuple[str, ...], wanted: list[Any], ours: Callable[[object], bool]) -> list[Operation]:
+        """Make the items of ours in a list the wanted ones, in their order, where the first of them stood."""
+        holder: dict[str, Any] = self.content
+        for name in path[:-1]:
+            holder = _mapping(holder.get(name))
+        present = holder.get(path[-1])
+        at = self._at(*path)
+        if not isinstance(present, list):
+            return [{"op": "add", "path": at, "value": wanted}] if wanted else []
+        places = [index for index, item in enumerate(present) if ours(item)]
+        if [present[index] for index in places] == wanted:
+            return []
+        made: list[Operation] = []
+        for place, item in zip(places, wanted, strict=False):
+            if present[place] != item:
+                made += [self._test(at, place, present[place])]
+                made += [{"op": "replace", "path": f"{at}/{place}", "value": item}]
+        for place in reversed(places[len(wanted) :]):
+            made += [self._test(at, place, present[place]), {"op": "remove", "path": f"{at}/{place}"}]
+        made += [{"op": "add", "path": f"{at}/-", "value": item} for item in wanted[len(places) :]]
+        if len(places) == len(present) and not wanted:
+            return [{"op": "remove", "path": at}]
+        return made
+
+    def missing_columns(self) -> list[dict[str, Any]]:
+        """Return our columns, without those whose field another column shows already."""
+        columns = self.content.get("additionalPrinterColumns") or []
+        shown = {_mapping(column).get("jsonPath") for column in columns if not _is_our_column(column)}
+        return [column for column in crd.columns() if column["jsonPath"] not in shown]
+
+    def _at(self, *parts: str | int) -> str:
+        return _pointer("spec", "versions", self.index, *parts)
+
+    @staticmethod
+    def _test(at: str, place: int, value: Any) -> Operation:
+        return {"op": "test", "path": f"{at}/{place}", "value": value}

@@ -1,0 +1,147 @@
+"""Performs the writes of a decision, in their order, each guarded, and stops at the first that does not hold.
+
+Three writes exist: the record (Infrastructure status, topology untouched), the report (ClusterOperator `topology`) and
+the flip (Infrastructure status, topology and record together). Those to Infrastructure carry the resourceVersion that
+the decision was made from, so that a wish that changed, another leader's record, or anybody else's write turns ours
+into a conflict instead of a mistake. The flip asks twice more, right before it is sent: how old is the evidence, and
+how long is the lease still ours?
+
+`reconcile` calls it; it knows nothing about why a decision was made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from topology_api import vocabulary
+
+from .observe import catalog, facts
+from .report import clusteroperator
+
+if TYPE_CHECKING:
+    from topology_api.types import TopologyTransition
+
+    from .kube import client as clients
+    from .observe import live
+
+Raw = dict[str, Any]
+EVIDENCE_BOUND = 2.0
+"""Seconds: evidence older than this voids the attempt (DESIGN section 4)."""
+
+
+class Voided(Exception):  # noqa: N818 - what became of the attempt; nothing is broken
+    """The flip was not sent, because what it rests on no longer holds. `why` names it."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class RecordDropped(Exception):  # noqa: N818 - what the server did with our write
+    """The server answered a write of the record without the record: the CRD does not have our fields."""
+
+
+class Lease(Protocol):
+    """What is asked of the elector."""
+
+    def time_left(self) -> float:
+        """Seconds for which the lease is surely ours."""
+
+
+class Unelected:
+    """Stands for the lease where there is no election (`--no-leader-elect`): it is always ours."""
+
+    def time_left(self) -> float:
+        """For ever."""
+        return float("inf")
+
+
+def merge_patch(before: object, after: object) -> Any:
+    """The merge patch (RFC 7386) that turns one JSON value into another; objects only differ where they do."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return after
+    patch: Raw = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        if key not in before or before[key] != value:
+            patch[key] = merge_patch(before.get(key), value)
+    return patch
+
+
+class Act:
+    """The hands of the operator. Every method sends one write and returns what the server made of it."""
+
+    def __init__(self, client: clients.Client, lease: Lease) -> None:
+        self._client = client
+        self._lease = lease
+
+    async def save(self, infrastructure: facts.Infrastructure, record: TopologyTransition) -> Raw:
+        """Write the record; topology stays.
+
+        Raises KubeError (Conflict: somebody else wrote in between), RecordDropped, Voided (the lease).
+        """
+        self._hold_lease()
+        return await self._write(infrastructure, record, {})
+
+    async def flip(
+        self,
+        evidence: live.Evidence,
+        infrastructure: facts.Infrastructure,
+        record: TopologyTransition,
+    ) -> Raw:
+        """Move the topology: the one write that matters.
+
+        Raises Voided when the evidence is older than 2 s or the lease has less than one request timeout left, KubeError
+        otherwise; `outcome_unknown` errors must be followed by a live read before anything else is written.
+        """
+        target = record.target
+        if target is None:
+            raise Voided("the record has no target")
+        self._hold_lease()
+        age = evidence.age()
+        if age > EVIDENCE_BOUND:
+            raise Voided(f"the evidence is older than {EVIDENCE_BOUND:g} s")
+        moved = {
+            "controlPlaneTopology": target.control_plane,
+            "infrastructureTopology": target.infrastructure,
+        }
+        return await self._write(infrastructure, record, moved)
+
+    async def report(self, own: facts.Fact[facts.OwnOperator], status: Raw) -> Raw | None:
+        """Write ClusterOperator `topology` if it would differ; create it first where it is missing.
+
+        Returns None when nothing had to be written.
+        """
+        if not clusteroperator.differs(status, own):
+            return None
+        self._hold_lease()
+        version: str | None = None
+        before: Raw = {}
+        if isinstance(own, facts.Unobserved):
+            made = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())
+            version = made["metadata"]["resourceVersion"]
+        else:
+            version, before = own.resource_version, own.status
+        known = {key: before.get(key) for key in status}
+        body = {"metadata": {"resourceVersion": version}, "status": merge_patch(known, status)}
+        return await self._client.merge_patch(
+            catalog.CLUSTER_OPERATORS, vocabulary.CLUSTER_OPERATOR, body, subresource="status"
+        )
+
+    def _hold_lease(self) -> None:
+        if self._lease.time_left() < self._client.request_timeout:
+            raise Voided("the lease has less than one request timeout left")
+
+    async def _write(self, infrastructure: facts.Infrastructure, record: TopologyTransition, moved: Raw) -> Raw:
+        change = merge_patch(infrastructure.raw_record or {}, record.to_api())
+        body = {
+            "metadata": {"resourceVersion": infrastructure.resource_version},
+            "status": {**moved, "topologyTransition": change},
+        }
+        # Not even 429 is retried inside: what had to wait is decided again from what is true then.
+        raw = await self._client.merge_patch(
+            catalog.INFRASTRUCTURES, "cluster", body, subresource="status", retry=False
+        )
+        written = (raw.get("status") or {}).get("topologyTransition")
+        if not isinstance(written, dict) or written.get("phase") != record.phase.value:
+            raise RecordDropped("infrastructures.config.openshift.io/cluster")
+        return raw

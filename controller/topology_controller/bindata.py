@@ -1,0 +1,26 @@
+"""Where the files are that a cluster is given: the definition of the API, transitions, manifests.
+
+In a checkout they stand in `bindata/` beside the source folders; the wheel carries the same folder inside the package.
+Nothing else in the operator knows which of the two it runs from.
+"""
+
+from __future__ import annotations
+
+import pathlib
+
+
+class BindataMissingError(Exception):
+    """Neither place holds the files: the installation is damaged."""
+
+
+def root() -> pathlib.Path:
+    """Return the folder that holds crd/, transitions/ and manifests/.
+
+    Raises BindataMissingError when there is none.
+    """
+    package = pathlib.Path(__file__).resolve().parent
+    places = (package / "bindata", package.parent.parent / "bindata")
+    for place in places:
+        if (place / "transitions").is_dir():
+            return place
+    raise BindataMissingError("no bindata/transitions in " + " or ".join(str(place) for place in places))

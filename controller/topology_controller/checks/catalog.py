@@ -1,0 +1,47 @@
+"""Which function answers which question, and how a whole stage is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import CheckName
+
+from . import etcd, nodes, operands, operators
+from .result import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from topology_api.types import Baseline
+    from topology_api.vocabulary import Stage
+
+    from ..observe import facts
+    from ..transitions import model
+    from .result import CheckResult
+
+CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {
+    CheckName.CLUSTER_OPERATORS_STABLE: operators.stable,
+    CheckName.NO_UPGRADE_IN_PROGRESS: operators.no_upgrade,
+    CheckName.CONTROL_PLANE_NODES: nodes.control_plane,
+    CheckName.DEDICATED_WORKERS: nodes.dedicated_workers,
+    CheckName.MASTERS_SCHEDULABLE: nodes.masters_schedulable,
+    CheckName.ETCD_VOTING_MEMBERS: etcd.voting_members,
+    CheckName.ETCD_HEALTHY: etcd.healthy,
+    CheckName.ETCD_OPERATOR_ALIVE: etcd.operator_alive,
+    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: operands.pools_rolled_out,
+    CheckName.ROUTER_REPLICAS: operands.routers,
+}
+
+
+def ask(
+    stage: Stage,
+    definition: model.Definition,
+    known: facts.Facts,
+    now: datetime,
+    baseline: Baseline | None = None,
+) -> tuple[CheckResult, ...]:
+    """Answer every question of a stage, in the order of the definition. None of them stops another."""
+    return tuple(
+        CHECKS[spec.check](Question(known, spec, definition, now, baseline)) for spec in definition.stages[stage]
+    )

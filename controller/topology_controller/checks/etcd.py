@@ -1,0 +1,145 @@
+"""etcd: are there enough voters, are they healthy, and is the one who says so alive?
+
+Three voters before the flip is the promise that everything else serves: with HighlyAvailable the etcd operator scales
+only with a healthy quorum, so a topology that flips early can never get one (reference: upstream-controller c.2).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from ..observe import facts, parse
+from . import result
+
+if TYPE_CHECKING:
+    from .result import CheckResult, Question
+
+ENDPOINTS = "configmaps/etcd-endpoints in namespace openshift-etcd"
+_MEMBER_ID = re.compile(r"[1-9a-f][0-9a-f]{0,15}\Z")
+_HEALTH = (
+    ("EtcdMembersAvailable", "True"),
+    ("EtcdMembersDegraded", "False"),
+    ("EtcdMembersProgressing", "False"),
+)
+_LEASE = "leases.coordination.k8s.io/openshift-cluster-etcd-operator-lock in namespace openshift-etcd-operator"
+LEASE_GRACE = timedelta(seconds=30)
+
+
+def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
+    """Voters by member id with their address, or why they cannot be told.
+
+    The etcd operator keys the ConfigMap by hexadecimal member id. When it could not list members it writes every
+    control-plane node keyed by node name instead, which looks like three voters; so a key that equals a node name is
+    tested first (`cafe` is both), and neither that nor any other key proves anything.
+    """
+    found, nodes, others = known.etcd_endpoints, known.control_plane_nodes, known.other_nodes
+    if isinstance(found, facts.Unobserved):
+        return found
+    for unread in (nodes, others):
+        if isinstance(unread, facts.Unobserved):
+            return unread
+    names = {
+        node.name
+        for group in (nodes, others)
+        if not isinstance(group, facts.Unobserved)
+        for node in group
+        if not isinstance(node, facts.Unobserved)
+    }
+    voters: dict[str, str] = {}
+    for key, value in found.entries:
+        if key in names:
+            return facts.Unobserved(
+                ENDPOINTS, f"key {key} is a node name: the etcd operator could not list the members"
+            )
+        if not _MEMBER_ID.match(key):
+            return facts.Unobserved(ENDPOINTS, f"key {key} is not a member id")
+        where = parse.address(value)
+        if where is None:
+            return facts.Unobserved(ENDPOINTS, f"member {key} has no IP address")
+        voters[key] = where
+    return voters
+
+
+def voters(known: facts.Facts) -> frozenset[str] | facts.Unobserved:
+    """Addresses of the voters."""
+    found = members(known)
+    return found if isinstance(found, facts.Unobserved) else frozenset(found.values())
+
+
+def voting_members(question: Question) -> CheckResult:
+    """At least N voters, each at an address of a control-plane node of its own."""
+    found = members(question.facts)
+    if isinstance(found, facts.Unobserved):
+        return question.unknown(found)
+    nodes = question.facts.control_plane_nodes
+    if isinstance(nodes, facts.Unobserved):
+        return question.unknown(nodes)
+    if broken := result.unreadable(nodes, facts.Node):
+        return question.unknown(broken)
+    homes = {address: node.name for node in nodes if isinstance(node, facts.Node) for address in node.addresses}
+    housed = {homes[where] for where in found.values() if where in homes}
+    strangers = sorted(f"{key} at {where}" for key, where in found.items() if where not in homes)
+    wanted = question.spec.at_least or 0
+    if strangers:
+        return question.unmet(
+            f"Wanted: {wanted} etcd voters, each on a control-plane node. Found: {result.listed(strangers)} "
+            f"is no address of a control-plane node. Look at {ENDPOINTS}"
+        )
+    if len(housed) < wanted:
+        return question.unmet(
+            f"Wanted: {wanted} etcd voters, each on a control-plane node. Found: {len(housed)}: "
+            f"{result.listed(sorted(housed)) or 'none'}. A learner becomes a voter once it has caught up, and none is "
+            f"added while a member is unhealthy. Look at {ENDPOINTS}"
+        )
+    return question.met(f"{len(housed)} etcd voters, on {result.listed(sorted(housed))}")
+
+
+def healthy(question: Question) -> CheckResult:
+    """The etcd operator reports members available, none degraded, none unstarted; all three conditions present."""
+    found = question.facts.etcd
+    if isinstance(found, facts.Unobserved):
+        return question.unknown(found)
+    wrong = [
+        f"{type_}={found.conditions.status(type_)}"
+        for type_, wanted in _HEALTH
+        if found.conditions.status(type_) != wanted
+    ]
+    if not wrong:
+        return question.met("All etcd members are started and healthy")
+    text = f"etcds.operator.openshift.io/cluster has {', '.join(wrong)}"
+    if any(found.conditions.status(type_) not in {"True", "False"} for type_, _ in _HEALTH):
+        return question.unknown(text)
+    wanted_text = ", ".join(f"{type_}={status}" for type_, status in _HEALTH)
+    return question.unmet(f"Wanted: {wanted_text}. Found: {text}")
+
+
+def operator_alive(question: Question) -> CheckResult:
+    """The etcd operator holds its lease and renews it: conditions outlive their author.
+
+    Past its time, but seen to move by our own clock, the two clocks disagree: Unknown.
+    """
+    lease = question.facts.etcd_lease
+    if isinstance(lease, facts.Unobserved):
+        return question.unknown(lease)
+    if not lease.holder:
+        return question.unmet(f"Wanted: an etcd operator that renews its lease. Found: nobody holds {_LEASE}")
+    if lease.renew_time is None or lease.duration_seconds is None:
+        return question.unknown(f"{_LEASE} has no renewTime or no leaseDurationSeconds")
+    age = question.now - lease.renew_time
+    if age < -LEASE_GRACE:
+        return question.unknown(f"{_LEASE} was renewed in the future: the clocks disagree")
+    if age <= expiry(lease):
+        return question.met("The etcd operator renews its lease")
+    if lease.moving:
+        return question.unknown(f"{_LEASE} is renewed, but its times are too old: the clocks disagree")
+    return question.unmet(
+        f"Wanted: an etcd operator that renews its lease. Found: {_LEASE} is held by {lease.holder} but has expired. "
+        "Look at the pods in openshift-etcd-operator"
+    )
+
+
+def expiry(lease: facts.EtcdLease) -> timedelta:
+    """How long after its last renewal the lease counts as alive."""
+    return timedelta(seconds=lease.duration_seconds or 0) + LEASE_GRACE

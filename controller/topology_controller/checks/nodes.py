@@ -1,0 +1,143 @@
+"""Nodes: are there enough that could carry the control plane, each of them in every respect?
+
+Upstream counts how many are Ready, how many schedulable and so on, each count for itself (reference:
+upstream-controller a.4); three ready and three schedulable nodes need not be the same three. Here one node has to
+pass every question, and the message says for each candidate which one it failed first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..observe import facts
+from . import etcd, result
+
+if TYPE_CHECKING:
+    from ..transitions import model
+    from .result import CheckResult, Question
+
+DEFAULT_CPUS = 4.0
+DEFAULT_MEMORY_GIB = 14.5
+_GIB = 2**30
+_SHOWN = 10
+
+
+def control_plane(question: Question) -> CheckResult:
+    """At least N nodes that each pass everything in `failing`."""
+    found = candidates(question.facts, question.spec, question.definition)
+    if isinstance(found, facts.Unobserved):
+        return question.unknown(found)
+    eligible = [name for name, why in found.items() if why is None]
+    wanted = question.spec.at_least or 0
+    if len(eligible) >= wanted:
+        return question.met(f"{len(eligible)} eligible control-plane nodes: {result.listed(sorted(eligible), _SHOWN)}")
+    named = [f"{name} ({'eligible' if why is None else why})" for name, why in sorted(found.items())]
+    shown = result.listed(named or ["no node with label node-role.kubernetes.io/control-plane"], _SHOWN)
+    return question.unmet(
+        f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}. Look at oc get nodes"
+    )
+
+
+def candidates(
+    known: facts.Facts, spec: model.CheckSpec, definition: model.Definition
+) -> dict[str, str | None] | facts.Unobserved:
+    """Every control-plane node by name with the first reason why it is not eligible, None when it is."""
+    found, others = known.control_plane_nodes, known.other_nodes
+    if isinstance(found, facts.Unobserved):
+        return found
+    if isinstance(others, facts.Unobserved):
+        return others
+    for unread in (*found, *others):
+        if isinstance(unread, facts.Unobserved):
+            return unread
+    voters = etcd.voters(known)
+    if isinstance(voters, facts.Unobserved):
+        return voters
+    nodes = [node for node in found if isinstance(node, facts.Node)]
+    version = _common_version(nodes)
+    failures = {node.name: failing(node, spec, definition, version, voters) for node in nodes}
+    for other in others:
+        if isinstance(other, facts.OtherNode) and other.master:
+            failures[other.name] = "lacks label node-role.kubernetes.io/control-plane"
+    return failures
+
+
+def failing(
+    node: facts.Node,
+    spec: model.CheckSpec,
+    definition: model.Definition,
+    version: str | None,
+    voters: frozenset[str],
+) -> str | None:
+    """The first reason why this node cannot carry the control plane, None when it can.
+
+    `version` is the kubelet minor version that most nodes have; `voters` are addresses of etcd voters.
+    """
+    cpus = spec.min_cpus or DEFAULT_CPUS
+    gib = spec.min_memory_gib or DEFAULT_MEMORY_GIB
+    compact = definition.workers.max == 0
+    questions = (
+        (not node.master, "lacks label node-role.kubernetes.io/master"),
+        (node.deleting, "is being deleted"),
+        (node.ready != "True", f"Ready={node.ready}"),
+        (node.cordoned, "is cordoned"),
+        (minor(node.kubelet_version) is None, "kubelet version is not known"),
+        (
+            minor(node.kubelet_version) != version,
+            f"kubelet {minor(node.kubelet_version)} while others have {version}",
+        ),
+        (node.cpus is None or node.memory_bytes is None, "capacity is not known"),
+        ((node.cpus or 0) < cpus, f"has {node.cpus or 0:g} of {cpus:g} CPUs"),
+        (
+            (node.memory_bytes or 0) < gib * _GIB,
+            f"has {(node.memory_bytes or 0) / _GIB:.1f} of {gib:g} GiB memory",
+        ),
+        (not voters.intersection(node.addresses), "is not home of an etcd voter"),
+        (compact and not node.worker, "lacks label node-role.kubernetes.io/worker"),
+        (compact and bool(node.taints), f"has taint {result.listed(node.taints, 2)}"),
+    )
+    return next((why for failed, why in questions if failed), None)
+
+
+def minor(version: str | None) -> str | None:
+    """The minor version of a kubelet: v1.34.2+abc -> 1.34."""
+    parts = (version or "").removeprefix("v").split(".")
+    return f"{parts[0]}.{parts[1]}" if len(parts) >= 3 and parts[0].isdigit() and parts[1].isdigit() else None
+
+
+def _common_version(nodes: list[facts.Node]) -> str | None:
+    """The minor version that most nodes have; of two that are equally frequent, the newer."""
+    versions = [found for node in nodes if (found := minor(node.kubelet_version))]
+    return max(versions, key=lambda v: (versions.count(v), [int(n) for n in v.split(".")]), default=None)
+
+
+def dedicated_workers(question: Question) -> CheckResult:
+    """The number of nodes that carry workloads only fits the definition."""
+    found = question.facts.other_nodes
+    if isinstance(found, facts.Unobserved):
+        return question.unknown(found)
+    if broken := result.unreadable(found, facts.OtherNode):
+        return question.unknown(broken)
+    workers = [node.name for node in found if isinstance(node, facts.OtherNode) and node.dedicated_worker]
+    wanted = question.definition.workers
+    if wanted.fits(len(workers)):
+        return question.met(f"{len(workers)} dedicated workers; {question.definition.name} wants {wanted}")
+    return question.unmet(
+        f"Wanted: {wanted} dedicated workers. "
+        f"Found: {len(workers)}: {result.listed(sorted(workers), _SHOWN) or 'none'}. Look at oc get nodes"
+    )
+
+
+def masters_schedulable(question: Question) -> CheckResult:
+    """Scheduler `cluster` says what the target shape needs (`spec.mastersSchedulable`)."""
+    found = question.facts.scheduler
+    if isinstance(found, facts.Unobserved):
+        return question.unknown(found)
+    wanted = bool(question.spec.wanted)
+    if found.masters_schedulable == wanted:
+        return question.met(f"Scheduler cluster has mastersSchedulable={str(wanted).lower()}")
+    return question.unmet(
+        f"Wanted: schedulers.config.openshift.io/cluster with mastersSchedulable={str(wanted).lower()}. "
+        f"Found: {str(found.masters_schedulable).lower()}. Change it with: oc patch scheduler cluster --type merge "
+        f"""-p '{{"spec":{{"mastersSchedulable":{str(wanted).lower()}}}}}'"""
+    )

@@ -1,0 +1,215 @@
+"""`cluster-topology-operator`: argument parsing and wiring only.
+
+Everything heavy is imported by the command that needs it, so that `version` and a usage error answer at once. Exit
+codes: 0 stopped on request, 1 failed, 2 bad usage (also a bad transition file, before anything is contacted), 3 lost
+the lease.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import pathlib
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .kube import lease
+
+OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
+_LEVELS = ("debug", "info", "warning", "error")
+
+
+class _JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "ts": _stamp(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "msg": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+class _TextFormatter(logging.Formatter):
+    """As klog prints: level letter, UTC time, logger, message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = f"{record.levelname[0]} {_stamp(record)} {record.name.rpartition('.')[2]}] {record.getMessage()}"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+def _stamp(record: logging.LogRecord) -> str:
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    return f"{whole}.{int(record.msecs):03d}Z"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=vocabulary.OPERATOR_NAME,
+        description="Lets an OpenShift cluster change its topology: watches Infrastructure.spec.desiredTopology, "
+        "proves that the cluster can carry it, and moves status in one guarded write.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run the operator")
+    run.add_argument("--kubeconfig", metavar="F", help="default: KUBECONFIG, in-cluster, ~/.kube/config")
+    run.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    run.add_argument(
+        "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the lease; default: %(default)s"
+    )
+    run.add_argument(
+        "--bind-address",
+        default="0.0.0.0:8443",
+        metavar="HOST:PORT",
+        help="where metrics are served; default: %(default)s",
+    )
+    run.add_argument(
+        "--serving-cert-dir", type=pathlib.Path, metavar="D",
+        help="folder with tls.crt and tls.key; without it plain HTTP is served, on loopback only",
+    )  # fmt: skip
+    run.add_argument(
+        "--transitions-dir", type=pathlib.Path, metavar="D", help="transition definitions; default: built in"
+    )
+    run.add_argument(
+        "--leader-elect",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="hold a lease while working; default: yes",
+    )
+    for name, meaning in (
+        ("lease-duration", "others wait this long before they take over"),
+        ("renew-deadline", "give up leading when the lease could not be renewed for this long"),
+        ("retry-period", "renew the lease this often"),
+    ):
+        run.add_argument(
+            f"--{name}", type=float, metavar="S",
+            help=f"{meaning}, in seconds; default: 137/107/26, and 270/240/60 on a single node",
+        )  # fmt: skip
+    run.add_argument(
+        "--settle-seconds",
+        type=_whole,
+        metavar="S",
+        help="overrides settleSeconds of the definitions (tests, demos)",
+    )
+    run.add_argument("--log-level", choices=_LEVELS, default="info", help="what is logged; default: %(default)s")
+    run.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="how it is logged; default: %(default)s"
+    )
+    manifests = commands.add_parser("manifests", help="print what to apply to a cluster")
+    form = manifests.add_mutually_exclusive_group()
+    form.add_argument("--crd-only", action="store_true", help="only the whole CRD, for clusters that have none")
+    form.add_argument(
+        "--crd-patch",
+        action="store_true",
+        help="the patch that adds our fields to the CRD that a cluster serves",
+    )
+    manifests.add_argument("--crd", type=pathlib.Path, metavar="F", help="the served CRD, for --crd-patch")
+    manifests.add_argument("--image", metavar="REF", help="image of the operator")
+    manifests.add_argument(
+        "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the operator; default: %(default)s"
+    )
+    commands.add_parser("version", help="print the version")
+    return parser
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    options = _parser().parse_args(arguments)
+    if options.command == "version":
+        sys.stdout.write(f"{vocabulary.OPERATOR_NAME} {__version__}\n")
+        return OK
+    if options.command == "manifests":
+        return _manifests(options)
+    return _run(options)
+
+
+def _complain(text: object) -> None:
+    for line in str(text).splitlines():
+        sys.stderr.write(f"{vocabulary.OPERATOR_NAME}: {line}\n")
+
+
+def _manifests(options: argparse.Namespace) -> int:
+    from . import manifests
+
+    return manifests.print_manifests(options, sys.stdout, sys.stderr)
+
+
+def _run(options: argparse.Namespace) -> int:
+    # ruff: noqa: PLC0415
+    from . import bindata
+    from .kube import lease
+    from .transitions import load
+
+    _set_up_logging(options)
+    try:
+        transitions = load.load(options.transitions_dir or bindata.root() / "transitions")
+    except load.DefinitionError as error:
+        _complain(error)
+        return USAGE
+    from . import process, serve
+
+    try:
+        figures = _lease_timing(options)
+        address = serve.Address.parse(options.bind_address)
+        serve.refuse_open_http(address, options.serving_cert_dir)
+    except ValueError as error:
+        _complain(error)
+        return USAGE
+    asked = process.Options(
+        kubeconfig=options.kubeconfig,
+        context=options.context,
+        namespace=options.namespace,
+        address=address,
+        certificates=options.serving_cert_dir,
+        leader_elect=options.leader_elect,
+        lease=figures,
+        settle_seconds=options.settle_seconds,
+    )
+    from .kube import config
+
+    try:
+        asyncio.run(process.run(asked, transitions))
+    except (config.ConfigError, OSError) as error:
+        _complain(error)
+        return FAILED
+    except lease.LeaseLost as error:
+        _complain(error)
+        return LOST_LEASE
+    return OK
+
+
+def _lease_timing(options: argparse.Namespace) -> lease.LeaseTiming | None:
+    from .kube import lease
+
+    figures = (options.lease_duration, options.renew_deadline, options.retry_period)
+    if all(figure is None for figure in figures):
+        return None
+    if any(figure is None for figure in figures):
+        raise ValueError("--lease-duration, --renew-deadline and --retry-period go together")
+    return lease.LeaseTiming(*figures)
+
+
+def _set_up_logging(options: argparse.Namespace) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonFormatter() if options.log_format == "json" else _TextFormatter())
+    logging.basicConfig(level=options.log_level.upper(), handlers=[handler], force=True)

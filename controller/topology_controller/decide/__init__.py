@@ -1,0 +1,12 @@
+"""Pure: facts, definitions, what this leader knows, and the time go in; one `Decision` comes out.
+
+* `decision`: the `Decision`, its steps, and what this leader remembers between two of them (`Term`).
+* `applicability`: when this operator must not act at all (DESIGN section 9).
+* `records`: builds `status.topologyTransition`, and recovers it when somebody lost it.
+* `phases`: the life of a transition (DESIGN section 4): the state machine.
+* `discovery`: what could be asked for now.
+* `happenings`: what is worth an event when the phase changes.
+
+No clock, no I/O, no logging. `act` performs the steps of a decision in their order and stops at the first that does
+not hold; `report` shows what was decided.
+"""

@@ -1,0 +1,107 @@
+"""When this operator must not act: the cluster is of another kind, or somebody else is in charge.
+
+Every answer is a reason of condition Disabled (DESIGN section 9) with a message that says whom to turn to. A value that
+is not known is treated like External: refused and explained, never taken for something that it resembles.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+from topology_api.vocabulary import EXTERNAL, Reason, Topology
+
+from ..observe import facts
+from .decision import Said
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
+NATIVE_GRACE = timedelta(seconds=137)
+"""How long a native controller whose gate is on, but that has not shown up, is waited for: one lease duration."""
+
+
+def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Said | None:
+    """Why nothing may be done here, or None."""
+    control_plane = infrastructure.control_plane
+    if control_plane == EXTERNAL:
+        return Said(
+            Reason.HOSTED_CONTROL_PLANE,
+            "The control plane is hosted: its availability is set on the management cluster, by "
+            "controllerAvailabilityPolicy and infrastructureAvailabilityPolicy of the HostedCluster",
+        )
+    if control_plane is None:
+        return Said(
+            Reason.UNKNOWN_TOPOLOGY,
+            "Infrastructure cluster has no status.controlPlaneTopology: the installer or cluster-config-operator "
+            "writes it; nothing is done until it is there",
+        )
+    if control_plane not in set(Topology):
+        return Said(
+            Reason.UNKNOWN_TOPOLOGY,
+            f"Infrastructure cluster has status.controlPlaneTopology {control_plane}, which this version does not know",
+        )
+    if infrastructure.infrastructure not in _INFRASTRUCTURE_TOPOLOGIES:
+        found = infrastructure.infrastructure or "no value"
+        return Said(
+            Reason.UNKNOWN_TOPOLOGY,
+            f"Infrastructure cluster has status.infrastructureTopology {found}, which this version does not know",
+        )
+    if infrastructure.image_based_install:
+        return Said(
+            Reason.IMAGE_BASED_INSTALL,
+            f"Infrastructure cluster carries label {vocabulary.IMAGE_BASED_INSTALL_LABEL}: the topology of a cluster "
+            "that was installed from an image is fixed by that image",
+        )
+    if gate(known) and native_present(known):
+        return Said(Reason.NATIVE_CONTROLLER_ACTIVE, _handed_over(infrastructure))
+    return None
+
+
+def gate(known: facts.Facts) -> bool:
+    """Is MutableTopology on for the version that runs? When that cannot be told apart, we stand down."""
+    gates = known.feature_gates
+    if isinstance(gates, facts.Unobserved):
+        return False
+    entries = dict(gates.mutable_topology)
+    version = known.cluster_version
+    if not isinstance(version, facts.Unobserved) and version.version in entries:
+        return entries[version.version]
+    return any(entries.values())
+
+
+def native_present(known: facts.Facts) -> bool:
+    """Does the native controller leave its conditions on configs.operator.openshift.io/cluster?"""
+    native = known.native_controller
+    return not isinstance(native, facts.Unobserved) and native.present
+
+
+def native_awaited(known: facts.Facts, since: datetime, now: datetime) -> float | None:
+    """Seconds for which a native controller that is switched on may still show up, None when it need not be awaited."""
+    if not gate(known) or native_present(known):
+        return None
+    left = (since + NATIVE_GRACE - now).total_seconds()
+    return left if left > 0 else None
+
+
+def _handed_over(infrastructure: facts.Infrastructure) -> str:
+    text = "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this cluster"
+    if infrastructure.desired and infrastructure.desired != infrastructure.native_wish:
+        text += (
+            ". It does not read spec.desiredTopology; hand the wish over with: oc patch infrastructure cluster "
+            f"""--type merge -p '{{"spec":{{"controlPlaneTopology":"{infrastructure.desired}"}}}}'"""
+        )
+    return text
+
+
+def orphaned_native_wish(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
+    """Name a `spec.controlPlaneTopology` that nobody acts on because the native controller is off."""
+    wish = infrastructure.native_wish
+    if wish is None or wish == infrastructure.control_plane or gate(known) or infrastructure.desired:
+        return ""
+    return (
+        f". Nobody acts on spec.controlPlaneTopology {wish} while feature gate MutableTopology is off; "
+        "this operator reads spec.desiredTopology"
+    )

@@ -1,0 +1,88 @@
+"""What a decision is, and what a leader remembers between two decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from topology_api.types import AvailableTransition, TopologyTransition
+    from topology_api.vocabulary import EventReason, Phase, Reason
+
+    from ..checks.result import CheckResult
+    from ..transitions import model
+
+
+class Step(Enum):
+    """The writes of a decision, performed in the order in which they stand."""
+
+    SAVE = auto()
+    """Write the record to Infrastructure status; topology stays."""
+    REPORT = auto()
+    """Write ClusterOperator `topology`, if it would differ."""
+    GATHER = auto()
+    """Read the evidence live and decide again from it."""
+    FLIP = auto()
+    """The one write that moves topology, together with the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A reason and a message of a condition."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something worth an event about Infrastructure, told after the steps were performed."""
+
+    reason: EventReason
+    note: str
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What this leader knows that stands in no object.
+
+    `since` is when it began to lead. `attempt` is the admission that this leader has recorded itself, None when it
+    has none; `next_attempt` is the value that a new admission would get. `available` is what the last discovery found,
+    None before the first. `hold_until` keeps from admitting again at once after live evidence disagreed with the
+    watches. `settle_seconds` overrides the definitions.
+    """
+
+    since: datetime
+    next_attempt: str
+    attempt: str | None = None
+    available: tuple[AvailableTransition, ...] | None = None
+    hold_until: datetime | None = None
+    settle_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What follows from the facts.
+
+    `record` is what `status.topologyTransition` should be (None: leave it). `watch` says whether the watches of an
+    open wish are needed. `look_again` is in seconds, None when only a change matters. `disabled` and `degraded` carry
+    what their conditions say when they are True. `note` is said in Progressing. `upgrade_block` is the message of
+    Upgradeable=False, None when upgrades are not held back. `overwritten` stops every topology write.
+    """
+
+    phase: Phase
+    record: TopologyTransition | None = None
+    steps: tuple[Step, ...] = ()
+    watch: bool = False
+    look_again: float | None = None
+    definition: model.Definition | None = None
+    results: tuple[CheckResult, ...] = ()
+    note: str = ""
+    disabled: Said | None = None
+    degraded: Said | None = None
+    upgrade_block: str | None = None
+    happened: tuple[Happening, ...] = ()

@@ -1,0 +1,43 @@
+"""What is worth an event when the record changes: one per change of phase, from facts only.
+
+Told after the writes of the decision, never before the flip. The name of the event is made from the attempt and the
+phase (`report.events`), so a crash between the write and the telling can repeat the telling without repeating the
+event.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import EventReason, Phase
+
+from .decision import Happening
+
+if TYPE_CHECKING:
+    from topology_api.types import TopologyTransition
+
+_OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
+
+
+def between(
+    before: TopologyTransition | None, after: TopologyTransition, wish: str | None, note: str
+) -> tuple[Happening, ...]:
+    """Events for the way from one record to the next; `note` is what Progressing says."""
+    phase = after.phase
+    was = before.phase if before is not None else Phase.IDLE
+    if was is phase:
+        return ()
+    route = f"from {after.source} to {after.target}" if after.source and after.target else ""
+    found: list[Happening] = []
+    if phase in _OPEN and was not in _OPEN:
+        found.append(Happening(EventReason.TRANSITION_REQUESTED, f"Topology {wish} is wanted"))
+    if phase is Phase.UNSUPPORTED or (phase is Phase.PENDING and was is not Phase.UNSUPPORTED):
+        found.append(Happening(EventReason.TRANSITION_BLOCKED, note, warning=True))
+    if phase is Phase.CONVERGING:
+        found.append(Happening(EventReason.TRANSITION_ADMITTED, f"Transition {after.name} {route} was admitted"))
+        found.append(Happening(EventReason.TOPOLOGY_CHANGED, f"Topology moved {route}"))
+    if phase is Phase.COMPLETED:
+        found.append(Happening(EventReason.TRANSITION_COMPLETED, f"Transition {after.name} {route} is completed"))
+    if phase is Phase.IDLE and was in _OPEN:
+        found.append(Happening(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn before the topology moved"))
+    return tuple(found)

@@ -1,0 +1,115 @@
+"""Builds the record of a transition, `status.topologyTransition`, and recovers it when somebody lost it.
+
+What the record holds survives a restart: bounds and durations are computed from its times. A check keeps its
+lastTransitionTime while its status stays, so that "all Met and quiet since" can be read from the record alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topology_api.types import (
+    Baseline,
+    Check,
+    PoolBaseline,
+    Progress,
+    RecordCopy,
+    TopologyPair,
+    TopologyTransition,
+    fit,
+    whole_seconds,
+)
+from topology_api.vocabulary import Phase
+
+from ..observe import facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from topology_api.vocabulary import Stage
+
+    from ..checks.result import CheckResult
+
+_ADMITTED = frozenset({Phase.ADMITTING, Phase.CONVERGING, Phase.COMPLETED})
+_POOLS = 16
+
+
+def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
+    """The present topology. Only call it when both values are there (`applicability.disabled`)."""
+    return TopologyPair(
+        control_plane=infrastructure.control_plane or "", infrastructure=infrastructure.infrastructure or ""
+    )
+
+
+def recover(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator]) -> TopologyTransition | None:
+    """The record, or what can be rebuilt of it from the copy in ClusterOperator `topology`.
+
+    A payload that reverts the CRD, or a writer that does not know the field, drops the record. When the topology is the
+    target of the copy, the flip has happened, whatever the copy's phase says; otherwise nothing has, and the decision
+    starts afresh.
+    """
+    if isinstance(infrastructure.record, TopologyTransition):
+        return infrastructure.record
+    copy = None if isinstance(own, facts.Unobserved) else own.copy
+    if not isinstance(copy, RecordCopy) or copy.phase not in _ADMITTED or copy.target != pair(infrastructure):
+        return None
+    phase = Phase.COMPLETED if copy.phase is Phase.COMPLETED else Phase.CONVERGING
+    head = copy.model_dump()
+    head["phase"] = phase
+    head["admitted_time"] = copy.admitted_time or copy.phase_transition_time
+    return TopologyTransition.model_validate(head)
+
+
+def phase_time(previous: TopologyTransition | None, phase: Phase, now: datetime) -> datetime:
+    """When the phase was entered: kept while it stays."""
+    if previous is not None and previous.phase is phase and previous.phase_transition_time is not None:
+        return previous.phase_transition_time
+    return whole_seconds(now)
+
+
+def checks(
+    previous: TopologyTransition | None, stage: Stage, results: Iterable[CheckResult], now: datetime
+) -> tuple[Check, ...]:
+    """The results of a stage as the record keeps them."""
+    known = {(check.stage, check.name): check for check in (previous.checks if previous else ())}
+    kept = []
+    for result in results:
+        before = known.get((stage, result.name))
+        same = before is not None and before.status is result.status
+        kept.append(
+            Check(
+                stage=stage,
+                name=result.name,
+                status=result.status,
+                message=fit(result.message),
+                last_transition_time=before.last_transition_time if same and before else whole_seconds(now),
+            )
+        )
+    return tuple(kept)
+
+
+def of_stage(record: TopologyTransition | None, stage: Stage) -> tuple[Check, ...]:
+    """The checks of one stage."""
+    return tuple(check for check in (record.checks if record else ()) if check.stage is stage)
+
+
+def progress(results: Iterable[CheckResult]) -> Progress:
+    """How many are Met."""
+    answers = [result.met for result in results]
+    return Progress(met=sum(answers), total=len(answers))
+
+
+def baseline(known: facts.Facts) -> Baseline | None:
+    """What convergence is measured against, None when it cannot be read."""
+    pools = known.machine_config_pools
+    if isinstance(pools, facts.Unobserved):
+        return None
+    found = [pool for pool in pools if isinstance(pool, facts.MachineConfigPool)]
+    if len(found) != len(pools):
+        return None
+    return Baseline(
+        machine_config_pools=tuple(
+            PoolBaseline(name=pool.name, configuration=pool.configuration) for pool in found[:_POOLS]
+        )
+    )

@@ -1,0 +1,9 @@
+"""Turns what the API server says into small frozen facts.
+
+* `facts`: the facts themselves; missing and unreadable are values (`Unobserved`), not exceptions.
+* `fields`: typed access into raw objects, which may hold anything.
+* `parse`: one function per kind, raw object in, fact out.
+* `catalog`: which objects are looked at, when, and which fact each becomes.
+* `watches`: keeps them current; opens the idle watches always, the others while a wish is open.
+* `live`: reads the evidence for the flip, all at once, Infrastructure last.
+"""

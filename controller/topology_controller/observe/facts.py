@@ -1,0 +1,257 @@
+"""The facts that checks and decisions are made from: small, frozen, comparable.
+
+Two facts that are equal lead to the same answers and the same messages, so a changed object that leads to an equal
+fact wakes nobody. What could not be read is a fact too: `Unobserved` says which object and why, and every check
+that needs it answers Unknown. Made by `parse`, asked by `checks` and `decide`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from topology_api.types import RecordCopy, TopologyTransition
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Unobserved:
+    """A fact that could not be had.
+
+    `what` names the object, `why` says what was found instead. `missing` is True only when the server said that
+    the object does not exist. Neither text holds a time or a counter: the same trouble is the same value.
+    """
+
+    what: str
+    why: str
+    missing: bool = False
+    awaited: bool = False
+    """Its first read has not ended yet: an answer, or the reason why there is none, is on its way."""
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition as another operator reports it."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of one object."""
+
+    items: tuple[Condition, ...] = ()
+
+    def find(self, type_: str) -> Condition | None:
+        """The condition of that type, if it is there."""
+        return next((item for item in self.items if item.type == type_), None)
+
+    def status(self, type_: str) -> str:
+        """True, False, Unknown, whatever else was written, or "absent"."""
+        found = self.find(type_)
+        return found.status if found else "absent"
+
+    def __iter__(self) -> Iterator[Condition]:
+        return iter(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Infrastructure:
+    """Infrastructure `cluster`: the wish, the topology, our record."""
+
+    uid: str
+    resource_version: str
+    generation: int
+    desired: str | None
+    native_wish: str | None
+    """`spec.controlPlaneTopology`, which the native controller reads."""
+    control_plane: str | None
+    infrastructure: str | None
+    platform: str | None
+    image_based_install: bool
+    record: TopologyTransition | Unobserved | None
+    """None when there is none; Unobserved when what is there is not what the schema promises."""
+    raw_record: dict[str, Any] | None = dataclasses.field(repr=False)
+    """The record as it stands on the server: a merge patch is made against it."""
+    topology_writer: str | None
+    """Field manager that owns `status.controlPlaneTopology` (metadata.managedFields)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOperator:
+    """ClusterOperator `topology`: what we said last, and what people say to us on it."""
+
+    resource_version: str
+    paused: bool
+    status: dict[str, Any] = dataclasses.field(repr=False)
+    copy: RecordCopy | None = None
+    """Head of the record, in case Infrastructure lost it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOperator:
+    """Another operator's report."""
+
+    name: str
+    conditions: Conditions
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterVersion:
+    """ClusterVersion `version`."""
+
+    version: str | None
+    conditions: Conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node with the label `node-role.kubernetes.io/control-plane`."""
+
+    name: str
+    master: bool
+    worker: bool
+    ready: str
+    cordoned: bool
+    deleting: bool
+    kubelet_version: str | None
+    cpus: float | None
+    memory_bytes: int | None
+    addresses: tuple[str, ...]
+    """InternalIP addresses in their shortest form."""
+    taints: tuple[str, ...]
+    """Taints with effect NoSchedule or NoExecute, as key:effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherNode:
+    """A node without the label `node-role.kubernetes.io/control-plane`, known by its metadata only."""
+
+    name: str
+    master: bool
+    """Labelled master but not control-plane: a candidate that lacks a label."""
+    arbiter: bool
+
+    @property
+    def dedicated_worker(self) -> bool:
+        """A machine that carries workloads only."""
+        return not self.master and not self.arbiter
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """Scheduler `cluster`."""
+
+    masters_schedulable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdEndpoints:
+    """ConfigMap openshift-etcd/etcd-endpoints: key to address, as the etcd operator wrote them."""
+
+    entries: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Etcd:
+    """Etcd `cluster`: what the etcd operator says of the members."""
+
+    conditions: Conditions
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdLease:
+    """Lease of the etcd operator. `moving` says that we saw it renewed within its own duration, by our clock."""
+
+    holder: str
+    renew_time: datetime | None
+    duration_seconds: int | None
+    moving: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MachineConfigPool:
+    """A machine config pool."""
+
+    name: str
+    wanted_configuration: str
+    configuration: str
+    machines: int
+    updated: int
+    ready: int
+    degraded: int
+    observed: bool
+    """status.observedGeneration is the generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngressController:
+    """IngressController openshift-ingress-operator/default."""
+
+    wanted_replicas: int | None
+    """Explicit spec.replicas; None means that the ingress operator decides."""
+    available_replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGates:
+    """FeatureGate `cluster`: versions of the payload and whether MutableTopology is enabled for each."""
+
+    mutable_topology: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NativeController:
+    """configs.operator.openshift.io/cluster: does the native controller leave its conditions there?"""
+
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Whether the served Infrastructure CRD has our fields; `lacks` says what is missing."""
+
+    lacks: str | None = None
+
+
+Fact: TypeAlias = T | Unobserved
+NOT_READ = Unobserved("it", "not read yet", awaited=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that is known at one moment.
+
+    `live` says that the facts were read from the server for this very decision. `disturbed` names the watches that
+    are in trouble right now: what they say may be old.
+    """
+
+    infrastructure: Fact[Infrastructure] = NOT_READ
+    installed: Fact[Installed] = NOT_READ
+    own_operator: Fact[OwnOperator] = NOT_READ
+    feature_gates: Fact[FeatureGates] = NOT_READ
+    native_controller: Fact[NativeController] = NOT_READ
+    cluster_version: Fact[ClusterVersion] = NOT_READ
+    cluster_operators: Fact[tuple[Fact[ClusterOperator], ...]] = NOT_READ
+    control_plane_nodes: Fact[tuple[Fact[Node], ...]] = NOT_READ
+    other_nodes: Fact[tuple[Fact[OtherNode], ...]] = NOT_READ
+    scheduler: Fact[Scheduler] = NOT_READ
+    etcd_endpoints: Fact[EtcdEndpoints] = NOT_READ
+    etcd: Fact[Etcd] = NOT_READ
+    etcd_lease: Fact[EtcdLease] = NOT_READ
+    machine_config_pools: Fact[tuple[Fact[MachineConfigPool], ...]] = NOT_READ
+    ingress_controller: Fact[IngressController] = NOT_READ
+    live: bool = False
+    disturbed: tuple[str, ...] = ()

@@ -1,0 +1,167 @@
+"""Keeps the facts current: the idle watches always, the others while a wish is open.
+
+Each source is one reflector, which keeps reduced facts only and calls `on_change` when one of them differs. A watch
+that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One that is in
+trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news.
+
+The lease of the etcd operator is a special case. Whether somebody is alive cannot be read from a time that another
+machine's clock wrote; so we also note, on our own clock, when we last saw it move.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from ..kube import reflector
+from . import catalog, facts, reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..kube import client as clients
+    from ..kube import watch
+
+_LEASE_GRACE = 30.0
+
+
+@dataclass(slots=True)
+class _Watch:
+    source: catalog.Source
+    reflector: reflector.Reflector[Any]
+    task: asyncio.Task[None]
+
+
+class Watches:
+    """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open wish."""
+
+    def __init__(
+        self, client: clients.Client, on_change: Callable[[], None], *, timing: watch.Timing | None = None
+    ) -> None:
+        self._client = client
+        self._on_change = on_change
+        self._timing = timing
+        self._watches: dict[str, _Watch] = {}
+        self._lease_seen: tuple[Any, float] | None = None
+        self._lease_moved: float | None = None
+        self.installed: facts.Fact[facts.Installed] = facts.NOT_READ
+
+    async def __aenter__(self) -> Self:
+        self._start(catalog.IDLE)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stop(tuple(self._watches))
+
+    @property
+    def is_open(self) -> bool:
+        """Are the watches of an open wish there?"""
+        return catalog.EVIDENCE[0].field in self._watches
+
+    def open(self) -> None:
+        """Watch what a wish is decided from; nothing happens when that is so already."""
+        self._start(source for source in (*catalog.EVIDENCE, *catalog.OPERANDS))
+
+    async def close(self) -> None:
+        """Stop all but the idle watches and forget what they knew."""
+        await self._stop(tuple(source.field for source in (*catalog.EVIDENCE, *catalog.OPERANDS)))
+        self._lease_seen = self._lease_moved = None
+
+    async def wait_synced(self) -> None:
+        """Wait until every watch that is open has read its first list."""
+        await asyncio.gather(*(watch.reflector.wait_synced() for watch in list(self._watches.values())))
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Watches that cannot be relied on, with the reason; empty when all are well."""
+        return tuple(
+            f"{watch.source.what}: {self._trouble(watch) or 'not read yet'}"
+            for watch in self._watches.values()
+            if not watch.reflector.alive
+        )
+
+    @property
+    def synced(self) -> bool:
+        """Has every open watch read its first list?"""
+        return all(watch.reflector.snapshot().synced for watch in self._watches.values())
+
+    def last_activity(self) -> dict[str, float]:
+        """Unix time of the last sign of life of each open watch, by the field it fills."""
+        return {field: watch.reflector.last_activity for field, watch in self._watches.items()}
+
+    def apply(self, source: catalog.Source, raw: dict[str, Any]) -> None:
+        """Feed back the server's answer to a write of ours, so that the next decision sees it."""
+        self._watches[source.field].reflector.apply(raw)
+
+    def known(self) -> facts.Facts:
+        """Everything that is known now, as one consistent set."""
+        found = {field: self._fact(watch) for field, watch in self._watches.items()}
+        disturbed = tuple(
+            watch.source.what for watch in self._watches.values() if watch.reflector.snapshot().error is not None
+        )
+        if "etcd_lease" in found:
+            found["etcd_lease"] = self._lease(found["etcd_lease"])
+        return facts.Facts(**found, installed=self.installed, disturbed=disturbed)
+
+    def _start(self, sources: Iterable[catalog.Source]) -> None:
+        for source in sources:
+            if source.field in self._watches:
+                continue
+            kept = reflector.Reflector(
+                self._client,
+                source.selection,
+                source.reduce,
+                self._on_change,
+                malformed=lambda name, error, source=source: reading.malformed(  # type: ignore[misc]  # a default argument binds the loop's value
+                    source.selection.resource.describe(name.rpartition("/")[2], source.selection.namespace),
+                    error,
+                ),
+                timing=self._timing,
+                name=source.field,
+            )
+            task = asyncio.create_task(kept.run(), name=f"watch {source.what}")
+            task.add_done_callback(self._ended)
+            self._watches[source.field] = _Watch(source, kept, task)
+
+    async def _stop(self, names: Iterable[str]) -> None:
+        stopped = [self._watches.pop(name) for name in names if name in self._watches]
+        for watch in stopped:
+            watch.task.cancel()
+        await asyncio.gather(*(watch.task for watch in stopped), return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        # A watch ends only by being stopped. Anything else is a bug, and must wake the loop so that it is seen.
+        if not task.cancelled() and task.exception() is not None:
+            self._on_change()
+
+    def raise_failed(self) -> None:
+        """Re-raise what ended a watch other than being stopped: a bug, which must not pass for silence."""
+        for watch in self._watches.values():
+            if watch.task.done() and not watch.task.cancelled():
+                watch.task.result()
+
+    def _trouble(self, watch: _Watch) -> str | None:
+        error = watch.reflector.snapshot().error
+        return None if error is None else reading.unobserved(watch.source.what, error).why
+
+    def _fact(self, watch: _Watch) -> Any:
+        snapshot = watch.reflector.snapshot()
+        if not watch.reflector.alive:
+            if snapshot.error is not None:
+                return reading.unobserved(watch.source.what, snapshot.error)
+            return facts.Unobserved(watch.source.what, "not read yet", awaited=True)
+        return reading.value(watch.source, snapshot.objects.values())
+
+    def _lease(self, lease: facts.Fact[facts.EtcdLease]) -> facts.Fact[facts.EtcdLease]:
+        if isinstance(lease, facts.Unobserved):
+            return lease
+        now = asyncio.get_running_loop().time()
+        if self._lease_seen is None or self._lease_seen[0] != lease.renew_time:
+            if self._lease_seen is not None:
+                self._lease_moved = now
+            self._lease_seen = (lease.renew_time, now)
+        lasting = (lease.duration_seconds or 0) + _LEASE_GRACE
+        moving = self._lease_moved is not None and now - self._lease_moved <= lasting
+        return dataclasses.replace(lease, moving=moving)

@@ -1,0 +1,181 @@
+"""One operator process: wires the rooms together, waits for the lease, works, and ends cleanly.
+
+Order matters twice. At the start the watches and the server come first, so that a standby is warm and can be probed. At
+the end the loop stops before the lease is given back, because giving it back allows somebody else to begin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import LEASE, OPERATOR_NAME, Topology
+
+from . import act, reconcile, serve
+from ._version import __version__
+from .kube import client as clients
+from .kube import config, lease, queue
+from .observe import facts, live, watches
+from .report import events, metrics
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Callable, Coroutine
+
+    from .transitions import load
+
+_LOG = logging.getLogger(__name__)
+HIGHLY_AVAILABLE = lease.LeaseTiming(137, 107, 26)
+SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asked for. `lease` is None when the figures follow the topology."""
+
+    kubeconfig: str | None
+    context: str | None
+    namespace: str
+    address: serve.Address
+    certificates: pathlib.Path | None
+    leader_elect: bool
+    lease: lease.LeaseTiming | None
+    settle_seconds: int | None
+
+
+def identity() -> str:
+    """Who holds the lease: readable, and unique to this process."""
+    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
+
+
+def timing_for(control_plane: str) -> lease.LeaseTiming:
+    """OpenShift's figures: patient where a single node may be rebooting, brisk elsewhere."""
+    return SINGLE_REPLICA if control_plane == Topology.SINGLE_REPLICA else HIGHLY_AVAILABLE
+
+
+async def run(options: Options, transitions: load.Transitions) -> None:
+    """Run until cancelled or told to stop by SIGTERM or SIGINT.
+
+    Raises config.ConfigError, lease.LeaseLost, OSError when the address is taken, ValueError for an address that may
+    not be served.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _stopper(stop))
+    configuration = await config.load(options.kubeconfig, options.context)
+    measured = metrics.Metrics(transitions, lease=LEASE)
+    who = identity()
+    async with contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(
+            clients.Client(
+                configuration,
+                user_agent=f"{OPERATOR_NAME}/{__version__}",
+                field_manager=OPERATOR_NAME,
+                observer=measured.request,
+            )
+        )
+        work = queue.WorkQueue(measured)
+        watched = await stack.enter_async_context(watches.Watches(client, work.add))
+        server = serve.Server(options.address, measured, watched, work, options.certificates)
+        await stack.enter_async_context(server)
+        _LOG.info("%s %s serves on port %d", OPERATOR_NAME, __version__, server.bound)
+        await _until(stop, _lead(client, watched, work, measured, who, options, transitions))
+
+
+async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, handed to the one who works in them
+    client: clients.Client,
+    watched: watches.Watches,
+    work: queue.WorkQueue,
+    measured: metrics.Metrics,
+    who: str,
+    options: Options,
+    transitions: load.Transitions,
+) -> None:
+    """Wait for the caches and the lease, then reconcile for as long as it is ours."""
+    await watched.wait_synced()
+    watched.installed = await live.installed(client)
+    teller = events.Teller(client, who, reconcile.utcnow)
+    settings = reconcile.Settings(__version__, options.namespace, options.settle_seconds)
+    if not options.leader_elect:
+        rooms = reconcile.Rooms(client, watched, work, act.Act(client, act.Unelected()), teller, measured)
+        await _work(rooms, transitions, settings, lambda _: None)
+        return
+    seen = watched.known().infrastructure
+    topology = seen.control_plane if isinstance(seen, facts.Infrastructure) else None
+    timing = options.lease or timing_for(topology or "")
+    elector = lease.Elector(client, options.namespace, LEASE, who, timing)
+    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), teller, measured)
+
+    def adapt(control_plane: str) -> None:
+        if options.lease is None:
+            elector.adopt(timing_for(control_plane))
+
+    election = asyncio.create_task(elector.run(), name="lease")
+    try:
+        leading = asyncio.create_task(elector.leading.wait(), name="wait for the lease")
+        await asyncio.wait({election, leading}, return_when=asyncio.FIRST_COMPLETED)
+        leading.cancel()
+        if election.done():
+            await election
+        _LOG.info("leading as %s", who)
+        measured.leading(leads=True)
+        loop_task = asyncio.create_task(_work(rooms, transitions, settings, adapt), name="reconcile")
+        try:
+            await asyncio.wait({election, loop_task}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            # First the hands, then the lease: nobody may write after it was given back.
+            loop_task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await loop_task
+        await election
+    finally:
+        measured.leading(leads=False)
+        election.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await election
+
+
+async def _work(
+    rooms: reconcile.Rooms,
+    transitions: load.Transitions,
+    settings: reconcile.Settings,
+    adapt: Callable[[str], None],
+) -> None:
+    loop = reconcile.Reconciler(rooms, transitions, settings, on_topology=adapt)
+    rooms.queue.add()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(rooms.teller.run(), name="events")
+        group.create_task(loop.run(), name="loop")
+
+
+async def _until(stop: asyncio.Event, work: Coroutine[None, None, None]) -> None:
+    """Run until the work ends or stop is set; the work is cancelled then and has a chance to clean up."""
+    working = asyncio.create_task(work, name="operator")
+    stopping = asyncio.create_task(stop.wait(), name="stop")
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        if not working.done():
+            working.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await working
+
+
+def _stopper(stop: asyncio.Event) -> Callable[[], None]:
+    def ask() -> None:
+        if stop.is_set():
+            _LOG.warning("asked twice to stop: leaving at once")
+            os._exit(1)
+        _LOG.info("asked to stop")
+        stop.set()
+
+    return ask

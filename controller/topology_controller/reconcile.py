@@ -1,0 +1,293 @@
+"""The loop: wake up, look at the facts, decide, act, report, and say when to look again.
+
+There is one thing to reconcile, so there is one worker. It is woken by a fact that changed, by the time that the last
+decision asked for, or by a failure that is worth another try. Each pass is `observe` → `decide` → `act`; a conflict
+means that somebody else wrote, and the pass begins again from a live read, at once. A write whose outcome is not known
+is followed by a live read before anything else is written.
+
+What this leader remembers between two passes is its `Term`; everything else is read back from the API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from topology_api.vocabulary import Phase
+
+from . import act
+from .decide import discovery, phases
+from .decide.decision import Step, Term
+from .kube import errors
+from .observe import catalog, facts, live
+from .report import clusteroperator, events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .decide.decision import Decision, Happening
+    from .kube import client as clients
+    from .kube import queue as queues
+    from .observe import watches as watching
+    from .report import metrics as measuring
+    from .transitions import load
+
+_LOG = logging.getLogger(__name__)
+_CONFLICTS = 20
+_HOLD_FIRST = 1.0
+_HOLD_CAP = 30.0
+DISCOVERY_PERIOD = 3600.0
+
+
+def utcnow() -> datetime:
+    """The time, aware of its zone."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the command line says to the loop."""
+
+    version: str
+    namespace: str
+    settle_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """What the loop works with: the neighbours that it wires together."""
+
+    client: clients.Client
+    watches: watching.Watches
+    queue: queues.WorkQueue
+    act: act.Act
+    teller: events.Teller
+    metrics: measuring.Metrics
+
+
+class Reconciler:
+    """One leader's loop. `run()` until cancelled; make a new one for every term of leadership."""
+
+    def __init__(
+        self,
+        rooms: Rooms,
+        transitions: load.Transitions,
+        settings: Settings,
+        *,
+        on_topology: Callable[[str], None] = lambda _: None,
+        now: Callable[[], datetime] = utcnow,
+    ) -> None:
+        self._rooms = rooms
+        self._transitions = transitions
+        self._settings = settings
+        self._on_topology = on_topology
+        self._now = now
+        self._term = Term(since=now(), next_attempt=_new_attempt(), settle_seconds=settings.settle_seconds)
+        # Set when a write may or may not have happened: nothing is written before Infrastructure was read live.
+        self._unsure = False
+        self._conflicts = 0
+        self._hold = 0.0
+        self._discovered: tuple[Any, ...] | None = None
+        self._discovery_due = 0.0
+        self._told_after_restart = False
+        self._said: tuple[Any, ...] = ()
+        self.decisions = 0
+
+    async def run(self) -> None:
+        """Reconcile until cancelled. Raises only what is a bug."""
+        queue = self._rooms.queue
+        loop = asyncio.get_running_loop()
+        while True:
+            await queue.get()
+            began = loop.time()
+            try:
+                await self._pass()
+            except (errors.KubeError, act.Voided) as error:
+                delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
+                self._rooms.metrics.reconciled(loop.time() - began, ok=False)
+                _LOG.warning("%s; trying again in %.1f s", error, delay)
+            except BaseException:
+                queue.done(ok=False)
+                raise
+            else:
+                queue.done()
+                self._rooms.metrics.reconciled(loop.time() - began, ok=True)
+
+    async def _pass(self) -> None:
+        """One look: decide and act until there is nothing more to do right now."""
+        watches = self._rooms.watches
+        watches.raise_failed()
+        while True:
+            if self._unsure:
+                await self._read_again()
+            known = watches.known()
+            if isinstance(known.installed, facts.Installed) and known.installed.lacks:
+                watches.installed = await live.installed(self._rooms.client)
+                known = watches.known()
+            decision = phases.decide(known, self._transitions, self._term, self._now())
+            await self._switch_watches(decision)
+            try:
+                await self._perform(known, decision, None)
+            except errors.Conflict as error:
+                self._conflicts += 1
+                self._unsure = True
+                if self._conflicts >= _CONFLICTS:
+                    self._conflicts = 0
+                    raise
+                _LOG.debug("%s; deciding again", error)
+                continue
+            except errors.KubeError as error:
+                if error.outcome_unknown:
+                    self._unsure = True
+                    # Whatever was on its way belongs to an attempt that is over.
+                    self._term = dataclasses.replace(self._term, attempt=None)
+                raise
+            except act.RecordDropped:
+                watches.installed = await live.installed(self._rooms.client)
+                self._unsure = True
+                if isinstance(watches.installed, facts.Installed) and watches.installed.lacks:
+                    continue
+                raise act.Voided("the server dropped the record although the CRD has its fields") from None
+            self._conflicts = 0
+            break
+        await self._discover(known, decision)
+
+    async def _read_again(self) -> None:
+        """Read Infrastructure and our own ClusterOperator live, and let the stores know."""
+        watches, client = self._rooms.watches, self._rooms.client
+        for source in (catalog.INFRASTRUCTURE, catalog.OWN_OPERATOR):
+            try:
+                raw = await client.get(source.selection.resource, source.selection.name or "")
+            except errors.NotFound:
+                continue
+            watches.apply(source, raw)
+        self._unsure = False
+
+    async def _switch_watches(self, decision: Decision) -> None:
+        watches = self._rooms.watches
+        if decision.watch and not watches.is_open:
+            watches.open()
+        elif not decision.watch and watches.is_open:
+            await watches.close()
+
+    async def _perform(self, known: facts.Facts, decision: Decision, evidence: live.Evidence | None) -> None:
+        """Do the steps of a decision, in their order; a live decision may follow from the last of them."""
+        rooms = self._rooms
+        self.decisions += 1
+        self._log(decision)
+        rooms.metrics.decided(decision, known)
+        rooms.metrics.watches(rooms.watches.last_activity())
+        rooms.queue.look_again(decision.look_again)
+        infrastructure = known.infrastructure
+        for step in decision.steps:
+            if step is Step.REPORT:
+                await self._report(known, decision)
+            elif step is Step.GATHER:
+                await self._gather()
+            elif isinstance(infrastructure, facts.Infrastructure) and decision.record is not None:
+                await self._write(step, infrastructure, decision, evidence)
+        if isinstance(infrastructure, facts.Infrastructure):
+            if infrastructure.control_plane is not None:
+                self._on_topology(infrastructure.control_plane)
+            for happening in self._happened(decision, infrastructure):
+                rooms.teller.tell(infrastructure, decision.record, happening)
+
+    async def _write(
+        self,
+        step: Step,
+        infrastructure: facts.Infrastructure,
+        decision: Decision,
+        evidence: live.Evidence | None,
+    ) -> None:
+        record = decision.record
+        if record is None:
+            return
+        if step is Step.FLIP:
+            if evidence is None:
+                raise act.Voided("a flip without evidence")
+            raw = await self._rooms.act.flip(evidence, infrastructure, record)
+            _LOG.info("topology moved from %s to %s by %s", record.source, record.target, record.name)
+        else:
+            raw = await self._rooms.act.save(infrastructure, record)
+        self._rooms.watches.apply(catalog.INFRASTRUCTURE, raw)
+        before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
+        self._rooms.metrics.moved(before, record, infrastructure.desired, self._now())
+        if record.phase is Phase.ADMITTING and record.attempt == self._term.next_attempt:
+            self._term = dataclasses.replace(self._term, attempt=record.attempt, next_attempt=_new_attempt())
+
+    async def _report(self, known: facts.Facts, decision: Decision) -> None:
+        # A flip may lie between the facts and this write; only our own object matters here.
+        own = self._rooms.watches.known().own_operator
+        if isinstance(own, facts.Unobserved) and not own.missing:
+            own = known.own_operator
+        wanted = clusteroperator.status(
+            decision, own, now=self._now(), version=self._settings.version, namespace=self._settings.namespace
+        )
+        raw = await self._rooms.act.report(own, wanted)
+        if raw is not None:
+            self._rooms.watches.apply(catalog.OWN_OPERATOR, raw)
+
+    async def _gather(self) -> None:
+        """Read the evidence live and decide again from it; what was watched only led here."""
+        base = self._rooms.watches.known()
+        evidence = await live.gather(self._rooms.client, base, catalog.EVIDENCE)
+        decision = phases.decide(evidence.facts, self._transitions, self._term, self._now())
+        if decision.phase is Phase.PENDING:
+            self._hold = min(max(_HOLD_FIRST, 2 * self._hold), _HOLD_CAP)
+            until = self._now() + timedelta(seconds=self._hold)
+            self._term = dataclasses.replace(self._term, hold_until=until)
+            _LOG.info("live evidence differs from what was watched: %s", decision.note)
+            decision = dataclasses.replace(decision, look_again=min(self._hold, decision.look_again or self._hold))
+        elif decision.phase is Phase.CONVERGING:
+            self._hold = 0.0
+        await self._perform(evidence.facts, decision, evidence)
+
+    def _happened(self, decision: Decision, infrastructure: facts.Infrastructure) -> tuple[Happening, ...]:
+        first, self._told_after_restart = not self._told_after_restart, True
+        record = infrastructure.record
+        if first and not decision.happened and record is not None and not isinstance(record, facts.Unobserved):
+            return events.after_restart(record, self._now())
+        return decision.happened
+
+    async def _discover(self, known: facts.Facts, decision: Decision) -> None:
+        """Find out what could be asked for: at start, when the place changes, and hourly; not while a wish is open."""
+        infrastructure = known.infrastructure
+        if decision.watch or decision.disabled or decision.degraded or isinstance(infrastructure, facts.Unobserved):
+            return
+        loop = asyncio.get_running_loop()
+        place = (
+            infrastructure.generation,
+            infrastructure.control_plane,
+            infrastructure.infrastructure,
+            infrastructure.platform,
+        )
+        if place == self._discovered and loop.time() < self._discovery_due:
+            self._rooms.queue.add_after(self._discovery_due - loop.time())
+            return
+        evidence = await live.gather(self._rooms.client, known, catalog.EVIDENCE)
+        found = discovery.available(evidence.facts, self._transitions, self._now())
+        self._term = dataclasses.replace(self._term, available=found)
+        self._discovered, self._discovery_due = place, loop.time() + DISCOVERY_PERIOD
+        self._rooms.queue.add()
+
+    def _log(self, decision: Decision) -> None:
+        """One line per decision that changes something."""
+        failing = [answer for answer in decision.results if not answer.met]
+        said = (decision.phase, decision.note, decision.disabled, decision.degraded, tuple(failing))
+        if said == self._said:
+            return
+        self._said = said
+        stopped = decision.disabled or decision.degraded
+        text = f"{stopped.reason}: {stopped.message}" if stopped else decision.note
+        _LOG.info("phase %s%s", decision.phase, f": {text}" if text else "")
+        for answer in failing:
+            _LOG.info("check %s is %s: %s", answer.name, answer.status, answer.message)
+
+
+def _new_attempt() -> str:
+    return uuid.uuid4().hex

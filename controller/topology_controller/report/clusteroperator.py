@@ -1,0 +1,99 @@
+"""The status of ClusterOperator `topology`, and whether it differs from what stands on the server.
+
+A condition keeps its lastTransitionTime while its status stays (the API's promise, and what alerts on flapping count).
+`extension` carries the head of the record, in case Infrastructure loses it. The object is written only when something
+in it would differ; between two writes the server's copy is the truth.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from topology_api import vocabulary
+from topology_api.types import RecordCopy
+
+from ..observe import facts
+from . import conditions
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ..decide.decision import Decision
+
+Raw = dict[str, Any]
+
+
+def related_objects(namespace: str) -> list[Raw]:
+    """What must-gather collects for us, whether or not the operator runs (the same list stands in the manifest)."""
+    return [
+        {"group": "", "resource": "namespaces", "name": namespace},
+        {"group": "config.openshift.io", "resource": "infrastructures", "name": "cluster"},
+        {"group": "config.openshift.io", "resource": "clusterversions", "name": "version"},
+        {"group": "config.openshift.io", "resource": "schedulers", "name": "cluster"},
+        {"group": "operator.openshift.io", "resource": "etcds", "name": "cluster"},
+        {"group": "", "resource": "configmaps", "namespace": "openshift-etcd", "name": "etcd-endpoints"},
+        {"group": "machineconfiguration.openshift.io", "resource": "machineconfigpools", "name": ""},
+    ]
+
+
+def status(
+    decision: Decision, own: facts.Fact[facts.OwnOperator], *, now: datetime, version: str, namespace: str
+) -> Raw:
+    """The status that should stand on the server after this decision."""
+    before = own.status if isinstance(own, facts.OwnOperator) else {}
+    return {
+        "conditions": _conditions(decision, before, now),
+        "versions": [{"name": "operator", "version": version}],
+        "relatedObjects": related_objects(namespace),
+        "extension": _extension(decision, before),
+    }
+
+
+def differs(wanted: Raw, own: facts.Fact[facts.OwnOperator]) -> bool:
+    """Would writing this status change anything?"""
+    if isinstance(own, facts.Unobserved):
+        return True
+    return any(own.status.get(key) != value for key, value in wanted.items())
+
+
+def _extension(decision: Decision, before: Raw) -> Raw | None:
+    if decision.record is not None:
+        return RecordCopy.of(decision.record).to_api()
+    # A decision that leaves the record alone leaves its copy alone too.
+    found = before.get("extension")
+    return found if isinstance(found, dict) else None
+
+
+def _conditions(decision: Decision, before: Raw, now: datetime) -> list[Raw]:
+    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    found = before.get("conditions")
+    known = {
+        item["type"]: item
+        for item in (found if isinstance(found, list) else [])
+        if isinstance(item, dict) and isinstance(item.get("type"), str)
+    }
+    written = []
+    for condition in conditions.of(decision):
+        earlier = known.pop(condition.type.value, None)
+        same = earlier is not None and earlier.get("status") == condition.status.value
+        time = earlier.get("lastTransitionTime") if same and earlier else None
+        written.append(
+            {
+                "type": condition.type.value,
+                "status": condition.status.value,
+                "reason": condition.reason.value,
+                "message": condition.message,
+                "lastTransitionTime": time if isinstance(time, str) else stamp,
+            }
+        )
+    return written
+
+
+def skeleton() -> Raw:
+    """The object to create when there is none."""
+    return {
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "ClusterOperator",
+        "metadata": {"name": vocabulary.CLUSTER_OPERATOR},
+        "spec": {},
+    }

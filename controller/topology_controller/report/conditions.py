@@ -1,0 +1,87 @@
+"""The conditions that follow from a decision: the table of DESIGN section 8.
+
+The same decision always gives the same text. Reason and message are there also when all is well, because an empty one
+looks like an operator that never spoke.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
+
+if TYPE_CHECKING:
+    from ..decide.decision import Decision, Said
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition to report; its time is added where it is compared with what was reported before."""
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: Reason
+    message: str
+
+
+_PROGRESSING = {
+    Phase.IDLE: (ConditionStatus.FALSE, Reason.AS_EXPECTED, "No transition is wanted"),
+    Phase.UNSUPPORTED: (ConditionStatus.FALSE, Reason.UNSUPPORTED_TRANSITION, ""),
+    Phase.PENDING: (ConditionStatus.FALSE, Reason.PREFLIGHT_UNMET, ""),
+    Phase.ADMITTING: (ConditionStatus.TRUE, Reason.TRANSITION_ADMITTING, ""),
+    Phase.CONVERGING: (ConditionStatus.TRUE, Reason.TRANSITION_CONVERGING, ""),
+    Phase.COMPLETED: (ConditionStatus.FALSE, Reason.TRANSITION_COMPLETED, "The transition is completed"),
+}
+_UPGRADEABLE = {
+    Phase.UNSUPPORTED: Reason.UNSUPPORTED_TRANSITION,
+    Phase.PENDING: Reason.TRANSITION_PENDING,
+    Phase.ADMITTING: Reason.TRANSITION_IN_PROGRESS,
+    Phase.CONVERGING: Reason.TRANSITION_IN_PROGRESS,
+}
+
+
+def of(decision: Decision) -> tuple[Condition, ...]:
+    """All five conditions, in the order in which they are written."""
+    stopped = decision.disabled is not None or (decision.upgrade_block is None and decision.degraded is not None)
+    return (
+        Condition(
+            ConditionType.AVAILABLE,
+            ConditionStatus.TRUE,
+            Reason.AS_EXPECTED,
+            "The cluster topology operator watches Infrastructure cluster",
+        ),
+        _stopped_progressing(decision) if stopped else _progressing(decision),
+        _when_true(ConditionType.DEGRADED, decision.degraded, "Nothing is wrong"),
+        _upgradeable(decision, stopped=stopped),
+        _when_true(ConditionType.DISABLED, decision.disabled, "This cluster's topology is looked after"),
+    )
+
+
+def _progressing(decision: Decision) -> Condition:
+    status, reason, text = _PROGRESSING[decision.phase]
+    message = f"{text}{decision.note}" if text or decision.note else str(decision.phase)
+    return Condition(ConditionType.PROGRESSING, status, reason, message)
+
+
+def _stopped_progressing(decision: Decision) -> Condition:
+    said = decision.disabled or decision.degraded
+    message = (
+        "Nothing is done here" if decision.disabled else f"Stopped: see condition Degraded ({said and said.reason})"
+    )
+    return Condition(ConditionType.PROGRESSING, ConditionStatus.FALSE, Reason.AS_EXPECTED, message)
+
+
+def _upgradeable(decision: Decision, *, stopped: bool) -> Condition:
+    if decision.upgrade_block is None or stopped:
+        message = "Upgrades are not held back by this operator"
+        return Condition(ConditionType.UPGRADEABLE, ConditionStatus.TRUE, Reason.AS_EXPECTED, message)
+    return Condition(
+        ConditionType.UPGRADEABLE, ConditionStatus.FALSE, _UPGRADEABLE[decision.phase], decision.upgrade_block
+    )
+
+
+def _when_true(type_: ConditionType, said: Said | None, well: str) -> Condition:
+    if said is None:
+        return Condition(type_, ConditionStatus.FALSE, Reason.AS_EXPECTED, well)
+    return Condition(type_, ConditionStatus.TRUE, said.reason, said.message)

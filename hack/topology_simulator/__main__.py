@@ -1,0 +1,95 @@
+"""`python -m topology_simulator`: demo, cluster, install, actors. Argument parsing and wiring only.
+
+    demo      [--scenario S] [--pace P] [--timeout SECONDS]     play it and prove its end; files in a temporary folder
+    cluster   [--scenario S] [--pace P] [--port N] [--no-operator] [--folder D]    the same, kept; build/cluster
+    install   --kubeconfig F [--scenario S] [--reuse]           put the cluster into any API server
+    actors    --kubeconfig F [--pace P]                         let it live there
+    scenarios                                                   what there is
+
+A scenario is a name or a file *.yaml. Exit codes: 0 done, 1 failed, 2 bad usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import pathlib
+import sys
+
+from . import client, demo, install, kubeconfig, pace, scenario
+from .actors import hub
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="topology_simulator", description="a cluster in a box")
+    commands = parser.add_subparsers(dest="command", required=True)
+    plays = argparse.ArgumentParser(add_help=False)
+    plays.add_argument("--scenario", default="happy-path", help="a name (see scenarios) or a file *.yaml")
+    paced = argparse.ArgumentParser(add_help=False)
+    paced.add_argument("--pace", choices=sorted(pace.PACES), default="demo", help="how fast the cluster lives")
+    elsewhere = argparse.ArgumentParser(add_help=False)
+    elsewhere.add_argument("--kubeconfig", type=pathlib.Path, required=True, help="the API server to use")
+
+    one = commands.add_parser("demo", parents=[plays, paced], help="play a scenario and prove its end")
+    one.add_argument("--timeout", type=float, default=0.0, help="seconds; 90 at the demo pace when not given")
+    two = commands.add_parser("cluster", parents=[plays, paced], help="the same cluster, kept running")
+    two.add_argument("--port", type=int, default=0, help="of the API server; 0 picks a free one")
+    two.add_argument("--no-operator", action="store_true", help="without the operator")
+    two.add_argument("--folder", type=pathlib.Path, default=demo.CLUSTER_FOLDER, help="for kubeconfig and log")
+    three = commands.add_parser("install", parents=[plays, elsewhere], help="put the cluster into any API server")
+    three.add_argument("--reuse", action="store_true", help="keep what is there, add what is missing")
+    commands.add_parser("actors", parents=[paced, elsewhere], help="let an installed cluster live")
+    commands.add_parser("scenarios", help="list the scenarios")
+    return parser.parse_args(argv)
+
+
+async def _install(arguments: argparse.Namespace, played: scenario.Scenario) -> int:
+    async with client.Client(kubeconfig.load(arguments.kubeconfig)) as api:
+        created = await install.install(api, played.cluster.shape(), reuse=arguments.reuse)
+    print(f"{created} objects created")
+    return 0
+
+
+async def _actors(arguments: argparse.Namespace) -> int:
+    async with hub.Actors(kubeconfig.load(arguments.kubeconfig), pace.PACES[arguments.pace]):
+        print("the actors are at work; Ctrl-C stops them", flush=True)
+        await asyncio.Event().wait()
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.command == "scenarios":
+        for name in scenario.names():
+            print(f"{name:<16} {scenario.load(name).summary}")
+        return 0
+    if arguments.command == "actors":
+        return demo.run(_actors(arguments))
+    played = scenario.load(arguments.scenario)
+    if arguments.command == "install":
+        return demo.run(_install(arguments, played))
+    speeds = pace.PACES[arguments.pace]
+    if arguments.command == "demo":
+        seconds = arguments.timeout or 90.0 * max(1.0, speeds.scale)
+        return demo.run(demo.demo(played, speeds, timeout_seconds=seconds))
+    folder = arguments.folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return demo.run(
+        demo.cluster(played, speeds, port=arguments.port, operator=not arguments.no_operator, folder=folder)
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; return the exit code."""
+    arguments = _arguments(argv)
+    try:
+        return _run(arguments)
+    except scenario.ScenarioError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (OSError, client.ClientError, install.InstallError, kubeconfig.KubeconfigError) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

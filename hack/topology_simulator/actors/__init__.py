@@ -1,0 +1,13 @@
+"""Who else lives in the cluster: small clients that speak only HTTP, each doing what one OpenShift component does.
+
+A table of contents:
+
+* `hub`                `Actors`: starts all of them, stops all of them, hands out those that can be told something
+* `actor`              what they have in common: look at the mirror, do the next thing, wait for news
+* `kubelets`           nodes become Ready, beat, reboot, and can be taken down
+* `etcd_operator`      unstarted → learner → voter, one at a time; endpoints, conditions, lease
+* `machine_config`     worker labels, pools, and the node-by-node roll-out after a topology change
+* `ingress`            routers, as the topology says unless somebody pinned them
+* `cluster_operators`  the operators that react to a topology and then settle
+* `version`            the version operator: Upgradeable as an echo of others, and upgrades
+"""

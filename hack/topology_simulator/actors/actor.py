@@ -1,0 +1,119 @@
+"""What all actors share: an endless look-and-act over a mirror, and waiting that is a figure instead of a sleep.
+
+`step` is called after every change and whenever a waiting is over; it must bear being called at any time. A step
+that fails at the API is tried again after `pace.retry`: an actor that gave up would be a different fault than the
+one a scenario asked for. `Waits` remembers since when something holds, so that a step can say "once this has been
+so for two seconds" without holding up everything else.
+"""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from topology_simulator import client, conditions, kinds, mirror
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from topology_simulator import pace
+
+_LOG = logging.getLogger(__name__)
+
+
+class Waits:
+    """Since when things hold, and when the next of them is due."""
+
+    def __init__(self) -> None:
+        self._since: dict[Hashable, float] = {}
+        self._soonest: float | None = None
+
+    def due(self, key: Hashable, seconds: float) -> bool:
+        """Whether this has been asked for `seconds`, counted from the first time (or from `clear`)."""
+        now = asyncio.get_running_loop().time()
+        left = self._since.setdefault(key, now) + seconds - now
+        if left <= 0:
+            return True
+        self._soonest = left if self._soonest is None else min(left, self._soonest)
+        return False
+
+    def clear(self, *keys: Hashable) -> None:
+        """Forget: the next `due` counts from then."""
+        for key in keys:
+            self._since.pop(key, None)
+
+    def take(self) -> float | None:
+        """Return in how many seconds the next waiting is over, and start collecting anew."""
+        soonest, self._soonest = self._soonest, None
+        return soonest
+
+
+class Actor(abc.ABC):
+    """One component of the cluster. Subclasses say what they watch and what they do next."""
+
+    agent: ClassVar[str]
+    watched: ClassVar[tuple[kinds.Kind, ...]]
+
+    def __init__(self, api: client.Client, speeds: pace.Pace) -> None:
+        self.api = api
+        self.pace = speeds
+        self.mirror = mirror.Mirror(self.watched)
+        self.waits = Waits()
+
+    async def run(self) -> None:
+        """Act until cancelled."""
+        async with self.mirror.following(self.api, self.pace.retry):
+            while True:
+                pause = None
+                if self.mirror.current:
+                    try:
+                        await self.step()
+                        pause = self.waits.take()
+                    except client.ClientError as error:
+                        _LOG.info("%s: %s", self.agent, error)
+                        pause = self.pace.retry
+                await self.mirror.wait(pause)
+
+    @abc.abstractmethod
+    async def step(self) -> None:
+        """Do what is to be done now. Raises ClientError when the API did not let it."""
+
+    async def patch(self, kind: kinds.Kind, obj: dict[str, Any], change: dict[str, Any], subresource: str = "") -> None:
+        """Merge-patch an object of the mirror, and see the answer at once."""
+        meta = obj["metadata"]
+        done = await self.api.patch(kind, meta["name"], change, meta.get("namespace", ""), subresource)
+        self.mirror.keep(kind, done)
+
+    async def say(
+        self,
+        kind: kinds.Kind,
+        obj: dict[str, Any] | None,
+        wanted: Iterable[conditions.Condition],
+        **status: Any,
+    ) -> None:
+        """Write conditions, and other fields of status, where they differ; an object that is gone is let go."""
+        if obj is None:
+            return
+        present = obj.get("status") or {}
+        change = {name: value for name, value in status.items() if present.get(name) != value}
+        if (changed := conditions.merged(obj, wanted)) is not None:
+            change["conditions"] = changed
+        if change:
+            await self.patch(kind, obj, {"status": change}, "status")
+
+    async def say_operator(self, name: str, *wanted: conditions.Condition) -> None:
+        """Write conditions of a ClusterOperator where they differ."""
+        await self.say(kinds.CLUSTER_OPERATORS, self.mirror.get(kinds.CLUSTER_OPERATORS, name), wanted)
+
+    @property
+    def topology(self) -> str:
+        """The control-plane topology that Infrastructure shows, or an empty string."""
+        status = (self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {}
+        return str(status.get("controlPlaneTopology") or "")
+
+    def nodes_with(self, role: str) -> list[dict[str, Any]]:
+        """Return the nodes that carry a role's label, by name."""
+        label = f"node-role.kubernetes.io/{role}"
+        return [one for one in self.mirror.all(kinds.NODES) if label in (one["metadata"].get("labels") or {})]

@@ -1,0 +1,137 @@
+"""The etcd operator: every Ready control-plane node becomes a voter, one at a time, by way of learner.
+
+What others can see of it, and what proves nothing by itself: a learner is a started member, so
+EtcdMembersProgressing is False again while it still learns; only the endpoints ConfigMap tells voters. No member is
+added while one is unhealthy. `stick` keeps a node's member a learner, which is the commonest way in which scaling
+stops in the field. The lease is renewed as long as this operator lives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topology_simulator import clock, cluster, conditions, kinds
+
+from . import actor
+
+
+class EtcdOperator(actor.Actor):
+    """Keeps etcd's membership."""
+
+    agent = "cluster-etcd-operator"
+    watched = (kinds.NODES, kinds.CONFIG_MAPS, kinds.ETCDS, kinds.CLUSTER_OPERATORS)
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._learner = ""
+        self._starting = ""
+        self._stuck: set[str] = set()
+        self._alive = False
+
+    def stick(self, name: str) -> None:
+        """Keep this node's member a learner until `heal`."""
+        self._stuck.add(name)
+        self.mirror.wake()
+
+    def heal(self, name: str) -> None:
+        """Let a member become a voter again."""
+        self._stuck.discard(name)
+        self.mirror.wake()
+
+    async def step(self) -> None:
+        """Renew the lease, grow or shrink by one, say how it stands."""
+        endpoints = self.mirror.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
+        etcd = self.mirror.get(kinds.ETCDS, "cluster")
+        if endpoints is None or etcd is None:
+            return
+        await self._renew()
+        voters = await self._remove_gone(endpoints)
+        unhealthy = self._unhealthy(voters)
+        if not unhealthy:
+            await self._grow(endpoints, voters)
+        await self._tell(etcd, unhealthy)
+
+    def _voters(self, endpoints: dict[str, Any]) -> set[str]:
+        """Return the names of the nodes whose member ids are listed."""
+        ids = endpoints.get("data") or {}
+        return {name for name in self._masters() if cluster.member_id(name) in ids}
+
+    def _masters(self) -> dict[str, dict[str, Any]]:
+        return {one["metadata"]["name"]: one for one in self.nodes_with("master")}
+
+    def _unhealthy(self, voters: set[str]) -> tuple[str, ...]:
+        masters = self._masters()
+        members = voters | ({self._learner} & set(masters))
+        return tuple(sorted(name for name in members if not conditions.is_true(masters[name], "Ready")))
+
+    async def _renew(self) -> None:
+        if self._alive and not self.waits.due("lease", self.pace.lease_renew):
+            return
+        self._alive = True
+        self.waits.clear("lease")
+        self.waits.due("lease", self.pace.lease_renew)
+        change = {"spec": {"renewTime": clock.micro()}}
+        await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, change, cluster.ETCD_OPERATOR_NAMESPACE)
+
+    async def _remove_gone(self, endpoints: dict[str, Any]) -> set[str]:
+        voters = self._voters(endpoints)
+        gone = set(endpoints.get("data") or {}) - {cluster.member_id(name) for name in voters}
+        for member in sorted(gone):
+            if self.waits.due(("gone", member), self.pace.etcd_sync):
+                self.waits.clear(("gone", member))
+                await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {member: None}})
+        if self._learner and self._learner not in self._masters():
+            self._learner = ""
+        return voters
+
+    async def _grow(self, endpoints: dict[str, Any], voters: set[str]) -> None:
+        masters = self._masters()
+        if self._learner in voters:
+            self._learner = ""
+        if self._learner:
+            await self._promote(endpoints)
+            return
+        ready = [n for n, node in masters.items() if n not in voters and conditions.is_true(node, "Ready")]
+        self._starting = ready[0] if ready else ""
+        if self._starting and self.waits.due(("start", self._starting), self.pace.etcd_start):
+            self.waits.clear(("start", self._starting))
+            self._learner, self._starting = self._starting, ""
+            await self._promote(endpoints)
+
+    async def _promote(self, endpoints: dict[str, Any]) -> None:
+        name = self._learner
+        if not self.waits.due(("sync", name), self.pace.etcd_sync) or name in self._stuck:
+            return
+        addresses = self._masters()[name]["status"]["addresses"]
+        ip = next(one["address"] for one in addresses if one["type"] == "InternalIP")
+        await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {cluster.member_id(name): ip}})
+        self.waits.clear(("sync", name), "settled")
+        self._learner = ""
+
+    async def _tell(self, etcd: dict[str, Any], unhealthy: tuple[str, ...]) -> None:
+        endpoints = self.mirror.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
+        members = len((endpoints or {}).get("data") or {}) + bool(self._learner)
+        starting = (self._starting,) if self._starting else ()
+        await self.say(kinds.ETCDS, etcd, cluster.etcd_states(members, unhealthy=unhealthy, starting=starting))
+        learning = self._learner and self._learner not in self._stuck
+        if self._starting or learning:
+            self.waits.clear("settled")
+            what = self._starting or self._learner
+            await self._progress(
+                "True", "NodeInstaller", f"NodeInstallerProgressing: etcd on {what} is being rolled out"
+            )
+        elif self.waits.due("settled", self.pace.etcd_settle):
+            await self._progress(
+                "False", "AsExpected", "NodeInstallerProgressing: all nodes are at the latest revision"
+            )
+        if not unhealthy:
+            self.waits.clear("unhealthy")
+            await self.say_operator("etcd", conditions.Condition("Degraded", "False", message="All is well"))
+        elif self.waits.due("unhealthy", self.pace.inertia):
+            message = f"EtcdMembersDegraded: {', '.join(unhealthy)} is unhealthy"
+            await self.say_operator(
+                "etcd", conditions.Condition("Degraded", "True", "EtcdMembers_UnhealthyMembers", message)
+            )
+
+    async def _progress(self, status: str, reason: str, message: str) -> None:
+        await self.say_operator("etcd", conditions.Condition("Progressing", status, reason, message))

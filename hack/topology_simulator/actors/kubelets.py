@@ -1,0 +1,107 @@
+"""Kubelets: every Node in the API gets one that boots, beats, reboots when told, and can be taken down.
+
+Joining is nothing but creating a Node (`join` here, or `kubectl create`): the kubelet finds it, and after its boot
+time it is Ready. The not-ready taint, which the API server puts on new nodes, is handled here too, because the
+controller that does it in a real cluster would be an actor with nothing else to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from topology_simulator import conditions, kinds, machines
+
+from . import actor
+
+if TYPE_CHECKING:
+    from topology_simulator import client
+
+_STATE = "machineconfiguration.openshift.io/state"
+_TAINT = "node.kubernetes.io/not-ready"
+
+
+@dataclass(slots=True)
+class _Machine:
+    """What a kubelet knows and the API does not."""
+
+    booted: bool
+    down: bool = False
+    boots: int = 0
+    rebooted: bool = False
+
+
+async def join(api: client.Client, name: str, roles: tuple[str, ...] = ("control-plane", "master")) -> None:
+    """Register a node that is not ready yet. Raises ApiError 409 when there is one of that name."""
+    await api.create(kinds.NODES, machines.node(name, roles=roles, ready=False))
+
+
+class Kubelets(actor.Actor):
+    """All kubelets of the cluster."""
+
+    agent = "kubelet"
+    watched = (kinds.NODES,)
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._machines: dict[str, _Machine] = {}
+        self._down: set[str] = set()
+
+    def take_down(self, name: str) -> None:
+        """Make a node NotReady until `bring_up`."""
+        self._down.add(name)
+        self.mirror.wake()
+
+    def bring_up(self, name: str) -> None:
+        """Let a node be Ready again."""
+        self._down.discard(name)
+        self.mirror.wake()
+
+    async def step(self) -> None:
+        """Let every kubelet say what is new, or beat when it is time."""
+        nodes = self.mirror.all(kinds.NODES)
+        for gone in set(self._machines) - {node["metadata"]["name"] for node in nodes}:
+            del self._machines[gone]
+            self.waits.clear(("boot", gone), ("reboot", gone), ("beat", gone))
+        for node in nodes:
+            await self._tend(node)
+
+    async def _tend(self, node: dict[str, Any]) -> None:
+        name = node["metadata"]["name"]
+        machine = self._machines.setdefault(name, _Machine(booted=conditions.is_true(node, "Ready")))
+        if not (node.get("status") or {}).get("capacity"):
+            labels = machines.node(name, roles=(), ready=False)
+            await self.patch(kinds.NODES, node, {"metadata": {"labels": labels["metadata"]["labels"]}})
+            await self.patch(kinds.NODES, node, {"status": labels["status"]}, "status")
+            return
+        if not machine.booted:
+            machine.booted = self.waits.due(("boot", name), self.pace.boot)
+        rebooting = self._reboot(name, node, machine)
+        ready = machine.booted and not rebooting and name not in self._down
+        await self._report(name, node, machine, ready=ready)
+
+    def _reboot(self, name: str, node: dict[str, Any], machine: _Machine) -> bool:
+        """Whether the node is down because the machine config daemon asked for a reboot."""
+        if (node["metadata"].get("annotations") or {}).get(_STATE) != "Rebooting":
+            machine.rebooted = False
+            self.waits.clear(("reboot", name))
+            return False
+        if not machine.rebooted and self.waits.due(("reboot", name), self.pace.reboot):
+            machine.rebooted = True
+            machine.boots += 1
+        return not machine.rebooted
+
+    async def _report(self, name: str, node: dict[str, Any], machine: _Machine, *, ready: bool) -> None:
+        info = node["status"].get("nodeInfo") or {}
+        boot_id = machines.boot_id(name, machine.boots) if machine.boots else info.get("bootID")
+        news = conditions.is_true(node, "Ready") is not ready or info.get("bootID") != boot_id
+        if news or self.waits.due(("beat", name), self.pace.heartbeat):
+            self.waits.clear(("beat", name))
+            self.waits.due(("beat", name), self.pace.heartbeat)
+            change = {"conditions": machines.beat(node, ready=ready), "nodeInfo": {"bootID": boot_id}}
+            await self.patch(kinds.NODES, node, {"status": change}, "status")
+        taints = (node.get("spec") or {}).get("taints") or []
+        if any(one.get("key") == _TAINT for one in taints) is ready:
+            others = [one for one in taints if one.get("key") != _TAINT]
+            mine = [] if ready else [{"key": _TAINT, "effect": "NoSchedule"}]
+            await self.patch(kinds.NODES, node, {"spec": {"taints": [*others, *mine] or None}})

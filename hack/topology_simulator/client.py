@@ -1,0 +1,223 @@
+"""The actors' client: plain HTTP to whatever API server a kubeconfig names.
+
+Verbs and one endless `follow` (list, then watch from there, again and again), because an actor is to be no better
+connected than a real operator: it sees what the API shows, late and interrupted. Every unary call has a deadline;
+a watch is renewed every few minutes and given up when it says nothing for too long. The neighbours: `kinds` gives
+the paths, `mirror` keeps what `follow` yields, `apiserver` is one of the servers that may answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from types import TracebackType
+
+    from . import kinds, kubeconfig
+
+_UNARY_SECONDS = 10.0
+_WATCH_SECONDS = 240
+_WATCH_GRACE_SECONDS = 30.0
+_MERGE = "application/merge-patch+json"
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+_LONGEST_LINE = 4 << 20
+
+
+class ClientError(Exception):
+    """A request that did not succeed."""
+
+
+class ApiError(ClientError):
+    """The server refused: `code` is the HTTP status, `reason` the API's word for it."""
+
+    def __init__(self, verb: str, path: str, code: int, reason: str, message: str) -> None:
+        super().__init__(f"{verb} {path}: {code} {reason}: {message}")
+        self.code = code
+        self.reason = reason
+        self.message = message
+
+
+class UnreachableError(ClientError):
+    """No answer, or half of one: connection, timeout, truncated body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The whole truth at one moment; replaces everything that was known of the kind."""
+
+    objects: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One object as it is now, or as it last was when `deleted`."""
+
+    obj: dict[str, Any]
+    deleted: bool
+
+
+class Client:
+    """An API client; use it as an async context manager.
+
+    `agent` is the user agent, which is also what managedFields and audit logs call the actor.
+    """
+
+    def __init__(self, access: kubeconfig.Access, agent: str = "topology-simulator") -> None:
+        self._access = access
+        self._agent = agent
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        headers = {"User-Agent": self._agent, "Accept": "application/json", **self._access.headers}
+        connector = aiohttp.TCPConnector(limit=0, ssl=self._access.tls or True)
+        self._session = aiohttp.ClientSession(
+            connector=connector, headers=headers, read_bufsize=_LONGEST_LINE, trust_env=False
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def get(self, kind: kinds.Kind, name: str, namespace: str = "") -> dict[str, Any]:
+        """Read one object. Raises ApiError (404 when it is not there), UnreachableError."""
+        return await self._call("GET", kind.path(name, namespace))
+
+    async def find(self, kind: kinds.Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
+        """Read one object, or None when it is not there. Raises ApiError, UnreachableError."""
+        try:
+            return await self.get(kind, name, namespace)
+        except ApiError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    async def list(self, kind: kinds.Kind, namespace: str = "") -> list[dict[str, Any]]:
+        """Read all objects of a kind. Raises ApiError, UnreachableError."""
+        found = await self._call("GET", kind.path(namespace=namespace))
+        return [_typed(kind, one) for one in found.get("items") or []]
+
+    async def table(self, kind: kinds.Kind, name: str = "") -> dict[str, Any]:
+        """Read what `kubectl get` would print. Raises ApiError, UnreachableError."""
+        return await self._call("GET", kind.path(name), accept=_TABLE)
+
+    async def create(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
+        """Create an object. Raises ApiError (409 AlreadyExists), UnreachableError."""
+        namespace = obj["metadata"].get("namespace", "")
+        return await self._call("POST", kind.path(namespace=namespace), obj)
+
+    async def patch(
+        self, kind: kinds.Kind, name: str, change: dict[str, Any], namespace: str = "", subresource: str = ""
+    ) -> dict[str, Any]:
+        """Merge-patch an object or its sub-resource. Raises ApiError, UnreachableError."""
+        path = kind.path(name, namespace, subresource)
+        return await self._call("PATCH", path, change, media=_MERGE)
+
+    async def patch_status(
+        self, kind: kinds.Kind, name: str, status: dict[str, Any], namespace: str = ""
+    ) -> dict[str, Any]:
+        """Merge-patch an object's status. Raises ApiError, UnreachableError."""
+        return await self.patch(kind, name, {"status": status}, namespace, "status")
+
+    async def delete(self, kind: kinds.Kind, name: str, namespace: str = "") -> None:
+        """Delete an object. Raises ApiError (404 when it is not there), UnreachableError."""
+        await self._call("DELETE", kind.path(name, namespace))
+
+    async def follow(self, kind: kinds.Kind, *, retry_seconds: float) -> AsyncIterator[Listed | Changed]:
+        """Yield every state of a kind, for ever: `Listed` first and after every gap, then `Changed`.
+
+        Failures of any sort (not there yet, cut, expired, refused) end in a new list after `retry_seconds`.
+        """
+        while True:
+            try:
+                found = await self._call("GET", kind.path())
+                yield Listed(tuple(_typed(kind, one) for one in found.get("items") or []))
+                version = found["metadata"]["resourceVersion"]
+                while True:
+                    async for event in self._watch(kind, version):
+                        version = event.obj["metadata"]["resourceVersion"]
+                        if event.obj.get("kind") == kind.kind and "uid" in event.obj["metadata"]:
+                            yield event
+            except ClientError:
+                await asyncio.sleep(retry_seconds)
+
+    async def _watch(self, kind: kinds.Kind, version: str) -> AsyncIterator[Changed]:
+        """Yield the events of one watch, bookmarks as objects without uid; ends as the server wants."""
+        query = {
+            "watch": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(_WATCH_SECONDS),
+            "allowWatchBookmarks": "true",
+        }
+        timeout = aiohttp.ClientTimeout(
+            total=None, connect=_UNARY_SECONDS, sock_read=_WATCH_SECONDS + _WATCH_GRACE_SECONDS
+        )
+        path = kind.path()
+        try:
+            async with self._opened().get(self._access.server + path, params=query, timeout=timeout) as response:
+                if response.status != 200:
+                    raise _refusal("WATCH", path, response.status, await response.read())
+                async for line in response.content:
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        status = event["object"]
+                        raise ApiError(
+                            "WATCH",
+                            path,
+                            int(status.get("code") or 0),
+                            str(status.get("reason")),
+                            str(status.get("message")),
+                        )
+                    yield Changed(event["object"], event["type"] == "DELETED")
+        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError) as error:
+            raise UnreachableError(f"WATCH {path}: {error!r}") from error
+
+    async def _call(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, media: str = "", accept: str = ""
+    ) -> dict[str, Any]:
+        headers = {"Accept": accept} if accept else {}
+        data = None
+        if body is not None:
+            data = json.dumps(body).encode()
+            headers["Content-Type"] = media or "application/json"
+        timeout = aiohttp.ClientTimeout(total=_UNARY_SECONDS)
+        try:
+            async with self._opened().request(
+                method, self._access.server + path, data=data, headers=headers, timeout=timeout
+            ) as response:
+                raw = await response.read()
+                if response.status >= 300:
+                    raise _refusal(method, path, response.status, raw)
+                found = json.loads(raw)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise UnreachableError(f"{method} {path}: {error!r}") from error
+        if not isinstance(found, dict):
+            raise UnreachableError(f"{method} {path}: the answer is no object")
+        return found
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise RuntimeError("use the client as an async context manager")
+        return self._session
+
+
+def _typed(kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
+    """Give an item of a list what only the list itself carries."""
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+
+
+def _refusal(verb: str, path: str, code: int, raw: bytes) -> ApiError:
+    try:
+        status = json.loads(raw)
+        reason, message = str(status["reason"]), str(status["message"])
+    except (ValueError, KeyError, TypeError):
+        reason, message = "", raw[:300].decode(errors="replace")
+    return ApiError(verb, path, code, reason, message)

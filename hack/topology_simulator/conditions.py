@@ -1,0 +1,68 @@
+"""Conditions, as operators write them: one per type, and a time that moves only when the status does.
+
+Pure. `merged` keeps what it does not know, so that two writers of different types do not erase each other, and
+answers None when nothing would change: an actor without news does not write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Condition(NamedTuple):
+    """What somebody wants a condition to be."""
+
+    type: str
+    status: str
+    reason: str = "AsExpected"
+    message: str = ""
+
+
+def of(obj: dict[str, Any] | None, type_: str) -> dict[str, Any]:
+    """Return the condition of that type, or an empty one."""
+    for one in ((obj or {}).get("status") or {}).get("conditions") or []:
+        if one.get("type") == type_:
+            found: dict[str, Any] = one
+            return found
+    return {}
+
+
+def is_true(obj: dict[str, Any] | None, type_: str) -> bool:
+    """Whether the condition is there and True."""
+    return of(obj, type_).get("status") == "True"
+
+
+def written(wanted: Iterable[Condition], ago: float = 0.0) -> list[dict[str, Any]]:
+    """Return new conditions that changed `ago` seconds ago."""
+    return [{**one._asdict(), "lastTransitionTime": clock.second(ago)} for one in wanted]
+
+
+def merged(
+    obj: dict[str, Any], wanted: Iterable[Condition], without: Iterable[str] = ()
+) -> list[dict[str, Any]] | None:
+    """Return the object's conditions with those wanted put in and `without` taken out; None when equal."""
+    present: list[dict[str, Any]] = (obj.get("status") or {}).get("conditions") or []
+    dropped = set(without)
+    result = {one["type"]: one for one in present if one["type"] not in dropped}
+    for want in wanted:
+        old = result.get(want.type, {})
+        same = old.get("status") == want.status
+        since = old.get("lastTransitionTime") if same else None
+        result[want.type] = {**old, **want._asdict(), "lastTransitionTime": since or clock.second()}
+    found = list(result.values())
+    return None if found == present else found
+
+
+def steady(name: str) -> list[Condition]:
+    """Return the four conditions of a ClusterOperator that has nothing to report."""
+    return [
+        Condition("Available", "True", message=f"{name} is available"),
+        Condition("Progressing", "False", message="All is well"),
+        Condition("Degraded", "False", message="All is well"),
+        Condition("Upgradeable", "True", message="All is well"),
+    ]

@@ -1,0 +1,158 @@
+"""The two things a newcomer runs: `demo` plays a scenario and proves its end, `cluster` stays and lets you play.
+
+`demo` puts its files into a temporary folder, removed unless something went wrong; `cluster` into build/cluster of the
+current directory. Exit codes: 0 the expectation was read back from the API, 1 it was not (with the reason and the
+operator's last words), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+from typing import TYPE_CHECKING
+
+from . import box, client, install, kinds, operator_process, play, story, tables, terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from . import pace, scenario
+
+CLUSTER_FOLDER = pathlib.Path("build") / "cluster"
+_FAILURES = (
+    play.ScenarioFailedError,
+    operator_process.OperatorDiedError,
+    client.ClientError,
+    install.InstallError,
+    OSError,
+)
+
+
+class _TimeIsUpError(Exception):
+    """The whole demonstration took too long."""
+
+
+async def demo(played: scenario.Scenario, speeds: pace.Pace, *, timeout_seconds: float) -> int:
+    """Play a scenario with the operator as its own process; return the exit code."""
+    screen = terminal.Terminal(sys.stdout)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="topology-demo-"))
+    screen.print(f"{played.name}: {played.summary}\n")
+    log = folder / "operator.log"
+    try:
+        async with asyncio.timeout(timeout_seconds) as limit:
+            async with box.opened(played, speeds, folder) as opened:
+                screen.say("cluster", f"installed at {opened.url}; the operator is starting")
+                await _beside(_play(opened, played, speeds, screen), opened, screen)
+                await _show_tables(opened.api, screen)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        return _failed(screen, _TimeIsUpError(f"not done after {timeout_seconds:g} s"), log)
+    except _FAILURES as error:
+        return _failed(screen, error, log)
+    except asyncio.CancelledError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+    expected = played.expect
+    phase = f"phase {expected.phase}, " if expected.phase else ""
+    screen.print(screen.paint(f"\nDone in {screen.seconds:.1f} s: {phase}topology {expected.topology}", "green"))
+    return 0
+
+
+async def cluster(
+    played: scenario.Scenario, speeds: pace.Pace, *, port: int, operator: bool, folder: pathlib.Path
+) -> int:
+    """Keep a cluster running until it is interrupted; everything of the scenario but the wish is played."""
+    screen = terminal.Terminal(sys.stdout)
+    screen.print(f"{played.name}: {played.summary}\n")
+    try:
+        async with box.opened(played, speeds, folder, port=port, operator=operator) as opened:
+            _invite(screen, opened, played)
+            await _beside(_keep(opened, played, speeds, screen), opened, screen)
+    except _FAILURES as error:
+        return _failed(screen, error, folder / "operator.log" if operator else None)
+    return 0
+
+
+def run(main: Awaitable[int]) -> int:
+    """Run to the end or to SIGINT, SIGTERM, SIGHUP; everything is closed in order first. Return the exit code."""
+
+    async def guarded() -> int:
+        task = asyncio.ensure_future(main)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            print("\nstopped")
+            return 130
+
+    return asyncio.run(guarded())
+
+
+async def _play(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal) -> None:
+    player = play.Player(opened.api, opened.actors, speeds, lambda text: screen.say("scenario", text, "dim"))
+    await player.play(played)
+
+
+async def _keep(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal) -> None:
+    player = play.Player(
+        opened.api,
+        opened.actors,
+        speeds,
+        lambda text: screen.say("scenario", text, "dim"),
+        wish_by_person=True,
+    )
+    try:
+        await player.play(played)
+    except play.ScenarioFailedError as error:
+        screen.say("scenario", f"went another way: {error}", "yellow")
+    await asyncio.Event().wait()
+
+
+async def _beside(main: Awaitable[None], opened: box.Box, screen: terminal.Terminal) -> None:
+    """Run `main` while the story is told and the operator is watched; the first failure of any ends all."""
+    others = [story.Story(opened.api, screen).run(), opened.watch_operator()]
+    tasks = [asyncio.ensure_future(one) for one in (main, *others)]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
+    shown = [(kinds.INFRASTRUCTURES, "cluster"), (kinds.CLUSTER_OPERATORS, "topology"), (kinds.NODES, "")]
+    for kind, name in shown:
+        command = " ".join(["kubectl get", kind.kind.lower() if name else kind.plural, name]).rstrip()
+        screen.print(f"\n$ {command}\n{await tables.fetch(api, kind, name)}")
+
+
+def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenario) -> None:
+    wished = next((step.wish.topology for step in played.steps if step.wish), "HighlyAvailable")
+    body = f'{{"spec":{{"desiredTopology":"{wished}"}}}}'
+    screen.print(f"A cluster is running at {opened.url}. In a second terminal:\n")
+    screen.print(screen.paint(f"    export KUBECONFIG={opened.kubeconfig}", "bold"))
+    screen.print("    kubectl get infrastructures,clusteroperators,nodes")
+    screen.print(screen.paint(f"    kubectl patch infrastructure cluster --type merge -p '{body}'", "bold"))
+    screen.print("    kubectl get infrastructure cluster -w\n")
+    if opened.operator is not None:
+        screen.print(f"The operator's log is {opened.log}. Ctrl-C ends everything.\n")
+    else:
+        screen.print("There is no operator: start yours with this KUBECONFIG. Ctrl-C ends everything.\n")
+
+
+def _failed(screen: terminal.Terminal, error: Exception, log: pathlib.Path | None) -> int:
+    print(screen.paint(f"\nFailed after {screen.seconds:.1f} s: {error}", "red"), file=sys.stderr)
+    if log is not None and log.exists() and not isinstance(error, operator_process.OperatorDiedError):
+        print(f"\nThe operator's last words ({log}):\n{operator_process.last_words(log)}", file=sys.stderr)
+    return 1

@@ -1,0 +1,117 @@
+"""Puts a cluster into an API server: definitions, then objects, then their status.
+
+Refused when there is an Infrastructure `cluster` already: whatever that is, half of a second cluster on top of it
+would be neither. With `reuse`, what exists is left exactly as it is and the rest is added, so an interrupted
+installation can be finished. The CRD of Infrastructure is the one that the operator itself ships (bindata/crd).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from . import client, cluster, conditions, kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CRDS = pathlib.Path(__file__).parent / "crds"
+_OWN_CRDS = pathlib.Path(__file__).parents[2] / "bindata" / "crd"
+_ESTABLISHED_SECONDS = 20.0
+_STATUS_APART = (
+    kinds.INFRASTRUCTURES,
+    kinds.CLUSTER_OPERATORS,
+    kinds.CLUSTER_VERSIONS,
+    kinds.FEATURE_GATES,
+    kinds.ETCDS,
+    kinds.CONFIGS,
+    kinds.KUBE_API_SERVERS,
+    kinds.OPENSHIFT_API_SERVERS,
+    kinds.INGRESS_CONTROLLERS,
+    kinds.MACHINE_CONFIG_POOLS,
+    kinds.CONTROLLER_CONFIGS,
+)
+
+
+class InstallError(Exception):
+    """The cluster could not be installed; the message says what to do."""
+
+
+def definitions() -> list[dict[str, Any]]:
+    """Return every CRD of the simulated cluster. Raises InstallError."""
+    found = []
+    for folder in (_CRDS, _OWN_CRDS):
+        found += [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
+    if not any(one["metadata"]["name"].startswith("infrastructures.") for one in found):
+        raise InstallError(f"no CRD of Infrastructure in {_OWN_CRDS}: run this from a checkout of the repository")
+    return found
+
+
+async def install(api: client.Client, shape: cluster.Shape, *, reuse: bool = False) -> int:
+    """Install the cluster and return how many objects were created.
+
+    Raises InstallError when there is one already and `reuse` is false, ClientError when the API fails.
+    """
+    if not reuse and await api.find(kinds.INFRASTRUCTURES, "cluster") is not None:
+        raise InstallError("there is an Infrastructure cluster already; use an empty API server, or --reuse")
+    crds = definitions()
+    created = 0
+    for crd in crds:
+        created += await _create(api, crd)
+    await _wait_until_served(api, crds)
+    for obj in cluster.objects(shape):
+        created += await _create(api, obj)
+    return created
+
+
+async def _create(api: client.Client, obj: dict[str, Any]) -> int:
+    kind = kinds.of(obj)
+    try:
+        made = await api.create(kind, obj)
+        created = 1
+    except client.ApiError as error:
+        if error.code != 409 or error.reason != "AlreadyExists":
+            raise
+        made, created = await api.get(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", "")), 0
+    meta = made["metadata"]
+    if kind in _STATUS_APART and "status" in obj and (created or not made.get("status")):
+        await api.patch_status(kind, meta["name"], obj["status"], meta.get("namespace", ""))
+    if kind is kinds.NODES and created:
+        # The API server taints every new node; whoever watches nodes takes that away once it is ready.
+        await api.patch(kind, meta["name"], {"spec": {"taints": None}})
+    return created
+
+
+async def _wait_until_served(api: client.Client, crds: list[dict[str, Any]]) -> None:
+    """Wait until every definition is Established and its kind answers; a real server takes a moment for both."""
+    names = set(_names(crds))
+    try:
+        async with asyncio.timeout(_ESTABLISHED_SECONDS):
+            while names:
+                for crd in await api.list(kinds.DEFINITIONS):
+                    plural = crd["spec"]["names"]["plural"]
+                    name = crd["metadata"]["name"]
+                    if name in names and conditions.is_true(crd, "Established") and await _answers(api, plural):
+                        names.discard(name)
+                if names:
+                    await asyncio.sleep(0.2)
+    except TimeoutError:
+        raise InstallError(f"never Established: {', '.join(sorted(names))}") from None
+
+
+def _names(crds: list[dict[str, Any]]) -> Iterator[str]:
+    for crd in crds:
+        yield crd["metadata"]["name"]
+
+
+async def _answers(api: client.Client, plural: str) -> bool:
+    try:
+        await api.list(kinds.named(plural))
+    except client.ApiError as error:
+        if error.code == 404:
+            return False
+        raise
+    return True

@@ -1,0 +1,101 @@
+"""The kinds that actors, installer and demo talk about: where they live on the wire, and nothing else.
+
+A table instead of discovery: an actor that asks for a kind that is not there is to fail with 404 and try again,
+as a real operator does whose CRD comes later. The neighbours: `client` builds paths from these, `crds/` defines
+those that are not built in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind: `path` is where its objects are found, `manifest` starts an object of it."""
+
+    group: str
+    plural: str
+    kind: str
+    namespaced: bool = False
+    version: str = "v1"
+
+    @property
+    def api_version(self) -> str:
+        """`v1` or `group/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, name: str = "", namespace: str = "", subresource: str = "") -> str:
+        """Return the URL path of one object, or of all of them when `name` is empty."""
+        parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts += [part for part in (self.plural, name, subresource) if part]
+        return "/" + "/".join(parts)
+
+
+_CONFIG = "config.openshift.io"
+_OPERATOR = "operator.openshift.io"
+_MACHINES = "machineconfiguration.openshift.io"
+
+NAMESPACES = Kind("", "namespaces", "Namespace")
+NODES = Kind("", "nodes", "Node")
+CONFIG_MAPS = Kind("", "configmaps", "ConfigMap", namespaced=True)
+LEASES = Kind("coordination.k8s.io", "leases", "Lease", namespaced=True)
+DEFINITIONS = Kind("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition")
+
+INFRASTRUCTURES = Kind(_CONFIG, "infrastructures", "Infrastructure")
+CLUSTER_OPERATORS = Kind(_CONFIG, "clusteroperators", "ClusterOperator")
+CLUSTER_VERSIONS = Kind(_CONFIG, "clusterversions", "ClusterVersion")
+FEATURE_GATES = Kind(_CONFIG, "featuregates", "FeatureGate")
+SCHEDULERS = Kind(_CONFIG, "schedulers", "Scheduler")
+API_SERVERS = Kind(_CONFIG, "apiservers", "APIServer")
+ETCDS = Kind(_OPERATOR, "etcds", "Etcd")
+CONFIGS = Kind(_OPERATOR, "configs", "Config")
+KUBE_API_SERVERS = Kind(_OPERATOR, "kubeapiservers", "KubeAPIServer")
+OPENSHIFT_API_SERVERS = Kind(_OPERATOR, "openshiftapiservers", "OpenShiftAPIServer")
+INGRESS_CONTROLLERS = Kind(_OPERATOR, "ingresscontrollers", "IngressController", namespaced=True)
+MACHINE_CONFIG_POOLS = Kind(_MACHINES, "machineconfigpools", "MachineConfigPool")
+MACHINE_CONFIGS = Kind(_MACHINES, "machineconfigs", "MachineConfig")
+CONTROLLER_CONFIGS = Kind(_MACHINES, "controllerconfigs", "ControllerConfig")
+
+ALL = (
+    NAMESPACES,
+    NODES,
+    CONFIG_MAPS,
+    LEASES,
+    DEFINITIONS,
+    INFRASTRUCTURES,
+    CLUSTER_OPERATORS,
+    CLUSTER_VERSIONS,
+    FEATURE_GATES,
+    SCHEDULERS,
+    API_SERVERS,
+    ETCDS,
+    CONFIGS,
+    KUBE_API_SERVERS,
+    OPENSHIFT_API_SERVERS,
+    INGRESS_CONTROLLERS,
+    MACHINE_CONFIG_POOLS,
+    MACHINE_CONFIGS,
+    CONTROLLER_CONFIGS,
+)
+
+
+def of(obj: dict[str, object]) -> Kind:
+    """Return the kind of an object. Raises LookupError for one that is not in the table."""
+    for kind in ALL:
+        if (kind.api_version, kind.kind) == (obj.get("apiVersion"), obj.get("kind")):
+            return kind
+    raise LookupError(f"no kind {obj.get('kind')} in {obj.get('apiVersion')} is known here")
+
+
+def named(plural: str) -> Kind:
+    """Return a kind by its plural or its lower-case kind.
+
+    Raises LookupError with the names that there are.
+    """
+    for kind in ALL:
+        if plural in (kind.plural, kind.kind.lower()):
+            return kind
+    raise LookupError(f"{plural!r} is none of {', '.join(sorted(one.kind.lower() for one in ALL))}")

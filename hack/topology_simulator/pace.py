@@ -1,0 +1,67 @@
+"""How fast the simulated cluster lives. Every waiting of an actor is one of these figures, in seconds.
+
+Three paces: `demo` is for people who watch (a whole transition in half a minute), `fast` is for tests, and
+`realistic` has the magnitudes of real machines, for rehearsals over an hour. A scenario's own durations are given
+in demo seconds and multiplied by `scale`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """Seconds for everything that takes time; `scale` multiplies a scenario's own durations."""
+
+    scale: float = 1.0
+    retry: float = 0.5
+    """Between two attempts of an actor whose request failed."""
+    boot: float = 2.5
+    """From a Node's creation to Ready."""
+    between_joins: float = 1.5
+    """From one node of a `join` to the next."""
+    reboot: float = 1.0
+    """How long a node is NotReady while its configuration is installed."""
+    heartbeat: float = 10.0
+    """Between two status updates of a node that has no news."""
+    etcd_start: float = 1.0
+    """From a Ready control-plane node to its etcd member, added as a learner."""
+    etcd_sync: float = 2.0
+    """From learner to voter."""
+    etcd_settle: float = 0.5
+    """From the last change of membership to Progressing=False."""
+    inertia: float = 120.0
+    """How long something must be wrong before the etcd ClusterOperator is Degraded."""
+    lease_renew: float = 10.0
+    """Between two renewals of the etcd operator's lease."""
+    label: float = 0.7
+    """From a Ready node to its worker label and its place in the pool."""
+    render: float = 1.5
+    """From a new topology to new rendered configurations."""
+    install: float = 0.7
+    """For a node to take a rendered configuration, besides its reboot."""
+    router: float = 2.0
+    """From a wanted router to an available one."""
+    version_echo: float = 1.5
+    """From a change among ClusterOperators to the version operator's opinion of it."""
+    react: float = 1.5
+    """Until the first operator reacts to a new topology, and between one and the next."""
+    settle: float = 2.5
+    """How long an operator that reacts is Progressing."""
+    upgrade: float = 20.0
+    """How long an upgrade takes that nobody holds back."""
+
+    def scaled(self, factor: float) -> Pace:
+        """Return the same pace with every figure multiplied."""
+        values = {field.name: getattr(self, field.name) * factor for field in dataclasses.fields(self)}
+        return Pace(**values)
+
+
+DEMO = Pace()
+FAST = dataclasses.replace(DEMO.scaled(0.01), heartbeat=0.2, lease_renew=0.1, retry=0.02, inertia=1.0)
+REALISTIC = dataclasses.replace(
+    DEMO.scaled(30.0), retry=2.0, heartbeat=10.0, lease_renew=26.0, inertia=120.0, upgrade=2400.0
+)
+PACES = {"demo": DEMO, "fast": FAST, "realistic": REALISTIC}

@@ -1,0 +1,100 @@
+"""Questions to the API in a scenario's words, each answered from a fresh read: does it hold, and what was found?"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import cluster, conditions, kinds, machines
+
+if TYPE_CHECKING:
+    from . import client, scenario
+
+_SEGMENT = re.compile(r"^(?P<name>[^\[\]]*)(?:\[(?P<key>[^=\]]+)=(?P<value>[^\]]*)\])?$")
+
+
+class Answer(NamedTuple):
+    """Whether it holds, what was wanted, and what was found instead."""
+
+    holds: bool
+    wanted: str
+    found: str
+
+
+def pick(obj: Any, path: str) -> Any:
+    """Follow a dotted path; `list[key=value]` takes the first element with that value. None when it leads nowhere."""
+    for segment in re.split(r"\.(?![^\[]*\])", path):
+        match = _SEGMENT.match(segment)
+        if match is None:
+            return None
+        if match["name"]:
+            obj = obj.get(match["name"]) if isinstance(obj, dict) else None
+        if match["key"]:
+            items = obj if isinstance(obj, list) else []
+            obj = next((one for one in items if str(one.get(match["key"])) == match["value"]), None)
+    return obj
+
+
+async def _field(api: client.Client, field: scenario.Field_) -> Answer:
+    obj = await api.find(kinds.named(field.kind), field.name, field.namespace)
+    found = pick(obj, field.path)
+    wanted = "absent" if field.equals is None else field.equals
+    return _compared(f"{field.kind}/{field.name} {field.path}", wanted, "absent" if found is None else found)
+
+
+async def ask(api: client.Client, question: scenario.Condition) -> Answer:
+    """Answer a scenario's condition. Raises ClientError."""
+    if question.phase is not None:
+        record = (await _infrastructure(api)).get("topologyTransition") or {}
+        return _compared("phase", question.phase, record.get("phase"))
+    if question.check is not None:
+        record = (await _infrastructure(api)).get("topologyTransition") or {}
+        checks = {one["name"]: one for one in record.get("checks") or []}
+        found = checks.get(question.check.name) or {}
+        return _compared(
+            f"check {question.check.name}", question.check.status, found.get("status"), found.get("message")
+        )
+    if question.condition is not None:
+        return await _operator(api, question.condition)
+    if question.ready_nodes is not None:
+        nodes = await api.list(kinds.NODES)
+        masters = [one for one in nodes if machines.LABEL + "master" in (one["metadata"].get("labels") or {})]
+        return _compared("ready nodes", question.ready_nodes, sum(conditions.is_true(one, "Ready") for one in masters))
+    if question.voters is not None:
+        found_map = await api.find(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
+        return _compared("voters", question.voters, len((found_map or {}).get("data") or {}))
+    if question.field is None:
+        raise ValueError("a question without a subject")
+    return await _field(api, question.field)
+
+
+async def ended(api: client.Client, expect: scenario.Expect) -> list[Answer]:
+    """Answer every expectation of a scenario. Raises ClientError."""
+    status = await _infrastructure(api)
+    phase = (status.get("topologyTransition") or {}).get("phase")
+    pair = f"{status.get('controlPlaneTopology')}/{status.get('infrastructureTopology')}"
+    operator = await api.find(kinds.CLUSTER_OPERATORS, "topology")
+    answers = [_compared("phase", expect.phase, phase), _compared("topology", expect.topology, pair)]
+    for type_, reason in expect.conditions.items():
+        found = conditions.of(operator, type_)
+        answers.append(_compared(f"reason of {type_}", reason, found.get("reason"), found.get("message")))
+    return answers
+
+
+async def _infrastructure(api: client.Client) -> dict[str, Any]:
+    found = await api.find(kinds.INFRASTRUCTURES, "cluster")
+    return (found or {}).get("status") or {}
+
+
+async def _operator(api: client.Client, wanted: scenario.ConditionIs) -> Answer:
+    found = conditions.of(await api.find(kinds.CLUSTER_OPERATORS, "topology"), wanted.type)
+    pairs = [(wanted.status, found.get("status")), (wanted.reason, found.get("reason"))]
+    asked = [(want, have) for want, have in pairs if want is not None]
+    text = " ".join(str(want) for want, _ in asked)
+    return _compared(f"condition {wanted.type}", text, " ".join(str(have) for _, have in asked), found.get("message"))
+
+
+def _compared(what: str, wanted: object, found: object, message: str | None = None) -> Answer:
+    more = f" ({message})" if message else ""
+    shown = "nothing" if found is None else str(found)
+    return Answer(wanted == found or str(wanted) == str(found), f"{what} {wanted}", f"{shown}{more}")

@@ -1,0 +1,212 @@
+"""Scenarios: a story in a file, and how it must end. Loaded strictly, because a misread story proves nothing.
+
+A scenario has a cluster to begin with, steps in their order, and an expectation that is read back from the API at the
+end. Every step is one key (see `Step`). Durations are seconds at the demo pace. An unknown key, two keys in one step
+or a wrong value is a ScenarioError that names the file and the place. `play` performs what is described here.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from . import cluster, kinds
+
+FOLDER = pathlib.Path(__file__).parent / "scenarios"
+
+Seconds = Annotated[float, Field(gt=0, le=7200)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=63)]
+Phase = Literal["Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed"]
+
+
+class ScenarioError(Exception):
+    """A scenario that cannot be played; the message names the file and every fault in it."""
+
+
+def _kebab(name: str) -> str:
+    return name.replace("_", "-")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_kebab, strict=True)
+
+
+class Field_(_Part):  # noqa: N801  # pydantic's Field has the plain name
+    """A field of any object that is known here: `path` is dotted, `conditions[type=Ready].status` picks from a list,
+    and `equals: null` means that nothing is there."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    path: str
+    equals: str | None
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        try:
+            kinds.named(self.kind)
+        except LookupError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+
+class CheckIs(_Part):
+    """A check of the transition, by name."""
+
+    name: str
+    status: Literal["Met", "Unmet", "Unknown"]
+
+
+class ConditionIs(_Part):
+    """A condition of ClusterOperator `topology`."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"] | None = None
+    reason: str | None = None
+
+
+class Condition(_Part):
+    """Something that can be read back; exactly one of the fields is given."""
+
+    phase: Phase | None = None
+    check: CheckIs | None = None
+    condition: ConditionIs | None = None
+    ready_nodes: Annotated[int, Field(ge=0)] | None = None
+    voters: Annotated[int, Field(ge=0)] | None = None
+    field: Field_ | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        _exactly_one(self, set(Condition.model_fields))
+        return self
+
+
+class Wait(Condition):
+    """Wait until it holds, at most `within` seconds."""
+
+    within: Seconds = 60.0
+
+
+class Stays(Condition):
+    """It holds now and for `seconds` on."""
+
+    seconds: Seconds
+
+
+class Wish(_Part):
+    """Patch `spec.desiredTopology`; with `refused`, the API must not accept it."""
+
+    topology: str
+    refused: bool = False
+
+
+class Flap(_Part):
+    """Take a node down and up again, `times` times, `seconds` each way."""
+
+    node: Name
+    times: Annotated[int, Field(ge=1, le=100)] = 1
+    seconds: Seconds = 1.0
+
+
+def _wish(value: Any) -> Any:
+    return {"topology": value} if isinstance(value, str) else value
+
+
+class Step(_Part):
+    """One thing that happens; exactly one of the fields is given."""
+
+    join: Annotated[list[Name], Field(min_length=1)] | None = None
+    """Nodes register, one after the other, as control-plane nodes that are not ready yet."""
+    wish: Annotated[Wish, BeforeValidator(_wish)] | None = None
+    withdraw: Literal[True] | None = None
+    """Remove the wish."""
+    wait_for: Wait | None = None
+    stays: Stays | None = None
+    stick_learner: Name | None = None
+    heal_learner: Name | None = None
+    flap: Flap | None = None
+    down: Name | None = None
+    up: Name | None = None
+    cordon: Name | None = None
+    uncordon: Name | None = None
+    start_upgrade: str | None = None
+    """The version; the upgrade goes on until end-upgrade."""
+    end_upgrade: Literal[True] | None = None
+    pause: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        _exactly_one(self, set(Step.model_fields))
+        return self
+
+
+class Expect(_Part):
+    """How it must end. `conditions` gives the reason of each condition of ClusterOperator `topology`."""
+
+    phase: Phase | None
+    topology: Annotated[str, Field(pattern=r"^[A-Za-z]+/[A-Za-z]+$")]
+    conditions: dict[str, str]
+
+
+class Cluster(_Part):
+    """The cluster to begin with."""
+
+    hosted: bool = False
+    router_replicas: Annotated[int, Field(ge=0)] | None = None
+    platform: str = "None"
+
+    def shape(self) -> cluster.Shape:
+        """Return what `cluster.objects` takes."""
+        return cluster.Shape(hosted=self.hosted, router_replicas=self.router_replicas, platform=self.platform)
+
+
+class Scenario(_Part):
+    """A whole story."""
+
+    name: Name
+    summary: str
+    cluster: Cluster = Cluster()
+    steps: Annotated[list[Step], Field(min_length=1)]
+    expect: Expect
+
+
+def names() -> list[str]:
+    """Return the names of the scenarios that come with the simulator."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def load(name: str) -> Scenario:
+    """Load a scenario by name, or from a file when `name` is a path that ends in .yaml. Raises ScenarioError."""
+    path = pathlib.Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    try:
+        content = yaml.safe_load(path.read_text())
+    except FileNotFoundError:
+        raise ScenarioError(f"no scenario {name!r}; there are {', '.join(names())}, or a file *.yaml") from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path}: not YAML: {error}") from error
+    try:
+        found = Scenario.model_validate(content)
+    except ValidationError as error:
+        faults = "\n".join(_fault(path, one["loc"], one["msg"]) for one in error.errors())
+        raise ScenarioError(faults) from error
+    if found.name != path.stem:
+        raise ScenarioError(f"{path}: name is {found.name!r}, but the file is called {path.stem!r}")
+    return found
+
+
+def _fault(path: pathlib.Path, place: tuple[int | str, ...], message: str) -> str:
+    words = [f"step {one + 1}" if isinstance(one, int) else str(one) for one in place if one != "steps"]
+    return f"{path}: {' → '.join(words) or 'top'}: {message.removeprefix('Value error, ')}"
+
+
+def _exactly_one(part: BaseModel, allowed: set[str]) -> None:
+    given = [name for name in allowed if getattr(part, name) is not None]
+    if len(given) != 1:
+        wanted = ", ".join(sorted(_kebab(one) for one in allowed))
+        found = ", ".join(sorted(_kebab(one) for one in given)) or "none"
+        raise ValueError(f"exactly one of {wanted} is needed, found {found}")

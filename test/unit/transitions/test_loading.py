@@ -1,0 +1,195 @@
+"""What a transition file may say, and what whoever wrote it is told when it may not."""
+
+from __future__ import annotations
+
+import pathlib
+
+import hypothesis
+import pytest
+import yaml
+from hypothesis import strategies as st
+from topology_api.types import TopologyPair
+
+from topology_controller import bindata
+from topology_controller.transitions import load
+
+COMMITTED = (bindata.root() / "transitions" / "sno-to-ha-compact.yaml").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "sno-to-ha-compact.yaml").write_text(COMMITTED, encoding="utf-8")
+    return tmp_path
+
+
+def problems(folder):
+    with pytest.raises(load.DefinitionError) as caught:
+        load.load(folder)
+    return [str(one).removeprefix(f"{folder}/") for one in caught.value.problems]
+
+
+def test_the_committed_definitions_load():
+    found = load.load(bindata.root() / "transitions")
+    sno = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")
+    done = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
+    assert "sno-to-ha-compact" in [one.name for one in found.starting_at(sno)]
+    assert all(one.target.pair != done for one in found.starting_at(done))
+    edge = next(one for one in found.edges() if one.name == "sno-to-ha-compact")
+    assert (edge.source_control_plane, edge.target) == ("SingleReplica", done)
+    assert edge.source_infrastructures == ("SingleReplica", "HighlyAvailable")
+
+
+NAMED = "sno-to-ha-compact.yaml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "text"),
+    [
+        ("settleSeconds:", "settleSecond:", 22, "did you mean 'settleSeconds'?"),
+        ("workers: {max: 0}", "worker: {max: 0}", 6, "unknown key 'worker'; allowed: convergence, name,"),
+        ("check: EtcdHealthy}", "check: EtcdHealty}", 17, "unknown check 'EtcdHealty'; allowed: ClusterOperatorsStable,"),
+        ("check: EtcdHealthy}", "check: UpgradesBlocked}", 17, "part of every admission"),
+        ("atLeast: 3", "atLeast: 0", 13, "preflight[2].atLeast is 0; input should be greater than or equal to 1"),
+        ("atLeast: 3", 'atLeast: "3"', 13, "preflight[2].atLeast is '3'; input should be a valid integer"),
+        ("atLeast: 3", "atLeast: yes", 13, "'yes', which YAML reads as true"),
+        ("wanted: true", "wanted: 1", 15, "preflight[4].wanted is 1; input should be a valid boolean"),
+        (", atLeast: 3}", "}", 13, "needs atLeast"),
+        ("settleSeconds: 60", "settleSeconds: .nan", 22, "convergence.settleSeconds is .nan"),
+        ("deadlineMinutes: 60", "deadlineMinutes: 1e9", 23, "convergence.deadlineMinutes is"),
+        ("platforms: [None, External]", "platforms: [no, External]", 10, "'no', which YAML reads as false"),
+        ("platforms: [None, External]", "platforms: [null]", 10, "'null', which YAML reads as no value"),
+        ("platforms: [None, External]", "platforms: [2026-01-01]", 10, "reads as timestamp; quote it"),
+        ("controlPlane: SingleReplica", "controlPlane: SingleReplika", 4, "did you mean 'SingleReplica'?"),
+        ("infrastructure: HighlyAvailable\n", "infrastructure: DualReplica\n", 9, "'DualReplica'; allowed: SingleReplica,"),
+        ("workers: {max: 0}", "workers: {min: 2, max: 0}", 6, "smaller than workers.min"),
+        ("workers: {max: 0}", "name: again", 6, "'name' stands here twice (first in line 1)"),
+        ("workers: {max: 0}", "on: 1", 6, "the key 'on' reads as bool; quote it"),
+        ("workers: {max: 0}", "workers: &w {max: *w}", 6, "anchors and aliases"),
+        ("workers: {max: 0}", "workers: !secret {max: 0}", 6, "the tag !secret is not used"),
+        ("workers: {max: 0}", "workers: !!int zero", 6, "is not what its tag says (int)"),
+        ("workers: {max: 0}", "workers: {max: 0", 7, "is not YAML:"),
+        ("workers: {max: 0}", "---", 6, "a second document starts here"),
+        ("summary: Single node grows to a three-node compact cluster\n", "", 1, "key summary is missing"),
+        ("name: sno-to-ha-compact", "name: sno-to-ha", 1, "wanted 'sno-to-ha-compact'"),
+    ],
+)
+def test_a_mistake_names_file_line_and_what_is_allowed(folder, old, new, line, text):
+    assert old in COMMITTED
+    (folder / NAMED).write_text(COMMITTED.replace(old, new, 1), encoding="utf-8")
+    found = problems(folder)
+    expected = f"{NAMED}:{line}: "
+    assert [one for one in found if one.startswith(expected) and text in one], f"no {expected}...{text} in {found}"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "is empty"),
+        (b"# nothing\n", "is empty"),
+        (b"---\n", "is empty"),
+        (b"- a\n", ":1: is not a mapping"),
+        (b"only words", ":1: is not a mapping"),
+        (b"a: \xff\n", ":1: is not UTF-8"),
+        (b"[" * 5000, "is not YAML: nested too deeply"),
+        (b"name: " + b"[" * 40 + b"]" * 40, ":1: nested too deeply"),
+        (b'a: "\\UFFFFFFFF"\n', "is not YAML"),
+        (b"a: \x00\n", "is not YAML"),
+        (b"# " + b"x" * load.LARGEST_FILE, "is larger than"),
+    ],
+)
+def test_what_is_no_definition_at_all_says_so(tmp_path, content, text):
+    (tmp_path / "broken.yaml").write_bytes(content)
+    assert [one for one in problems(tmp_path) if one.startswith("broken.yaml") and text in one], problems(tmp_path)
+
+
+def test_all_problems_of_all_files_come_at_once(folder):
+    (folder / NAMED).write_text(
+        COMMITTED.replace("settleSeconds: 60", "settleSeconds: -1").replace("atLeast: 2", "atLeast: 9"), encoding="utf-8"
+    )
+    (folder / "second.yaml").write_text("name: second\n", encoding="utf-8")
+    (folder / "third.yml").write_text(COMMITTED, encoding="utf-8")
+    found = problems(folder)
+    assert len([one for one in found if one.startswith(NAMED)]) == 2, found
+    assert [one for one in found if one.startswith("second.yaml:1: key preflight is missing")], found
+    assert [one for one in found if one.startswith("third.yml: ") and ".yaml" in one], found
+
+
+def test_two_definitions_for_the_same_cluster_are_refused(folder):
+    text = COMMITTED.replace("sno-to-ha-compact", "another").replace("{max: 0}", "{min: 0, max: 3}")
+    (folder / "another.yaml").write_text(text, encoding="utf-8")
+    assert [one for one in problems(folder) if "could match the same cluster" in one], problems(folder)
+    (folder / "another.yaml").write_text(text.replace("{min: 0, max: 3}", "{min: 1}"), encoding="utf-8")
+    assert len(load.load(folder).definitions) == 2
+
+
+def test_a_name_is_used_once(folder):
+    (folder / "copy.yaml").write_text(COMMITTED, encoding="utf-8")
+    found = problems(folder)
+    assert [one for one in found if "is used in copy.yaml already" in one], found
+    assert [one for one in found if one.startswith("copy.yaml:1: name") and "wanted 'copy'" in one], found
+
+
+def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path):
+    assert "cannot be read" in problems(tmp_path / "absent")[0]
+    (tmp_path / "README.md").write_text("not a definition", encoding="utf-8")
+    assert "at least one definition" in problems(tmp_path)[0]
+    (tmp_path / "a.yaml").mkdir()
+    assert "cannot be read" in problems(tmp_path)[0]
+
+
+def test_a_mounted_folder_with_its_hidden_links_loads(tmp_path):
+    hidden = tmp_path / "..2026"
+    hidden.mkdir()
+    (hidden / NAMED).write_text(COMMITTED, encoding="utf-8")
+    (tmp_path / "..data").symlink_to(hidden)
+    (tmp_path / NAMED).symlink_to(pathlib.Path("..data") / NAMED)
+    assert len(load.load(tmp_path).definitions) == 1
+
+
+WORDS = st.sampled_from(
+    ["name", "source", "preflight", "check", "atLeast", "None", "yes", "null", "~", "1e400", ".inf", "0o9", "1_000",
+     "0b2", "190:20:30", "2026-13-45", "!!int x", "!!binary x", "&a", "*a", "<<", "- ", ": ", "? ", "\n  ", "{", "}", "[",
+     "]", ",", "---\n", "...\n", "%YAML 9.9\n", "\t", '"\\ud800"', "'", '"', "|\n", ">\n", "#"]
+)  # fmt: skip
+
+
+def outcome(folder, content):
+    (folder / "any.yaml").write_bytes(content)
+    try:
+        return load.load(folder)
+    except load.DefinitionError as error:
+        assert error.problems
+        assert str(error)
+        return error
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory):
+    return tmp_path_factory.mktemp("any")
+
+
+@hypothesis.given(st.one_of(st.binary(max_size=200), st.lists(WORDS | st.text(max_size=5), max_size=30).map("".join)))
+def test_any_bytes_give_transitions_or_a_definition_error(scratch, content):
+    raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    assert isinstance(outcome(scratch, raw), load.Transitions | load.DefinitionError)
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates()
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=8
+)
+
+
+@hypothesis.given(st.data(), VALUES)
+def test_a_definition_with_any_value_in_any_place_gives_transitions_or_a_definition_error(scratch, data, value):
+    document = yaml.safe_load(COMMITTED)
+    holder = document
+    while True:
+        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(holder[key], dict | list) or data.draw(st.booleans()):
+            break
+        holder = holder[key]
+    holder[key] = value
+    content = yaml.safe_dump(document, allow_unicode=True).encode("utf-8", "surrogatepass")
+    assert isinstance(outcome(scratch, content), load.Transitions | load.DefinitionError)
