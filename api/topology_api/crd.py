@@ -265,8 +265,8 @@ def _no_way_back() -> dict[str, Any]:
             f"{_PRESENT} + ' until status.{RECORD}.phase is {Phase.COMPLETED.value}; there is no way back'"
         ),
         "message": (
-            f"the topology has moved and the cluster is converging: leave the wish as it is until status.{RECORD}.phase "
-            f"is {Phase.COMPLETED.value}; there is no way back"
+            "the topology has moved and the cluster is converging: leave the wish as it is until "
+            f"status.{RECORD}.phase is {Phase.COMPLETED.value}; there is no way back"
         ),
     }
 
@@ -316,7 +316,8 @@ def infrastructure(edges: tuple[Edge, ...]) -> dict[str, Any]:
                     "schema": {
                         "openAPIV3Schema": {
                             "description": (
-                                "What a cluster runs on: platform, addresses and topology. There is one object, `cluster`."
+                                "What a cluster runs on: platform, addresses and topology. "
+                                "There is one object, `cluster`."
                             ),
                             "type": "object",
                             "properties": {

@@ -3,8 +3,8 @@
 On a real cluster the definition belongs to the release payload and is many times larger than `crd` makes it: other
 fields, other rules, several versions. `add` returns the JSON patch that brings our fields, rules and columns of
 version v1 to the present level and leaves everything else alone; on a definition that is level it is empty. `remove`
-is the way back. `serves_our_fields` answers, at the start of the operator, whether a cluster has our fields at all: where it does
-not, a wish and a record are dropped without a word, and "no wish" would be read where there is one.
+is the way back. `serves_our_fields` answers, at the start of the operator, whether a cluster has our fields at all:
+where it does not, a wish and a record are dropped without a word, and "no wish" would be read where there is one.
 
 What is ours is recognised by where it points: a rule whose fieldPath is our wish, a column that shows one of our
 fields. So what an older release of this operator put there is replaced, and nobody else's is. Every change of a list

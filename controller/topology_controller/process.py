@@ -100,7 +100,7 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
     transitions: load.Transitions,
 ) -> None:
     """Wait for the caches and the lease, then reconcile for as long as it is ours."""
-    await watched.wait_synced()
+    await watched.first_answers()
     watched.installed = await live.installed(client)
     teller = events.Teller(client, who, reconcile.utcnow)
     settings = reconcile.Settings(__version__, options.namespace, options.settle_seconds)

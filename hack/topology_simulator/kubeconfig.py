@@ -50,7 +50,7 @@ def load(path: pathlib.Path) -> Access:
         return access(content, path.parent)
     except KubeconfigError as error:
         raise KubeconfigError(f"{path}: {error}") from error
-    except (OSError, ssl.SSLError, binascii.Error) as error:
+    except (OSError, ssl.SSLError, binascii.Error, UnicodeDecodeError) as error:
         raise KubeconfigError(f"{path}: credentials cannot be read: {error}") from error
 
 
@@ -101,7 +101,7 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any], folder: pathlib.Path) ->
 
 def _bytes(section: dict[str, Any], name: str, folder: pathlib.Path) -> bytes:
     if inline := section.get(f"{name}-data"):
-        return base64.b64decode(inline)
+        return base64.b64decode("".join(str(inline).split()), validate=True)
     return (folder / section[name]).read_bytes() if section.get(name) else b""
 
 

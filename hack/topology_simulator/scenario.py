@@ -35,8 +35,10 @@ class _Part(BaseModel):
 
 
 class Field_(_Part):  # noqa: N801  # pydantic's Field has the plain name
-    """A field of any object that is known here: `path` is dotted, `conditions[type=Ready].status` picks from a list,
-    and `equals: null` means that nothing is there."""
+    """A field of any object that is known here.
+
+    `path` is dotted, `conditions[type=Ready].status` picks from a list; `equals: null` means that nothing is there.
+    """
 
     kind: str
     name: str

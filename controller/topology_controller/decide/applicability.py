@@ -78,6 +78,14 @@ def native_present(known: facts.Facts) -> bool:
     return not isinstance(native, facts.Unobserved) and native.present
 
 
+def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
+    """What keeps us from telling whether the native controller is in charge; an object that does not exist does not."""
+    for found in (known.feature_gates, known.native_controller):
+        if isinstance(found, facts.Unobserved) and not found.missing:
+            return found
+    return None
+
+
 def native_awaited(known: facts.Facts, since: datetime, now: datetime) -> float | None:
     """Seconds for which a native controller that is switched on may still show up, None when it need not be awaited."""
     if not gate(known) or native_present(known):

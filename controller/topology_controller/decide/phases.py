@@ -301,6 +301,8 @@ def _hold(scene: _Scene, definition: model.Definition) -> str:
     own = scene.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
         return "Paused by annotation topology.openshift.io/paused on ClusterOperator topology: nothing new is admitted"
+    if unread := applicability.native_unreadable(scene.known):
+        return f"It cannot be told whether the native controller is in charge: {unread}"
     if applicability.native_awaited(scene.known, scene.term.since, scene.now) is not None:
         return "Feature gate MutableTopology is on: waiting whether the native controller shows up"
     if scene.term.hold_until is not None and scene.now < scene.term.hold_until:

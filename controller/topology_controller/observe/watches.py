@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ..kube import client as clients
     from ..kube import watch
 
+_LOG = logging.getLogger(__name__)
 _LEASE_GRACE = 30.0
 
 
@@ -46,6 +49,8 @@ class Watches:
         self._watches: dict[str, _Watch] = {}
         self._lease_seen: tuple[Any, float] | None = None
         self._lease_moved: float | None = None
+        self._news = asyncio.Event()
+        self._logged: dict[str, str | None] = {}
         self.installed: facts.Fact[facts.Installed] = facts.NOT_READ
 
     async def __aenter__(self) -> Self:
@@ -69,9 +74,11 @@ class Watches:
         await self._stop(tuple(source.field for source in (*catalog.EVIDENCE, *catalog.OPERANDS)))
         self._lease_seen = self._lease_moved = None
 
-    async def wait_synced(self) -> None:
-        """Wait until every watch that is open has read its first list."""
-        await asyncio.gather(*(watch.reflector.wait_synced() for watch in list(self._watches.values())))
+    async def first_answers(self) -> None:
+        """Wait until every open watch has read its first list, or has a reason why it could not."""
+        while any(self._awaited(watch) for watch in self._watches.values()):
+            self._news.clear()
+            await self._news.wait()
 
     @property
     def troubles(self) -> tuple[str, ...]:
@@ -81,11 +88,6 @@ class Watches:
             for watch in self._watches.values()
             if not watch.reflector.alive
         )
-
-    @property
-    def synced(self) -> bool:
-        """Has every open watch read its first list?"""
-        return all(watch.reflector.snapshot().synced for watch in self._watches.values())
 
     def last_activity(self) -> dict[str, float]:
         """Unix time of the last sign of life of each open watch, by the field it fills."""
@@ -113,7 +115,7 @@ class Watches:
                 self._client,
                 source.selection,
                 source.reduce,
-                self._on_change,
+                functools.partial(self._changed, source),
                 malformed=lambda name, error, source=source: reading.malformed(  # type: ignore[misc]  # a default argument binds the loop's value
                     source.selection.resource.describe(name.rpartition("/")[2], source.selection.namespace),
                     error,
@@ -130,6 +132,24 @@ class Watches:
         for watch in stopped:
             watch.task.cancel()
         await asyncio.gather(*(watch.task for watch in stopped), return_exceptions=True)
+
+    def _changed(self, source: catalog.Source) -> None:
+        self._news.set()
+        watch = self._watches.get(source.field)
+        trouble = None if watch is None else self._trouble(watch)
+        # Said when it begins, when its reason changes, and when it ends; not at every attempt.
+        if trouble != self._logged.get(source.field):
+            self._logged[source.field] = trouble
+            if trouble is None:
+                _LOG.info("watching %s again", source.what)
+            else:
+                _LOG.warning("cannot watch %s: %s", source.what, trouble)
+        self._on_change()
+
+    @staticmethod
+    def _awaited(watch: _Watch) -> bool:
+        snapshot = watch.reflector.snapshot()
+        return not snapshot.synced and snapshot.error is None
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         # A watch ends only by being stopped. Anything else is a bug, and must wake the loop so that it is seen.

@@ -26,17 +26,17 @@ class Version(actor.Actor):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._held = False
+        self._released = False
         self._opinion = ""
 
     def hold_upgrades(self) -> None:
         """Let the present or next upgrade go on until `release_upgrades`."""
-        self._held = True
+        self._held, self._released = True, False
 
     def release_upgrades(self) -> None:
         """Let the held upgrade finish now."""
         self._held = False
-        self.waits.clear("upgrade")
-        self.waits.due("upgrade", 0.0)
+        self._released = True
         self.mirror.wake()
 
     async def step(self) -> None:
@@ -86,7 +86,7 @@ class Version(actor.Actor):
             self.waits.clear("upgrade")
             self.waits.due("upgrade", self.pace.upgrade)
             await self._begin(version, wanted)
-        elif not self._held and self.waits.due("upgrade", self.pace.upgrade):
+        elif not self._held and (self._released or self.waits.due("upgrade", self.pace.upgrade)):
             await self._finish(version, wanted)
 
     async def _begin(self, version: dict[str, Any], wanted: str) -> None:
@@ -110,6 +110,7 @@ class Version(actor.Actor):
         )
 
     async def _finish(self, version: dict[str, Any], wanted: str) -> None:
+        self._released = False
         self.waits.clear("upgrade")
         newest, *older = version["status"]["history"]
         entry = {**newest, "state": "Completed", "completionTime": clock.second()}

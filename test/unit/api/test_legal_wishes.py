@@ -1,0 +1,174 @@
+"""What the API server answers to a wish, by the rules in the generated definition.
+
+One object, `cluster`, is driven through the API of the embedded server exactly as a person or the operator would.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import aiohttp
+import pytest
+
+from topology_api import crd
+from topology_simulator.apiserver import server
+
+ALL = "/apis/config.openshift.io/v1/infrastructures"
+ONE = f"{ALL}/cluster"
+CONVERGING = {
+    "phase": "Converging",
+    "target": {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"},
+}
+
+
+class Cluster:
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self._session = session
+        self._url = url
+
+    async def send(self, method: str, path: str, body: Any, media: str = "application/json") -> tuple[int, Any]:
+        async with self._session.request(
+            method, self._url + path, data=json.dumps(body), headers={"Content-Type": media}
+        ) as answer:
+            return answer.status, await answer.json()
+
+    async def create(self, **parts: Any) -> tuple[int, Any]:
+        body = {"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": {"name": "cluster"}}
+        return await self.send("POST", ALL, {**body, **parts})
+
+    async def wish(self, value: str | None) -> tuple[int, Any]:
+        return await self.send("PATCH", ONE, {"spec": {"desiredTopology": value}}, "application/merge-patch+json")
+
+    async def status(self, **fields: Any) -> tuple[int, Any]:
+        return await self.send("PATCH", f"{ONE}/status", {"status": fields}, "application/merge-patch+json")
+
+
+def refused(answer: tuple[int, Any], *words: str) -> None:
+    code, body = answer
+    assert code == 422, body
+    assert "no such key" not in body["message"], body["message"]
+    assert "spec.desiredTopology" in body["message"], body["message"]
+    for word in words:
+        assert word in body["message"], body["message"]
+
+
+def accepted(answer: tuple[int, Any]) -> Any:
+    code, body = answer
+    assert code in {200, 201}, body
+    return body
+
+
+@pytest.fixture
+async def cluster(edges):
+    api = server.ApiServer(crds=[crd.infrastructure(edges)])
+    await api.start()
+    try:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
+            yield Cluster(session, api.url)
+    finally:
+        await api.stop()
+
+
+@pytest.fixture
+async def single(cluster):
+    accepted(await cluster.create(spec={}))
+    accepted(await cluster.status(controlPlaneTopology="SingleReplica", infrastructureTopology="SingleReplica"))
+    return cluster
+
+
+async def test_a_wish_before_there_is_a_status_is_refused_with_what_to_do(cluster):
+    refused(await cluster.create(spec={"desiredTopology": "HighlyAvailable"}), "let its status be set")
+    # A status in the body of a create is dropped by the API server: it does not help.
+    status = {"controlPlaneTopology": "SingleReplica"}
+    refused(await cluster.create(spec={"desiredTopology": "HighlyAvailable"}, status=status), "let its status be set")
+    accepted(await cluster.create())
+    refused(await cluster.wish("HighlyAvailable"), "let its status be set")
+
+
+async def test_a_first_status_write_fills_in_both_topologies(cluster):
+    accepted(await cluster.create(spec={}))
+    found = accepted(await cluster.status(infrastructureName="edge-1"))["status"]
+    assert (found["controlPlaneTopology"], found["infrastructureTopology"]) == ("HighlyAvailable", "HighlyAvailable")
+
+
+async def test_legal_wishes(single):
+    accepted(await single.wish("SingleReplica"))
+    accepted(await single.wish("HighlyAvailable"))
+    accepted(await single.wish("HighlyAvailable"))
+    accepted(await single.wish(None))
+
+
+async def test_a_wish_that_nothing_leads_to_is_refused_with_what_is_legal(single):
+    answer = await single.wish("DualReplica")
+    refused(answer, "DualReplica cannot be reached from status.controlPlaneTopology SingleReplica", "HighlyAvailable")
+    accepted(await single.status(controlPlaneTopology="HighlyAvailable"))
+    refused(await single.wish("SingleReplica"), "nothing leads from there, so remove the wish")
+
+
+async def test_external_is_not_a_legal_wish(single):
+    refused(await single.wish("External"), "SingleReplica", "HighlyAvailable", "DualReplica")
+    accepted(await single.status(controlPlaneTopology="External"))
+    refused(await single.wish("HighlyAvailable"), "nothing leads from there, so remove the wish")
+
+
+async def test_an_old_wish_never_stands_in_the_way_of_a_status_write(single):
+    accepted(await single.wish("HighlyAvailable"))
+    for topology in ("DualReplica", "External", "SingleReplica"):
+        accepted(await single.status(controlPlaneTopology=topology))
+
+
+@pytest.fixture
+async def converging(single):
+    accepted(await single.wish("HighlyAvailable"))
+    accepted(
+        await single.status(
+            controlPlaneTopology="HighlyAvailable",
+            infrastructureTopology="HighlyAvailable",
+            topologyTransition=CONVERGING,
+        )
+    )
+    return single
+
+
+async def test_while_converging_the_wish_stays(converging):
+    refused(await converging.wish(None), "the cluster is converging", "leave spec.desiredTopology at HighlyAvailable")
+    refused(await converging.wish("SingleReplica"), "there is no way back")
+    whole = await converging.send("PATCH", ONE, [{"op": "remove", "path": "/spec"}], "application/json-patch+json")
+    refused(whole, "the cluster is converging")
+    accepted(await converging.wish("HighlyAvailable"))
+
+
+@pytest.mark.parametrize("field", ["controlPlaneTopology", "infrastructureTopology"])
+async def test_when_status_was_set_back_the_wish_can_be_removed_and_made_again(converging, field):
+    accepted(await converging.status(**{field: "SingleReplica"}))
+    accepted(await converging.wish(None))
+    accepted(await converging.wish("HighlyAvailable"))
+
+
+async def test_a_completed_transition_lets_the_wish_go(converging):
+    accepted(await converging.status(topologyTransition={"phase": "Completed"}))
+    accepted(await converging.wish(None))
+
+
+async def test_a_record_keeps_each_check_once(single):
+    check = {
+        "stage": "Preflight",
+        "name": "EtcdHealthy",
+        "status": "Met",
+        "message": "all is well",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    accepted(
+        await single.status(topologyTransition={"phase": "Pending", "checks": [check, {**check, "name": "Other"}]})
+    )
+    code, body = await single.status(topologyTransition={"phase": "Pending", "checks": [check, check]})
+    assert code == 422, body
+    assert "Duplicate" in body["message"], body["message"]
+
+
+async def test_what_we_do_not_model_is_kept(cluster):
+    accepted(await cluster.create(spec={"platformSpec": {"type": "None", "none": {"x": 1}}, "later": {"a": [1]}}))
+    found = accepted(await cluster.status(platformStatus={"type": "None", "none": {}}, later="kept"))
+    assert found["spec"] == {"platformSpec": {"type": "None", "none": {"x": 1}}, "later": {"a": [1]}}
+    assert (found["status"]["later"], found["status"]["platformStatus"]) == ("kept", {"type": "None", "none": {}})

@@ -1,0 +1,155 @@
+"""The schema that the types turn into, and what has no structural form."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+from typing import Annotated, Any
+
+import pydantic
+import pytest
+
+from topology_api import crd, types
+from topology_api.vocabulary import Phase
+
+
+def convert(model: Any, **keys: tuple[str, ...]) -> Any:
+    return crd.structural(model.model_json_schema(), keys)
+
+
+def test_every_field_of_the_record_is_in_the_schema_and_described():
+    made = crd.record_schema()
+    fields = types.TopologyTransition.model_fields
+    assert set(made["properties"]) == {field.alias for field in fields.values()}
+    assert made["required"] == ["phase"]
+    assert made["properties"]["phase"]["enum"] == [phase.value for phase in Phase]
+    undescribed = [name for name, child in made["properties"].items() if not child.get("description")]
+    assert not undescribed
+    assert made["properties"]["checks"]["x-kubernetes-list-map-keys"] == ["stage", "name"]
+    assert made["properties"]["admittedTime"]["format"] == "date-time"
+
+
+def test_a_full_record_has_no_field_that_the_schema_would_drop():
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    pair = types.TopologyPair(control_plane="a", infrastructure="b")
+    blocker = types.Blocker(name="A", message="m")
+    record = types.TopologyTransition(
+        phase=Phase.CONVERGING,
+        name="n",
+        source=pair,
+        target=pair,
+        attempt="1",
+        requested_time=now,
+        observed_generation=3,
+        checks=(types.Check(stage="Preflight", name="A", status="Met", message="m", last_transition_time=now),),
+        progress=types.Progress(met=1, total=2),
+        baseline=types.Baseline(machine_config_pools=(types.PoolBaseline(name="master", configuration="r"),)),
+        advisories=(types.Advisory(name="A", message="m", command="c"),),
+        available=(
+            types.AvailableTransition(name="n", target=pair, available=False, blockers=(blocker,), evaluated_time=now),
+        ),
+    )
+    assert not unknown(record.to_api(), crd.record_schema())
+
+
+def unknown(value: Any, schema: Any, path: str = "") -> list[str]:
+    if isinstance(value, list):
+        return [found for item in value for found in unknown(item, schema["items"], path)]
+    if not isinstance(value, dict):
+        return []
+    found = [f"{path}.{name}" for name in value if name not in schema["properties"]]
+    for name, child in value.items():
+        if name in schema["properties"]:
+            found += unknown(child, schema["properties"][name], f"{path}.{name}")
+    return found
+
+
+def test_nothing_of_json_schema_is_left_that_a_structural_schema_may_not_have(edges):
+    def keys(node: Any) -> set[str]:
+        if isinstance(node, list):
+            return {key for item in node for key in keys(item)}
+        if not isinstance(node, dict):
+            return set()
+        return set(node) | {key for child in node.values() for key in keys(child)}
+
+    forbidden = {"$ref", "$defs", "anyOf", "oneOf", "title", "const"}
+    assert not keys(crd.infrastructure(edges)) & forbidden
+
+
+class Colour(enum.StrEnum):
+    """Which one."""
+
+    RED = "red"
+
+
+class Inner(pydantic.BaseModel):
+    """Inside."""
+
+    name: str
+    note: str = ""
+
+
+class Outer(pydantic.BaseModel):
+    """Outside."""
+
+    must: int | None
+    may: int | None = None
+    colour: Colour
+    words: list[str] = []
+    items: list[Inner] = []
+
+
+def test_optional_nullable_enum_and_lists():
+    made = convert(Outer, items=("name",))
+    assert made["required"] == ["must", "colour"]
+    assert made["properties"]["must"] == {"type": "integer", "nullable": True}
+    assert made["properties"]["may"] == {"type": "integer"}
+    assert made["properties"]["colour"] == {"description": "Which one.", "type": "string", "enum": ["red"]}
+    assert made["properties"]["words"]["x-kubernetes-list-type"] == "atomic"
+    assert made["properties"]["items"]["x-kubernetes-list-map-keys"] == ["name"]
+
+
+class Union(pydantic.BaseModel):
+    field: int | str
+
+
+class Free(pydantic.BaseModel):
+    field: dict[str, int]
+
+
+class Anything(pydantic.BaseModel):
+    field: Any
+
+
+class Exclusive(pydantic.BaseModel):
+    field: Annotated[int, pydantic.Field(gt=0)]
+
+
+class Unkeyed(pydantic.BaseModel):
+    field: list[Inner]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Union, "field: a union"),
+        (Free, "field: additionalProperties has no structural form"),
+        (Anything, "field: no type"),
+        (Exclusive, "field: exclusiveMinimum has no structural form"),
+        (Unkeyed, "field: nothing says which fields tell"),
+    ],
+)
+def test_what_has_no_structural_form_is_refused(model, message):
+    with pytest.raises(TypeError, match=message):
+        convert(model)
+
+
+def test_a_key_that_may_be_missing_tells_nothing_apart():
+    with pytest.raises(TypeError, match="note tells items apart and must be required"):
+        convert(Unkeyed, field=("note",))
+
+
+def test_a_topology_without_any_edge_still_has_rules():
+    made = crd.rules(())
+    assert "none is defined" in made[1]["message"]
+    assert all(rule["fieldPath"] == ".spec.desiredTopology" for rule in made)

@@ -1,0 +1,215 @@
+"""Every object that we ask people to apply is one that a cluster accepts, and they fit together."""
+
+from __future__ import annotations
+
+import pathlib
+import runpy
+import shutil
+import subprocess
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from topology_api import crd, crd_patch
+from topology_controller import bindata, manifests
+
+NAMESPACE = "openshift-topology-operator"
+CUSTOM = {
+    ("config.openshift.io/v1", "ClusterOperator"): "component tests create it on both API servers",
+}
+"""Kinds that kubernetes-validate does not know, and where they are validated instead."""
+
+NEWEST = ".".join(kubernetes_validate.latest_version().split(".")[:2])
+OURS = yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR))
+OBJECTS: list[dict[str, Any]] = [*OURS, yaml.safe_load(manifests.render(manifests.Kind.CRD_ONLY))]
+
+
+def named(obj: dict[str, Any]) -> str:
+    return f"{obj['kind']}-{obj['metadata'].get('namespace', '')}-{obj['metadata']['name']}"
+
+
+def of_kind(*kinds: str) -> list[dict[str, Any]]:
+    return [obj for obj in OBJECTS if obj["kind"] in kinds]
+
+
+@pytest.mark.parametrize("obj", OBJECTS, ids=named)
+@pytest.mark.parametrize("release", ["1.33", NEWEST])
+def test_every_object_is_valid(obj, release):
+    if (obj["apiVersion"], obj["kind"]) in CUSTOM:
+        with pytest.raises(kubernetes_validate.SchemaNotFoundError):
+            kubernetes_validate.validate(obj, release, strict=True)
+        return
+    assert kubernetes_validate.validate(obj, release, strict=True) == release
+
+
+def test_every_file_is_printed_in_the_order_of_the_names():
+    places = sorted((bindata.root() / "manifests").iterdir())
+    listed = [obj for place in places for obj in yaml.safe_load_all(place.read_text(encoding="utf-8"))]
+    assert [named(obj) for obj in listed] == [named(obj) for obj in OBJECTS[:-1]]
+    assert OBJECTS[0]["kind"] == "Namespace", "everything else needs it"
+    assert len({named(obj) for obj in OBJECTS}) == len(OBJECTS)
+
+
+def test_the_definition_is_never_printed_with_the_rest():
+    assert not [one for one in OBJECTS[:-1] if one["kind"] == "CustomResourceDefinition"]
+
+
+def test_the_committed_definition_is_current():
+    committed = (bindata.root() / "crd" / "infrastructures.yaml").read_text(encoding="utf-8")
+    assert committed == manifests.whole_crd(), "run make generate"
+
+
+def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
+    script = pathlib.Path(__file__).parents[3] / "hack" / "generate.py"
+    copied = tmp_path / "hack" / "generate.py"
+    copied.parent.mkdir()
+    shutil.copy(script, copied)
+    main = runpy.run_path(str(copied))["main"]
+    assert main(["--check"]) == 1
+    assert main([]) == 0
+    assert main(["--check"]) == 0
+    written = tmp_path / "bindata" / "crd" / "infrastructures.yaml"
+    written.write_text(written.read_text(encoding="utf-8") + "#\n", encoding="utf-8")
+    assert main(["--check"]) == 1
+
+
+def test_accounts_roles_and_namespaces_fit_together():
+    accounts = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in of_kind("ServiceAccount")}
+    roles = {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in of_kind("Role", "ClusterRole")}
+    bound = set()
+    for binding in of_kind("RoleBinding", "ClusterRoleBinding"):
+        assert [(one["namespace"], one["name"]) for one in binding["subjects"]] == list(accounts), named(binding)
+        bound.add((binding["roleRef"]["kind"], binding["metadata"].get("namespace"), binding["roleRef"]["name"]))
+    assert bound == roles
+    namespaces = {one["metadata"]["name"] for one in of_kind("Namespace")}
+    others = {one["metadata"].get("namespace") for one in OBJECTS if one["kind"] not in {"Role", "RoleBinding"}}
+    assert others - {None} == namespaces == {NAMESPACE}
+
+
+def test_the_pod_fits_its_account_service_and_policies():
+    (deployment,), (service,) = of_kind("Deployment"), of_kind("Service")
+    spec, pod = deployment["spec"], deployment["spec"]["template"]
+    labels = pod["metadata"]["labels"]
+    assert pod["spec"]["serviceAccountName"] == of_kind("ServiceAccount")[0]["metadata"]["name"]
+    assert spec["selector"]["matchLabels"].items() <= labels.items()
+    assert service["spec"]["selector"].items() <= labels.items()
+    (container,) = pod["spec"]["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert [ports[port["targetPort"]] for port in service["spec"]["ports"]] == [8443]
+    assert {container[probe]["httpGet"]["port"] for probe in ("livenessProbe", "readinessProbe")} <= set(ports)
+    (volume,) = pod["spec"]["volumes"]
+    annotations = service["metadata"]["annotations"]
+    wanted = annotations["service.beta.openshift.io/serving-cert-secret-name"]
+    assert volume["secret"]["secretName"] == wanted
+    (mount,) = container["volumeMounts"]
+    assert mount["name"] == volume["name"]
+    assert f"--serving-cert-dir={mount['mountPath']}" in container["args"]
+    for policy in of_kind("NetworkPolicy"):
+        assert policy["spec"]["podSelector"].get("matchLabels", {}).items() <= labels.items(), named(policy)
+
+
+def test_the_pod_is_restricted():
+    (deployment,) = of_kind("Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+
+
+def test_nothing_may_touch_secrets_or_the_wish_and_every_write_is_limited():
+    unlimited = set()
+    for role in of_kind("Role", "ClusterRole"):
+        for rule in role["rules"]:
+            assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"], rule
+            assert "secrets" not in rule["resources"], rule
+            writes = set(rule["verbs"]) - {"get", "list", "watch"}
+            assert not (writes and "infrastructures" in rule["resources"]), rule
+            assert writes <= {"create", "update", "patch"}, rule
+            if writes and "resourceNames" not in rule:
+                assert writes == {"create"}, rule
+                unlimited.update(rule["resources"])
+    assert unlimited == {"clusteroperators", "leases", "events"}, "a create cannot be limited by name; nothing else"
+
+
+def test_image_and_namespace_are_put_in_everywhere():
+    text = manifests.render(manifests.Kind.OPERATOR, image="example.com/op@sha256:" + "0" * 64, namespace="elsewhere")
+    assert NAMESPACE not in text
+    assert ":unset" not in text
+    (deployment,) = [one for one in yaml.safe_load_all(text) if one["kind"] == "Deployment"]
+    assert deployment["metadata"]["namespace"] == "elsewhere"
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "example.com/op@sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize("bad", ["", "Upper", "a b", "a\n---", "-a", "a" * 64])
+def test_a_namespace_that_cannot_be_one_is_refused(bad):
+    with pytest.raises(manifests.ManifestsError, match="cannot be the name of a namespace"):
+        manifests.render(manifests.Kind.OPERATOR, namespace=bad)
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "a\nb: c", "'", "x" * 600])
+def test_an_image_that_cannot_be_one_is_refused(bad):
+    with pytest.raises(manifests.ManifestsError, match="cannot be an image"):
+        manifests.render(manifests.Kind.OPERATOR, image=bad)
+
+
+def bare() -> dict[str, Any]:
+    """Make a definition without our part."""
+    whole = crd.infrastructure(manifests.edges())
+    return crd_patch.apply(whole, crd_patch.remove(whole))
+
+
+OC = """#!/bin/sh
+echo "$*" >>"$LOG"
+case "$*" in
+  *'overrides[*].name'*) printf '%s' "$NAMES" ;;
+  *'{.spec.overrides}'*) printf '%s' "$NAMES" ;;
+  *patch-file*) cat >"$PATCH" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "override"),
+    [
+        ("", '"path":"/spec/overrides","value":[{"kind"'),
+        ("another", '"path":"/spec/overrides/-","value":{"kind"'),
+        ("infrastructures.config.openshift.io", None),
+    ],
+)
+def test_the_patch_script_runs_and_sends_the_override_and_the_patch(tmp_path, names, override):
+    served = bare()
+    for name in ("oc", "kubectl"):
+        (tmp_path / name).write_text(OC, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    log, patch = tmp_path / "log", tmp_path / "patch"
+    script = manifests.render(manifests.Kind.CRD_PATCH, served=served)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LOG": str(log), "PATCH": str(patch), "NAMES": names}
+    subprocess.run(["/bin/sh"], input=script, text=True, env=environment, check=True, timeout=20)
+    sent = yaml.safe_load(patch.read_text(encoding="utf-8"))
+    assert crd_patch.serves_our_fields(crd_patch.apply(served, sent))
+    patches = [line for line in log.read_text(encoding="utf-8").splitlines() if "patch clusterversion" in line]
+    assert [override in line for line in patches] == ([True] if override else []), patches
+
+
+def test_the_patch_script_says_what_it_costs_and_the_way_back():
+    script = manifests.render(manifests.Kind.CRD_PATCH, served=bare())
+    for words in ("upgrades to the next minor version are blocked", "The way back", "oc edit clusterversion version"):
+        assert words in script, words
+    assert '#   {"op": "remove"' in script or '#   [{"op": "test"' in script
+    assert "--crd infrastructures-crd.json" in manifests.render(manifests.Kind.CRD_PATCH)
+    level = manifests.render(manifests.Kind.CRD_PATCH, served=crd.infrastructure(manifests.edges()))
+    assert "# Nothing to do" in level
+
+
+@pytest.mark.parametrize("served", [[], {}, {"kind": "List"}])
+def test_a_file_that_is_not_the_definition_is_refused(served):
+    with pytest.raises(manifests.ManifestsError, match=r"wanted CustomResourceDefinition infrastructures"):
+        manifests.render(manifests.Kind.CRD_PATCH, served=served)

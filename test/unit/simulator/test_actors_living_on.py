@@ -1,0 +1,49 @@
+"""Actors end without a trace, survive an API server that goes away, and are quiet when there is no news."""
+
+from __future__ import annotations
+
+import asyncio
+
+from topology_simulator import cluster, install, pace
+from topology_simulator.actors import hub
+from topology_simulator.apiserver import faults
+
+
+async def test_nothing_is_left_when_they_stop(api, access, served):
+    await install.install(api, cluster.Shape())
+    before = asyncio.all_tasks()
+    async with hub.Actors(access, pace.FAST):
+        await asyncio.sleep(0.1)
+        assert len(asyncio.all_tasks()) > len(before)
+    async with asyncio.timeout(5):
+        while served.open_watches:  # noqa: ASYNC110  # the server's side of a real socket closes a moment later
+            await asyncio.sleep(0.01)
+    ours = [task for task in asyncio.all_tasks() - before if "topology_simulator/apiserver" not in repr(task)]
+    assert [task for task in ours if "topology_simulator" in repr(task)] == []
+
+
+async def test_they_go_on_when_the_server_comes_back(living):
+    port = living.server.port
+    await living.server.stop()
+    await asyncio.sleep(0.1)
+    await living.server.start(port=port)
+    await living.join("master-1")
+    await living.eventually(living.voters, ["master-0", "master-1"])
+
+
+async def test_they_bear_cut_watches_and_an_expired_log(living):
+    living.server.faults.add(faults.Fault(action="cut"))
+    living.server.faults.add(faults.Fault(action="status", code=503, count=10))
+    await asyncio.sleep(0.05)
+    living.server.compact()
+    living.server.faults.add(faults.Fault(action="expire"))
+    await living.join("master-1")
+    await living.eventually(living.voters, ["master-0", "master-1"])
+
+
+async def test_only_heartbeats_and_the_lease_are_written_when_there_is_no_news(living):
+    await asyncio.sleep(0.3)
+    living.server.requests.clear()
+    await asyncio.sleep(0.5)
+    writes = {(one.verb, one.resource) for one in living.server.requests if one.verb not in ("get", "list", "watch")}
+    assert writes <= {("patch", "nodes"), ("patch", "leases")}

@@ -1,0 +1,94 @@
+"""The simulator as a process: a cluster that is kept, and ends in order when it is interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+
+import pytest
+
+from topology_simulator import client, kinds, kubeconfig
+
+SECONDS = 20
+
+
+@contextlib.asynccontextmanager
+async def process(*arguments, cwd):
+    made = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "topology_simulator",
+        *arguments,
+        cwd=cwd,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        yield made
+    finally:
+        if made.returncode is None:
+            made.kill()
+            await made.wait()
+
+
+async def ended(made):
+    async with asyncio.timeout(SECONDS):
+        output, _ = await made.communicate()
+    return made.returncode, output.decode()
+
+
+async def line_with(made, word):
+    async with asyncio.timeout(SECONDS):
+        while line := (await made.stdout.readline()).decode():
+            if word in line:
+                return line
+    return pytest.fail(f"it ended without saying {word}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_cluster_is_kept_until_it_is_interrupted_and_writes_only_below_build(tmp_path, number):
+    async with process("cluster", "--no-operator", "--pace", "fast", cwd=tmp_path) as made:
+        line = await line_with(made, "export KUBECONFIG=")
+        file = tmp_path / "build" / "cluster" / "kubeconfig"
+        assert line.strip() == f"export KUBECONFIG={file}"
+        async with client.Client(kubeconfig.load(file)) as api:
+            assert await api.get(kinds.INFRASTRUCTURES, "cluster")
+        made.send_signal(number)
+        code, output = await ended(made)
+    assert (code, "Traceback" in output) == (130, False), output
+    assert [one.name for one in tmp_path.iterdir()] == ["build"]
+
+
+async def test_an_installation_from_outside_and_actors_that_live_there(tmp_path, served, api):
+    file = tmp_path / "kubeconfig"
+    file.write_text(str(served.kubeconfig()))
+    async with process("install", "--kubeconfig", str(file), cwd=tmp_path) as made:
+        code, output = await ended(made)
+    assert code == 0, output
+    async with process("install", "--kubeconfig", str(file), cwd=tmp_path) as made:
+        code, output = await ended(made)
+    assert (code, "already" in output, "Traceback" in output) == (1, True, False), output
+    async with process("actors", "--kubeconfig", str(file), "--pace", "fast", cwd=tmp_path) as made:
+        await line_with(made, "at work")
+        made.send_signal(signal.SIGTERM)
+        code, output = await ended(made)
+    assert code == 130, output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["demo", "--scenario", "sad-path"], 2, "no scenario"),
+        (["install", "--kubeconfig", "gone"], 1, "gone: No such file"),
+        (["actors", "--kubeconfig", "gone"], 1, "gone: No such file"),
+        (["demo", "--pace", "slow"], 2, "invalid choice"),
+    ],
+)
+async def test_bad_usage_is_told_in_a_line(tmp_path, arguments, code, told):
+    async with process(*arguments, cwd=tmp_path) as made:
+        found, output = await ended(made)
+    assert (found, told in output, "Traceback" in output) == (code, True, False), output

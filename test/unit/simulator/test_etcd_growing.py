@@ -1,0 +1,88 @@
+"""The etcd operator: one member at a time, learners are not voters, nobody joins while somebody is ill."""
+
+from __future__ import annotations
+
+import asyncio
+
+from topology_simulator import client, cluster, kinds
+
+LEASE = (kinds.LEASES, cluster.ETCD_LEASE, cluster.ETCD_OPERATOR_NAMESPACE)
+
+
+async def test_voters_are_added_one_at_a_time(living):
+    seen = []
+
+    async def watch():
+        async for event in living.api.follow(kinds.CONFIG_MAPS, retry_seconds=0.1):
+            for obj in event.objects if isinstance(event, client.Listed) else (event.obj,):
+                if obj["metadata"]["name"] == cluster.ETCD_ENDPOINTS:
+                    seen.append(len(obj["data"]))
+
+    watching = asyncio.create_task(watch())
+    await living.join("master-1", "master-2")
+
+    async def counts():
+        return seen
+
+    await living.eventually(counts, [1, 2, 3])
+    watching.cancel()
+    await asyncio.wait([watching])
+
+
+async def test_a_voter_is_listed_by_unpadded_hexadecimal_id_and_address(living):
+    await living.join("master-1")
+    await living.eventually(living.voters, ["master-0", "master-1"])
+    found = await living.api.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
+    assert sorted(found["data"].values()) == ["192.168.126.10", "192.168.126.11"]
+    for key in found["data"]:
+        assert key == f"{int(key, 16):x}"
+
+
+async def test_the_operator_progresses_while_it_grows_and_settles_after(living):
+    await living.join("master-1")
+    await living.eventually(lambda: living.operator("etcd", "Progressing"), "True")
+    await living.eventually(living.voters, ["master-0", "master-1"])
+    await living.eventually(lambda: living.operator("etcd", "Progressing"), "False")
+    assert await living.condition(kinds.ETCDS, "cluster", "EtcdMembersProgressing") == "False"
+
+
+async def test_a_stuck_learner_looks_calm_but_is_no_voter_until_it_is_healed(living):
+    living.actors.etcd.stick("master-1")
+    await living.join("master-1")
+    await living.eventually(lambda: living.condition(kinds.ETCDS, "cluster", "EtcdMembersProgressing"), "True")
+    await living.eventually(lambda: living.condition(kinds.ETCDS, "cluster", "EtcdMembersProgressing"), "False")
+    await living.eventually(lambda: living.operator("etcd", "Progressing"), "False")
+    assert await living.voters() == ["master-0"]
+    living.actors.etcd.heal("master-1")
+    await living.eventually(living.voters, ["master-0", "master-1"])
+
+
+async def test_no_member_is_added_while_one_is_unhealthy(living):
+    await living.join("master-1", "master-2")
+    await living.eventually(living.voters, ["master-0", "master-1", "master-2"])
+    living.actors.kubelets.take_down("master-1")
+    await living.eventually(lambda: living.condition(kinds.ETCDS, "cluster", "EtcdMembersDegraded"), "True")
+    assert await living.condition(kinds.ETCDS, "cluster", "EtcdMembersAvailable") == "True"
+    await living.join("master-3")
+    await living.eventually(living.ready, ["master-0", "master-2", "master-3"])
+    await living.eventually(lambda: living.operator("etcd", "Degraded"), "True")
+    assert await living.voters() == ["master-0", "master-1", "master-2"]
+    living.actors.kubelets.bring_up("master-1")
+    await living.eventually(living.voters, ["master-0", "master-1", "master-2", "master-3"])
+    await living.eventually(lambda: living.operator("etcd", "Degraded"), "False")
+
+
+async def test_the_member_of_a_deleted_node_is_removed(living):
+    await living.join("master-1")
+    await living.eventually(living.voters, ["master-0", "master-1"])
+    await living.api.delete(kinds.NODES, "master-1")
+    await living.eventually(living.voters, ["master-0"])
+
+
+async def test_the_lease_is_renewed(living):
+    before = (await living.api.get(*LEASE))["spec"]["renewTime"]
+
+    async def renewed():
+        return (await living.api.get(*LEASE))["spec"]["renewTime"] > before
+
+    await living.eventually(renewed, wanted=True)

@@ -1,0 +1,95 @@
+"""A scenario is played as written, and its end is read back instead of believed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from topology_simulator import kinds, pace, play, probes, scenario
+
+
+def story(*steps, phase=None, topology="SingleReplica/SingleReplica"):
+    content = {
+        "name": "test",
+        "summary": "test",
+        "steps": list(steps),
+        "expect": {"phase": phase, "topology": topology, "conditions": {}},
+    }
+    return scenario.Scenario.model_validate(content)
+
+
+@pytest.fixture
+def player(living):
+    told = []
+    made = play.Player(living.api, living.actors, pace.FAST, told.append)
+    made.told = told
+    return made
+
+
+async def test_steps_are_done_in_order(player, living):
+    await player.play(story({"join": ["master-1"]}, {"wait-for": {"voters": 2}}, {"cordon": "master-1"}))
+    assert (await living.node("master-1"))["spec"]["unschedulable"] is True
+    await player.play(story({"uncordon": "master-1"}, {"wish": "HighlyAvailable"}, {"withdraw": True}))
+    assert not (await living.node("master-1"))["spec"].get("unschedulable")
+    assert "desiredTopology" not in (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"]
+
+
+async def test_a_wait_that_is_in_vain_says_what_was_found(player):
+    wanted = r"step 1 of test: after 0\.1 s: wanted voters 3, found 1"
+    with pytest.raises(play.ScenarioFailedError, match=wanted):
+        await player.play(story({"wait-for": {"voters": 3, "within": 0.1}}))
+
+
+async def test_what_should_have_stayed_but_did_not_fails(player):
+    with pytest.raises(play.ScenarioFailedError, match=r"step 2 .*wanted ready nodes 1, found 2"):
+        await player.play(story({"join": ["master-1"]}, {"stays": {"ready-nodes": 1, "seconds": 500}}))
+
+
+async def test_an_end_that_was_not_reached_fails(player, monkeypatch):
+    monkeypatch.setattr(play, "_END_SECONDS", 0.1)
+    with pytest.raises(play.ScenarioFailedError, match="wanted topology HighlyAvailable/HighlyAvailable, found Single"):
+        await player.play(story({"pause": 0.1}, topology="HighlyAvailable/HighlyAvailable"))
+
+
+async def test_a_refusal_that_is_expected_is_told(player):
+    await player.play(story({"wish": {"topology": "DualReplica", "refused": True}}))
+    assert "DualReplica cannot be reached" in player.told[0]
+
+
+async def test_a_refusal_that_is_not_expected_fails(player):
+    with pytest.raises(play.ScenarioFailedError, match="the wish DualReplica was not accepted"):
+        await player.play(story({"wish": "DualReplica"}))
+
+
+async def test_an_acceptance_that_is_not_expected_fails(player):
+    with pytest.raises(play.ScenarioFailedError, match="should have refused"):
+        await player.play(story({"wish": {"topology": "HighlyAvailable", "refused": True}}))
+
+
+async def test_a_person_may_make_the_wish(living):
+    player = play.Player(living.api, living.actors, pace.FAST, lambda _: None, wish_by_person=True)
+    playing = asyncio.create_task(player.play(story({"wish": "HighlyAvailable"}, {"join": ["master-1"]})))
+    await asyncio.sleep(0.1)
+    assert "desiredTopology" not in (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"]
+    change = {"spec": {"desiredTopology": "HighlyAvailable"}}
+    await living.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
+    async with asyncio.timeout(5):
+        await playing
+    assert await living.node("master-1")
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("a.b", 1),
+        ("a.x", None),
+        ("a.b.c", None),
+        ("list[type=two].status", "no"),
+        ("list[type=none].status", None),
+        ("list[type=v1.2].status", "dotted"),
+    ],
+)
+def test_a_path_leads_to_a_value_or_nowhere(path, found):
+    items = [{"type": "one", "status": "yes"}, {"type": "two", "status": "no"}, {"type": "v1.2", "status": "dotted"}]
+    assert probes.pick({"a": {"b": 1}, "list": items}, path) == found
