@@ -286,7 +286,7 @@ def columns() -> list[dict[str, Any]]:
         {"name": "CONTROL-PLANE", "type": "string", "jsonPath": ".status.controlPlaneTopology"},
         {"name": "INFRASTRUCTURE", "type": "string", "jsonPath": ".status.infrastructureTopology"},
         {"name": "PHASE", "type": "string", "jsonPath": f".status.{RECORD}.phase"},
-        {"name": "PROGRESS", "type": "string", "jsonPath": f".status.{RECORD}.progress"},
+        {"name": "PROGRESS", "type": "string", "jsonPath": f".status.{RECORD}.progress.summary"},
         {"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
 

@@ -67,9 +67,9 @@ class ApiModel(BaseModel):
 class TopologyPair(ApiModel):
     """Control plane and infrastructure topology together: what a transition leads from and to."""
 
-    control_plane: str
+    control_plane: Annotated[str, Field(max_length=64)]
     """Value of status.controlPlaneTopology."""
-    infrastructure: str
+    infrastructure: Annotated[str, Field(max_length=64)]
     """Value of status.infrastructureTopology."""
 
     def __str__(self) -> str:
@@ -98,9 +98,8 @@ class Progress(ApiModel):
     """Checks of the current stage that are Met."""
     total: Annotated[int, Field(ge=0)]
     """Checks of the current stage."""
-
-    def __str__(self) -> str:
-        return f"{self.met}/{self.total}"
+    summary: Annotated[str, Field(max_length=16)] = ""
+    """Both as one word, such as 3/8, because a printer column shows one field."""
 
 
 class PoolBaseline(ApiModel):

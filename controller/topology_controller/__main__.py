@@ -2,7 +2,7 @@
 
 import sys
 
-from . import cli
+from topology_controller import cli
 
 if __name__ == "__main__":
     sys.exit(cli.main())

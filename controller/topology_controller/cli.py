@@ -5,6 +5,8 @@ codes: 0 stopped on request, 1 failed, 2 bad usage (also a bad transition file, 
 the lease.
 """
 
+# ruff: noqa: PLC0415 - what only one command needs is imported by that command
+
 from __future__ import annotations
 
 import argparse
@@ -149,13 +151,36 @@ def _complain(text: object) -> None:
 
 
 def _manifests(options: argparse.Namespace) -> int:
-    from . import manifests
+    import yaml
 
-    return manifests.print_manifests(options, sys.stdout, sys.stderr)
+    from . import bindata, manifests
+    from .transitions import load
+
+    if options.crd is not None and not options.crd_patch:
+        _complain("--crd goes with --crd-patch")
+        return USAGE
+    kind = manifests.Kind.OPERATOR
+    if options.crd_only:
+        kind = manifests.Kind.CRD_ONLY
+    elif options.crd_patch:
+        kind = manifests.Kind.CRD_PATCH
+    try:
+        served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
+        text = manifests.render(kind, options.image, options.namespace, served)
+    except manifests.ManifestsError as error:
+        _complain(error)
+        return USAGE
+    except (load.DefinitionError, bindata.BindataMissingError) as error:
+        _complain(error)
+        return FAILED
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        _complain(f"{options.crd}: {error}")
+        return FAILED
+    sys.stdout.write(text)
+    return OK
 
 
 def _run(options: argparse.Namespace) -> int:
-    # ruff: noqa: PLC0415
     from . import bindata
     from .kube import lease
     from .transitions import load
@@ -166,6 +191,9 @@ def _run(options: argparse.Namespace) -> int:
     except load.DefinitionError as error:
         _complain(error)
         return USAGE
+    except bindata.BindataMissingError as error:
+        _complain(error)
+        return FAILED
     from . import process, serve
 
     try:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _CRDS = pathlib.Path(__file__).parent / "crds"
 _OWN_CRDS = pathlib.Path(__file__).parents[2] / "bindata" / "crd"
 _ESTABLISHED_SECONDS = 20.0
+_NOT_YET = (404, 429, 503)
+"""What a real server answers about a kind that is Established but not served: 429 while its storage initializes."""
 _STATUS_APART = (
     kinds.INFRASTRUCTURES,
     kinds.CLUSTER_OPERATORS,
@@ -111,7 +113,7 @@ async def _answers(api: client.Client, plural: str) -> bool:
     try:
         await api.list(kinds.named(plural))
     except client.ApiError as error:
-        if error.code == 404:
+        if error.code in _NOT_YET:
             return False
         raise
     return True

@@ -202,7 +202,11 @@ def load(name: str) -> Scenario:
 
 
 def _fault(path: pathlib.Path, place: tuple[int | str, ...], message: str) -> str:
-    words = [f"step {one + 1}" if isinstance(one, int) else str(one) for one in place if one != "steps"]
+    words = [
+        f"step {one + 1}" if isinstance(one, int) else str(one)
+        for one in place
+        if place == ("steps",) or one != "steps"
+    ]
     return f"{path}: {' → '.join(words) or 'top'}: {message.removeprefix('Value error, ')}"
 
 

@@ -97,7 +97,8 @@ def of_stage(record: TopologyTransition | None, stage: Stage) -> tuple[Check, ..
 def progress(results: Iterable[CheckResult]) -> Progress:
     """How many are Met."""
     answers = [result.met for result in results]
-    return Progress(met=sum(answers), total=len(answers))
+    met, total = sum(answers), len(answers)
+    return Progress(met=met, total=total, summary=f"{met}/{total}")
 
 
 def baseline(known: facts.Facts) -> Baseline | None:

@@ -100,9 +100,7 @@ def parsed(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> 
         raise call.error(errors.Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
     kind = raw.get("kind")
     if kind not in call.kinds:
-        raise call.error(
-            errors.Malformed, status, "WrongKind", f"wanted {call.kinds[0]}, found {str(kind)[:60]!r}"
-        )
+        raise call.error(errors.Malformed, status, "WrongKind", f"wanted {call.kinds[0]}, found {str(kind)[:60]!r}")
     return raw
 
 

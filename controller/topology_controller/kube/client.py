@@ -133,9 +133,7 @@ class Client:
         metadata_only = options.get("metadata_only", False)
         fields = options.get("field_selector")
         kinds = answer.kinds_of(resource, metadata_only=metadata_only, plural=True)
-        call = answer.Call(
-            "list", resource, namespace, (fields or "").partition("metadata.name=")[2] or None, kinds
-        )
+        call = answer.Call("list", resource, namespace, (fields or "").partition("metadata.name=")[2] or None, kinds)
         accept = _PARTIAL.format(kind=answer.PARTIAL + "List") if metadata_only else exchange.JSON
         query = (("limit", str(options.get("page", 500))), *_selectors(options.get("label_selector"), fields))
         deadline = asyncio.get_running_loop().time() + options.get("timeout", 6 * self.request_timeout)
@@ -171,9 +169,7 @@ class Client:
 
         Returns what the server made of it.
         """
-        call = answer.Call(
-            "create", resource, namespace, body.get("metadata", {}).get("name"), (resource.kind,)
-        )
+        call = answer.Call("create", resource, namespace, body.get("metadata", {}).get("name"), (resource.kind,))
         request = exchange.Request(call, resource.path(namespace), self._written_by(), body)
         return await self._ask(request, timeout)
 
@@ -280,17 +276,13 @@ class Client:
         async def attempt() -> Raw:
             left = min(self.request_timeout, deadline - loop.time())
             if left <= 0:
-                raise request.call.error(
-                    errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False
-                )
+                raise request.call.error(errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False)
             return await self._exchange.ask(request, left)
 
         def worth_it(error: BaseException) -> bool:
             if not retry or not isinstance(error, errors.KubeError):
                 return False
-            return (
-                error.may_pass if request.call.verb in errors.READS else isinstance(error, errors.Throttled)
-            )
+            return error.may_pass if request.call.verb in errors.READS else isinstance(error, errors.Throttled)
 
         def pause(state: tenacity.RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None

@@ -74,9 +74,7 @@ async def load(
     raise ConfigError(str(default), "no such file, KUBECONFIG is not set, and this is not a pod")
 
 
-def in_cluster(
-    *, environ: Mapping[str, str] = os.environ, folder: pathlib.Path = _SERVICE_ACCOUNT
-) -> Configuration:
+def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path = _SERVICE_ACCOUNT) -> Configuration:
     """Load the service account of this pod; its token is read again while we run. Raises ConfigError."""
     library = lazy.library()
     configuration = library.make_configuration()
@@ -229,13 +227,9 @@ def _check_files(paths: str) -> None:
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             where = f"line {mark.line + 1}: " if mark is not None else ""
-            raise ConfigError(
-                str(name), f"{where}not YAML: {getattr(error, 'problem', None) or error}"
-            ) from error
+            raise ConfigError(str(name), f"{where}not YAML: {getattr(error, 'problem', None) or error}") from error
         if not isinstance(content, dict):
-            raise ConfigError(
-                str(name), "not a kubeconfig: it holds no mapping" if content else "it is empty"
-            )
+            raise ConfigError(str(name), "not a kubeconfig: it holds no mapping" if content else "it is empty")
         for part in ("clusters", "contexts", "users"):
             entries = content.get(part)
             if entries is not None and not (

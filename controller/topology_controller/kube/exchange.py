@@ -157,9 +157,7 @@ class Exchange:
             raise call.error(errors.Unauthorized, 0, "NoCredentials", str(error), sent=False) from error
 
 
-async def _lines(
-    call: answer.Call, response: aiohttp.ClientResponse
-) -> AsyncGenerator[tuple[str, Raw], None]:
+async def _lines(call: answer.Call, response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[str, Raw], None]:
     """Cut a stream into events.
 
     A line may be longer than any buffer: aiohttp's own line reader refuses those.
@@ -179,9 +177,7 @@ async def _lines(
             parts.append(chunk[begin:])
             size += len(chunk) - begin
             if size > _LONGEST_BODY:
-                raise call.error(
-                    errors.Malformed, 200, "TooLong", f"an event of more than {_LONGEST_BODY} bytes"
-                )
+                raise call.error(errors.Malformed, 200, "TooLong", f"an event of more than {_LONGEST_BODY} bytes")
     rest = b"".join(parts).strip()
     if rest:
         raise call.error(
@@ -218,9 +214,7 @@ async def _as_errors(call: answer.Call) -> AsyncIterator[None]:
     except aiohttp.ClientResponseError as error:
         raise call.error(errors.Malformed, 0, "NotHTTP", str(error.message)) from error
     except (aiohttp.ClientError, OSError) as error:
-        raise call.error(
-            errors.Unreachable, 0, "ConnectionLost", str(error) or type(error).__name__
-        ) from error
+        raise call.error(errors.Unreachable, 0, "ConnectionLost", str(error) or type(error).__name__) from error
     except ValueError as error:
         # aiohttp refuses to send it, e.g. a header with a line break.
         raise call.error(errors.Malformed, 0, "NotSent", str(error), sent=False) from error

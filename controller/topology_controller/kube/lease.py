@@ -68,8 +68,7 @@ class LeaseTiming:
     def __post_init__(self) -> None:
         if not math.isfinite(self.duration) or self.duration <= self.renew_deadline:
             raise ValueError(
-                f"lease duration {self.duration:g} s must be longer than "
-                f"renew deadline {self.renew_deadline:g} s"
+                f"lease duration {self.duration:g} s must be longer than renew deadline {self.renew_deadline:g} s"
             )
         if self.retry_period <= 0:
             raise ValueError(f"retry period {self.retry_period:g} s must be more than 0")

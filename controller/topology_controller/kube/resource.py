@@ -71,9 +71,7 @@ class Resource:
         """The name that people use: `plural.group`, or `plural` in the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
-    def path(
-        self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
-    ) -> str:
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """Return the path on the server, quoted, beginning with '/'.
 
         Raises ValueError when a part cannot be in a path, when a namespace is given for a cluster-scoped

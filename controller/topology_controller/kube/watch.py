@@ -200,9 +200,7 @@ class _State:
         if lasted >= min(self._timing.healthy, 0.9 * lasting):
             self._backoff.reset()
             return None
-        error = self._error(
-            errors.Unreachable, "ClosedEarly", "the server ended the watch long before its time"
-        )
+        error = self._error(errors.Unreachable, "ClosedEarly", "the server ended the watch long before its time")
         return Disturbed(error, self._backoff.next())
 
     def failed(self, error: errors.KubeError) -> Disturbed | None:

@@ -32,15 +32,11 @@ def _documents(folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, dict[str, A
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="topology_simulator.apiserver", description="an embedded API server"
-    )
+    parser = argparse.ArgumentParser(prog="topology_simulator.apiserver", description="an embedded API server")
     parser.add_argument("--host", default="127.0.0.1", help="a loopback address")
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--kubeconfig-out", type=pathlib.Path, help="where to write a kubeconfig")
-    parser.add_argument(
-        "--crd-dir", type=pathlib.Path, action="append", default=[], help="objects to create at start"
-    )
+    parser.add_argument("--crd-dir", type=pathlib.Path, action="append", default=[], help="objects to create at start")
     parser.add_argument("--history", type=int, default=4096, help="how many changes the log keeps")
     return parser.parse_args(argv)
 

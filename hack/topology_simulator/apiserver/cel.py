@@ -117,9 +117,7 @@ def _selections(schema: Mapping[str, Any], text: str, *, root: bool, optional_ol
         for part in match[2].split(".")[1:]:
             if place.get("type") != "object" or place.get("additionalProperties"):
                 break
-            known = {
-                cel_rules.escape(key): below for key, below in cel_rules.fields(place, root=at_root).items()
-            }
+            known = {cel_rules.escape(key): below for key, below in cel_rules.fields(place, root=at_root).items()}
             if part.strip() not in known:
                 found.problem = _complaint(text, position, f"undefined field '{part.strip()}'")
                 return found
@@ -136,9 +134,7 @@ def _complaint(text: str, position: int, problem: str) -> str:
     before = text[:position]
     line, column = before.count("\n") + 1, position - (before.rfind("\n") + 1)
     shown = text.split("\n")[line - 1]
-    return (
-        f"compilation failed: ERROR: <input>:{line}:{column + 1}: {problem}\n | {shown}\n | {'.' * column}^"
-    )
+    return f"compilation failed: ERROR: <input>:{line}:{column + 1}: {problem}\n | {shown}\n | {'.' * column}^"
 
 
 class _Compiler:
@@ -151,9 +147,7 @@ class _Compiler:
     ) -> cel_rules.Rules:
         rules = cel_rules.Rules(schema, root)
         for index, one in enumerate(schema.get(structural.RULES) or ()):
-            made = self._rule(
-                schema, one, f"{where}.{structural.RULES}[{index}]", root=root, correlated=correlated
-            )
+            made = self._rule(schema, one, f"{where}.{structural.RULES}[{index}]", root=root, correlated=correlated)
             if made is not None:
                 rules.rules.append(made)
         for key, part in (schema.get("properties") or {}).items():
@@ -161,9 +155,7 @@ class _Compiler:
             if not below.empty:
                 rules.properties[key] = below
         if isinstance(schema.get("additionalProperties"), dict):
-            below = self.walk(
-                schema["additionalProperties"], f"{where}.additionalProperties", correlated=correlated
-            )
+            below = self.walk(schema["additionalProperties"], f"{where}.additionalProperties", correlated=correlated)
             rules.additional = None if below.empty else below
         if isinstance(schema.get("items"), dict):
             matched = correlated and schema.get(structural.LIST_TYPE) == "map"
@@ -183,9 +175,7 @@ class _Compiler:
             return None
         reason = rule.get("reason") or "FieldValueInvalid"
         if reason not in cel_rules.REASONS:
-            self.causes.append(
-                statuses.unsupported_value(f"{where}.reason", reason, sorted(cel_rules.REASONS))
-            )
+            self.causes.append(statuses.unsupported_value(f"{where}.reason", reason, sorted(cel_rules.REASONS)))
         if transition and not correlated and not optional_old:
             within = where.rpartition(".items")[0]
             problem = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {within}"
@@ -195,9 +185,7 @@ class _Compiler:
         if selected.problem:
             self._refuse(f"{where}.rule", selected.problem)
             return None
-        program = self._program(
-            schema, text, f"{where}.rule", cel.Type.BOOL, selected, optional_old=optional_old
-        )
+        program = self._program(schema, text, f"{where}.rule", cel.Type.BOOL, selected, optional_old=optional_old)
         message_text = str(rule.get("messageExpression") or "").strip()
         message = None
         if message_text:
@@ -246,9 +234,7 @@ class _Compiler:
             self._refuse(where, f"compilation failed: {selected.restored(problem)}")
             return None
         if checked.return_type() not in (wanted, cel.Type.DYN):
-            self._refuse(
-                where, f"cel expression must evaluate to a {'bool' if wanted == cel.Type.BOOL else 'string'}"
-            )
+            self._refuse(where, f"cel expression must evaluate to a {'bool' if wanted == cel.Type.BOOL else 'string'}")
             return None
         return program
 

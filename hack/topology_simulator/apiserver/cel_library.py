@@ -219,11 +219,7 @@ def _addresses(library: _Library) -> None:
         [_MAP],
         _T.BOOL,
         lambda value: (
-            not (
-                _parsed_ip(value).is_multicast
-                or _parsed_ip(value).is_loopback
-                or _parsed_ip(value).is_link_local
-            )
+            not (_parsed_ip(value).is_multicast or _parsed_ip(value).is_loopback or _parsed_ip(value).is_link_local)
         ),
     )
     library.add("isCIDR", [_T.STRING], _T.BOOL, _is_cidr, member=False)

@@ -31,13 +31,9 @@ def _at(*path: str, default: Any = "<none>") -> Any:
     return cell
 
 
-NAME = Column(
-    "Name", "string", lambda obj: _meta(obj)["name"], "Name must be unique within a namespace.", 0, "name"
-)
+NAME = Column("Name", "string", lambda obj: _meta(obj)["name"], "Name must be unique within a namespace.", 0, "name")
 AGE = Column("Age", "string", created, "How long ago the object was created.")
-CREATED_AT = Column(
-    "Created At", "date", lambda obj: _meta(obj).get("creationTimestamp"), "When it was created."
-)
+CREATED_AT = Column("Created At", "date", lambda obj: _meta(obj).get("creationTimestamp"), "When it was created.")
 DEFAULT = (NAME, AGE)
 
 
@@ -169,9 +165,7 @@ PODS = (
     NAME,
     Column("Ready", "string", _pod_ready, "Containers that are ready"),
     Column("Status", "string", _pod_status, "The phase, or the reason"),
-    Column(
-        "Restarts", "string", lambda obj: str(sum(one.get("restartCount", 0) for one in _containers(obj)))
-    ),
+    Column("Restarts", "string", lambda obj: str(sum(one.get("restartCount", 0) for one in _containers(obj)))),
     AGE,
     Column("IP", "string", _at("status", "podIP"), "", 1),
     Column("Node", "string", _at("spec", "nodeName"), "", 1),
@@ -203,12 +197,8 @@ def _replicas(obj: dict[str, Any]) -> str:
 DEPLOYMENTS = (
     NAME,
     Column("Ready", "string", _replicas, "Replicas that are ready"),
-    Column(
-        "Up-to-date", "integer", _at("status", "updatedReplicas", default=0), "Replicas of the present spec"
-    ),
-    Column(
-        "Available", "integer", _at("status", "availableReplicas", default=0), "Replicas that are available"
-    ),
+    Column("Up-to-date", "integer", _at("status", "updatedReplicas", default=0), "Replicas of the present spec"),
+    Column("Available", "integer", _at("status", "availableReplicas", default=0), "Replicas that are available"),
     AGE,
 )
 

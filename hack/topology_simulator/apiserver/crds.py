@@ -89,11 +89,7 @@ def _check_spec(obj: dict[str, Any]) -> list[statuses.Cause]:
     spec = obj.get("spec")
     if not isinstance(spec, dict):
         return [statuses.required("spec")]
-    found = [
-        statuses.required(f"spec.{key}")
-        for key in ("group", "names", "scope", "versions")
-        if not spec.get(key)
-    ]
+    found = [statuses.required(f"spec.{key}") for key in ("group", "names", "scope", "versions") if not spec.get(key)]
     if found:
         return found
     names = spec["names"]
@@ -133,14 +129,10 @@ def _check_versions(spec: dict[str, Any]) -> list[statuses.Cause]:
     found: list[statuses.Cause] = []
     single = len(spec["versions"]) == 1
     for index, version in enumerate(spec["versions"]):
-        where = (
-            "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
-        )
+        where = "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
-            found.append(
-                statuses.required(f"spec.versions[{index}].schema.openAPIV3Schema", "schemas are required")
-            )
+            found.append(statuses.required(f"spec.versions[{index}].schema.openAPIV3Schema", "schemas are required"))
             continue
         broken = structural.check(schema, where)
         found += broken
@@ -251,9 +243,7 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
         schema = version["schema"]["openAPIV3Schema"]
         single = len(spec["versions"]) == 1
         index = spec["versions"].index(version)
-        where = (
-            "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
-        )
+        where = "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
         made.append(
             Resource(
                 group,

@@ -73,9 +73,7 @@ class Discovery:
         return {"name": group, "versions": entries, "preferredVersion": entries[0]}
 
     def _group_list(self) -> dict[str, Any]:
-        groups = [
-            self._group(group, versions) for group, versions in self._registry.groups().items() if group
-        ]
+        groups = [self._group(group, versions) for group, versions in self._registry.groups().items() if group]
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
     def _resource_list(self, group: str, version: str) -> tuple[str, Any] | None:

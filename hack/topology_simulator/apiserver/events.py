@@ -49,9 +49,7 @@ def check(obj: dict[str, Any], *, newer: bool) -> list[statuses.Cause]:
     about = (obj.get("involvedObject") or {}).get("namespace") or ""
     namespace = obj["metadata"].get("namespace")
     if namespace != (about or "default"):
-        found.append(
-            statuses.invalid_value("involvedObject.namespace", about, "does not match event.namespace")
-        )
+        found.append(statuses.invalid_value("involvedObject.namespace", about, "does not match event.namespace"))
     if obj.get("eventTime"):
         found += _check_complete(obj, "reportingController" if newer else "reportingComponent")
     if newer:

@@ -61,9 +61,7 @@ class Handlers:
             return self._other(request)
         resource = self._find(request)
         if resource is None:
-            if any(
-                not kind.custom for kind in self._registry.of(request.target.group, request.target.version)
-            ):
+            if any(not kind.custom for kind in self._registry.of(request.target.group, request.target.version)):
                 raise statuses.resource_unknown()
             return unknown_path()
         self._check_shape(request, resource)
@@ -113,9 +111,7 @@ class Handlers:
     def _other(self, request: requests.Request) -> Answer:
         if request.method not in ("GET", "HEAD"):
             raise statuses.method_not_allowed()
-        if request.path in ("/healthz", "/readyz", "/livez") or request.path.startswith(
-            ("/readyz/", "/livez/")
-        ):
+        if request.path in ("/healthz", "/readyz", "/livez") or request.path.startswith(("/readyz/", "/livez/")):
             return Answer(200, b"ok", "text/plain; charset=utf-8")
         for room in (self._discovery, self._openapi):
             found = room.answer(request)

@@ -46,10 +46,7 @@ def _children(value: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> 
     names = keys.get(where)
     if names is None or not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         return None
-    return {
-        "k:" + json.dumps({name: one.get(name) for name in names}, separators=(",", ":")): one
-        for one in value
-    }
+    return {"k:" + json.dumps({name: one.get(name) for name in names}, separators=(",", ":")): one for one in value}
 
 
 def _leaves(value: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> Iterator[Path]:
@@ -63,9 +60,7 @@ def _leaves(value: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> It
             yield (token, *rest)
 
 
-def _compare(
-    old: Any, new: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]
-) -> Iterator[tuple[Path, bool]]:
+def _compare(old: Any, new: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> Iterator[tuple[Path, bool]]:
     """Yield (path, gone) for what differs.
 
     Paths are leaves of the new value, or of the old one where it is gone.

@@ -104,9 +104,7 @@ def _gvk(kind: resources.Resource) -> dict[str, str]:
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}
 
 
-def _operation(
-    kind: resources.Resource, action: str, parameters: tuple[str, ...], *, v3: bool
-) -> dict[str, Any]:
+def _operation(kind: resources.Resource, action: str, parameters: tuple[str, ...], *, v3: bool) -> dict[str, Any]:
     typed: dict[str, Any] = {"schema": {"type": "string"}} if v3 else {"type": "string"}
     return {
         "x-kubernetes-action": action,
@@ -118,9 +116,7 @@ def _operation(
 
 def _paths(kind: resources.Resource, *, v3: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     prefix = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-    base = (
-        f"{prefix}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"{prefix}/{kind.plural}"
-    )
+    base = f"{prefix}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"{prefix}/{kind.plural}"
     writing = ("dryRun", "fieldManager", "fieldValidation")
     if "list" not in kind.verbs:
         yield base, {"post": _operation(kind, "post", writing, v3=v3)}

@@ -150,9 +150,7 @@ class Reads:
         legacy_exact = not match and wanted and request.number("limit")
         return (wanted if wanted and (match == "Exact" or legacy_exact) else current), None
 
-    def _encode_list(
-        self, selection: watch.Selection, items: list[storage.Item], meta: dict[str, Any]
-    ) -> bytes:
+    def _encode_list(self, selection: watch.Selection, items: list[storage.Item], meta: dict[str, Any]) -> bytes:
         resource = selection.resource
         if selection.form is requests.Form.TABLE:
             objects = (item.obj for item in items)

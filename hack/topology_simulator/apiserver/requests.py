@@ -210,9 +210,7 @@ def decode(data: bytes, media: str) -> Any:
         try:
             return json.loads(data)
         except ValueError as error:
-            raise statuses.bad_request(
-                "couldn't get version/kind; json parse error: " + _json_error(error)
-            ) from None
+            raise statuses.bad_request("couldn't get version/kind; json parse error: " + _json_error(error)) from None
     if media in ("application/yaml", "text/yaml", "application/x-yaml"):
         try:
             return yaml.load(data, Loader=YamlLoader)  # noqa: S506  # a safe loader that keeps times as text

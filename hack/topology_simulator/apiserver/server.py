@@ -93,9 +93,7 @@ class ApiServer:
             if kind.kind == obj.get("kind"):
                 namespace = (obj.get("metadata") or {}).get("namespace", "")
                 return self._handlers.writes.create(kind, namespace, obj, writes.Intent(_SELF, []))
-        raise statuses.bad_request(
-            f'no matches for kind "{obj.get("kind")}" in version "{obj.get("apiVersion")}"'
-        )
+        raise statuses.bad_request(f'no matches for kind "{obj.get("kind")}" in version "{obj.get("apiVersion")}"')
 
     @property
     def url(self) -> str:
@@ -187,9 +185,7 @@ class ApiServer:
         except statuses.StatusError as error:
             return _response(handlers.refusal(error))
 
-    async def _answer(
-        self, http: web.Request, request: requests.Request
-    ) -> handlers.Answer | reads.Opening | None:
+    async def _answer(self, http: web.Request, request: requests.Request) -> handlers.Answer | reads.Opening | None:
         """Return what to send; None: nothing, the connection is to end."""
         try:
             request = dataclasses.replace(request, body=await self._body(http))
@@ -209,9 +205,7 @@ class ApiServer:
             return handlers.refusal(error)
         except Exception:  # noqa: BLE001  # a fault of ours is a 500 for the client and a traceback in the log
             _LOG.exception("%s %s", request.method, request.path)
-            return handlers.refusal(
-                statuses.StatusError(500, "Internal error occurred: see the simulator's log")
-            )
+            return handlers.refusal(statuses.StatusError(500, "Internal error occurred: see the simulator's log"))
         return answer
 
     async def _body(self, http: web.Request) -> bytes:
@@ -236,9 +230,7 @@ class ApiServer:
     def _forget(self, opening: reads.Opening) -> None:
         self.storage.unsubscribe(opening.watcher.selection.resource.store, opening.watcher)
 
-    async def _stream(
-        self, http: web.Request, request: requests.Request, opening: reads.Opening
-    ) -> web.StreamResponse:
+    async def _stream(self, http: web.Request, request: requests.Request, opening: reads.Opening) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Cache-Control": "no-cache, private"})
         response.content_type = "application/json"
         response.enable_chunked_encoding()

@@ -192,9 +192,7 @@ def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause], joined: 
     if group:
         details["group"] = group
     details["kind"] = kind
-    details["causes"] = [
-        {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
-    ]
+    details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
     shown = f"{kind}.{group}" if group else kind
     return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=details)
 
@@ -216,9 +214,7 @@ def bad_request(message: str) -> StatusError:
 
 def forbidden(resource: resources.Resource, name: str, why: str) -> StatusError:
     """Return 403 for one object, with the reason."""
-    return StatusError(
-        403, f'{resource.qualified} "{name}" is forbidden: {why}', details=_details(resource, name)
-    )
+    return StatusError(403, f'{resource.qualified} "{name}" is forbidden: {why}', details=_details(resource, name))
 
 
 def method_not_allowed() -> StatusError:
@@ -235,8 +231,7 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
     """Return 415 with what would be taken."""
     return StatusError(
         415,
-        "the body of the request was in an unknown format - accepted media types include: "
-        + ", ".join(accepted),
+        "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted),
     )
 
 

@@ -61,9 +61,7 @@ def _prune_meta(meta: Any, path: str, unknown: list[str]) -> Any:
     return {key: value for key, value in meta.items() if key in OBJECT_META}
 
 
-def _prune(
-    schema: Mapping[str, Any], value: Any, path: str, unknown: list[str], *, resource: bool = False
-) -> Any:
+def _prune(schema: Mapping[str, Any], value: Any, path: str, unknown: list[str], *, resource: bool = False) -> Any:
     resource = resource or bool(schema.get(EMBEDDED))
     if isinstance(value, dict):
         return _prune_map(schema, value, path, unknown, resource=resource)

@@ -26,9 +26,7 @@ def metadata_only(obj: dict[str, Any]) -> dict[str, Any]:
 def include_object(value: str) -> str:
     """Return the checked `includeObject` parameter. Raises StatusError 400."""
     if value not in ("", "None", "Metadata", "Object"):
-        raise statuses.bad_request(
-            f'Invalid value: "{value}": must be None, Metadata, or Object: includeObject'
-        )
+        raise statuses.bad_request(f'Invalid value: "{value}": must be None, Metadata, or Object: includeObject')
     return value or "Metadata"
 
 

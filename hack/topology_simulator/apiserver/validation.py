@@ -56,9 +56,7 @@ class Place:
         return statuses.invalid_value(self.path or "<nil>", shown, f"{self.body()} {text}")
 
 
-def validate(
-    schema: Mapping[str, Any], obj: dict[str, Any], old: dict[str, Any] | None
-) -> list[statuses.Cause]:
+def validate(schema: Mapping[str, Any], obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
     """Return every broken rule of a resource; apiVersion, kind and metadata are judged elsewhere."""
     apart = ("apiVersion", "kind", "metadata")
     rest = {key: value for key, value in obj.items() if key not in apart}
@@ -185,9 +183,7 @@ def _check_map(place: Place) -> list[statuses.Cause]:
         found.append(_too_many(place, most))
     if schema.get(structural.EMBEDDED):
         found += [
-            statuses.required(prefix + key, "must not be empty")
-            for key in ("apiVersion", "kind")
-            if not value.get(key)
+            statuses.required(prefix + key, "must not be empty") for key in ("apiVersion", "kind") if not value.get(key)
         ]
     for key in value:
         below = properties.get(key, additional)
@@ -288,9 +284,7 @@ def _accepts(parse: Callable[[str], Any]) -> Callable[[str], bool]:
 
 
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
-_DURATION = re.compile(
-    r"[-+]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h|d|w)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*|0"
-)
+_DURATION = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h|d|w)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*|0")
 
 
 def _date_time(text: str) -> bool:
@@ -303,9 +297,7 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "duration": lambda text: bool(_DURATION.fullmatch(text)),
     "ipv4": _accepts(ipaddress.IPv4Address),
     "ipv6": _accepts(ipaddress.IPv6Address),
-    "cidr": lambda text: (
-        "/" in text and _accepts(functools.partial(ipaddress.ip_network, strict=False))(text)
-    ),
+    "cidr": lambda text: "/" in text and _accepts(functools.partial(ipaddress.ip_network, strict=False))(text),
     "uuid": _accepts(uuid.UUID),
     "byte": _accepts(functools.partial(base64.b64decode, validate=True)),
     "email": lambda text: bool(re.fullmatch(r"[^@\s]+@[^@\s]+", text)),

@@ -49,8 +49,7 @@ def intent_of(request: requests.Request, api_version: str) -> Intent:
     validation = request.query.get("fieldValidation") or "Warn"
     if validation not in ("Ignore", "Warn", "Strict"):
         raise statuses.bad_request(
-            f'fieldValidation: Unsupported value: "{validation}": '
-            'supported values: "", "Ignore", "Strict", "Warn"'
+            f'fieldValidation: Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
         )
     subresource = request.target.subresource
     writer = managed_fields.Writer(request.manager, api_version, subresource)
@@ -87,9 +86,7 @@ class Writes:
         self._storage = store
         self._registry = registry
 
-    def create(
-        self, resource: resources.Resource, namespace: str, body: Any, intent: Intent
-    ) -> dict[str, Any]:
+    def create(self, resource: resources.Resource, namespace: str, body: Any, intent: Intent) -> dict[str, Any]:
         """Store a new object; returns its stored form. Raises StatusError."""
         obj = self._admitted(resource, body, intent)
         meta = obj.get("metadata") or {}
@@ -240,8 +237,7 @@ class Writes:
             name = (body.get("metadata") or {}).get("name", "")
             raise statuses.invalid(resource, name, [statuses.invalid_value("patch", intent.patch, problem)])
         raise statuses.bad_request(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
-            f"{problem}"
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {problem}'
         )
 
     def _check_namespace(self, resource: resources.Resource, namespace: str, meta: dict[str, Any]) -> None:
@@ -324,9 +320,7 @@ class Writes:
         apart = {"metadata": None, "apiVersion": None, **({"status": None} if resource.has_status else {})}
         return {**old, **apart} != {**new, **apart}
 
-    def _validate(
-        self, resource: resources.Resource, obj: dict[str, Any], old: dict[str, Any] | None
-    ) -> None:
+    def _validate(self, resource: resources.Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> None:
         causes = metadata.check(resource, obj["metadata"])
         if resource.schema is not None:
             causes = resource.schema.validate(obj, old, causes)

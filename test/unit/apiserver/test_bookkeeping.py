@@ -15,9 +15,7 @@ async def test_generation_follows_the_spec_only(client, samples):
     made = await client.post(samples.WIDGETS, samples.widget(size=1))
     path = f"{samples.WIDGETS}/one"
     assert made.body["metadata"]["generation"] == 1
-    assert (await client.merge(path, {"metadata": {"labels": {"a": "b"}}})).body["metadata"][
-        "generation"
-    ] == 1
+    assert (await client.merge(path, {"metadata": {"labels": {"a": "b"}}})).body["metadata"]["generation"] == 1
     assert (await client.merge(f"{path}/status", {"status": {"size": 1}})).body["metadata"]["generation"] == 1
     assert (await client.merge(path, {"spec": {"size": 2}})).body["metadata"]["generation"] == 2
 
@@ -79,13 +77,10 @@ async def test_managed_fields_name_who_wrote_what(client, samples):
     await client.merge(f"{path}/status", {"status": {"conditions": conditions}}, agent="operator")
     done = await client.merge(path, {"spec": {"size": 2}}, fieldManager="somebody")
     found = {
-        (one["manager"], one.get("subresource")): one["fieldsV1"]
-        for one in done.body["metadata"]["managedFields"]
+        (one["manager"], one.get("subresource")): one["fieldsV1"] for one in done.body["metadata"]["managedFields"]
     }
     assert found == {
-        ("operator", "status"): {
-            "f:status": {"f:conditions": {'k:{"type":"Ready"}': {"f:status": {}, "f:type": {}}}}
-        },
+        ("operator", "status"): {"f:status": {"f:conditions": {'k:{"type":"Ready"}': {"f:status": {}, "f:type": {}}}}},
         ("somebody", None): {"f:spec": {"f:size": {}}},
     }
     for one in done.body["metadata"]["managedFields"]:

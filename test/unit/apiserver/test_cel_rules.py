@@ -108,9 +108,7 @@ def test_scalar_types_are_checked():
 
 def test_message_reason_and_field_path():
     assert run("self.n > 3", {"n": 1}, message="must be big") == ["spec: Invalid value: must be big"]
-    text = run(
-        "self.n > 3", {"n": 1}, message="x", messageExpression="'is ' + string(self.n)", fieldPath=".n"
-    )
+    text = run("self.n > 3", {"n": 1}, message="x", messageExpression="'is ' + string(self.n)", fieldPath=".n")
     assert text == ["spec.n: Invalid value: is 1"]
     text = run("self.n > 3", {"n": 1}, message="no", reason="FieldValueForbidden")
     assert text == ["spec: Forbidden: no"]

@@ -206,10 +206,7 @@ async def test_audit_log_records_every_request_once(client, api, samples):
         ("patch", "nodes", "n", "status", 200, False),
     ]
     assert api.requests[0].user_agent == "someone/2"
-    assert (
-        api.requests[2].path.endswith("fieldSelector=metadata.name%3Dn")
-        or "metadata.name=n" in api.requests[2].path
-    )
+    assert api.requests[2].path.endswith("fieldSelector=metadata.name%3Dn") or "metadata.name=n" in api.requests[2].path
 
 
 async def test_faults_and_audit_over_http(client, api, samples):

@@ -138,9 +138,7 @@ async def test_finalizer_holds_an_object_until_it_is_removed(client, samples):
     await client.post(samples.WIDGETS, body)
     marked = await client.delete(f"{samples.WIDGETS}/one")
     assert marked.body["metadata"]["deletionTimestamp"]
-    refused = await client.merge(
-        f"{samples.WIDGETS}/one", {"metadata": {"finalizers": ["example.com/hold", "x.y/z"]}}
-    )
+    refused = await client.merge(f"{samples.WIDGETS}/one", {"metadata": {"finalizers": ["example.com/hold", "x.y/z"]}})
     assert refused.body["metadata"]["finalizers"] == ["example.com/hold"]
     await client.merge(f"{samples.WIDGETS}/one", {"metadata": {"finalizers": None}})
     assert (await client.get(f"{samples.WIDGETS}/one")).code == 404
@@ -167,9 +165,7 @@ async def test_dry_run_answers_and_keeps_nothing(client, samples):
     assert (made.code, made.body["spec"]["size"]) == (201, 2)
     assert (await client.get(f"{samples.WIDGETS}/one")).code == 404
     await client.post(samples.WIDGETS, samples.widget(size=2))
-    assert (await client.merge(f"{samples.WIDGETS}/one", {"spec": {"size": 3}}, dryRun="All")).body["spec"][
-        "size"
-    ] == 3
+    assert (await client.merge(f"{samples.WIDGETS}/one", {"spec": {"size": 3}}, dryRun="All")).body["spec"]["size"] == 3
     assert (await client.delete(f"{samples.WIDGETS}/one", dryRun="All")).code == 200
     assert (await client.get(f"{samples.WIDGETS}/one")).body["spec"]["size"] == 2
 

@@ -13,16 +13,14 @@ from topology_simulator.apiserver import patch
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=2),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.text("abc", min_size=1, max_size=1), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", min_size=1, max_size=1), inner, max_size=3)
     ),
     max_leaves=8,
 )
 WITHOUT_NULL = st.recursive(
     st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=2),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.text("abc", min_size=1, max_size=1), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", min_size=1, max_size=1), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -186,9 +184,7 @@ async def test_patch_cannot_rename(client, samples):
     assert (refused.code, refused.body["message"]) == (400, words)
 
 
-@pytest.mark.parametrize(
-    ("media", "body"), [("merge", b"{"), ("merge", b"[]"), ("json", b"{}"), ("json", b"[1]")]
-)
+@pytest.mark.parametrize(("media", "body"), [("merge", b"{"), ("merge", b"[]"), ("json", b"{}"), ("json", b"[1]")])
 async def test_broken_patches_are_400(client, samples, media, body):
     await client.post(samples.WIDGETS, samples.widget(size=1))
     send = client.merge if media == "merge" else client.json_patch

@@ -149,9 +149,7 @@ def test_pruning(value, result, unknown):
 
 JSON = st.recursive(
     st.none() | st.integers(-3, 3) | st.text("xyz", max_size=2),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abcdlmnz"), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abcdlmnz"), inner, max_size=3),
     max_leaves=10,
 )
 

@@ -149,9 +149,7 @@ async def test_slow_watcher_is_dropped_and_others_see_everything(samples):
     api = server.ApiServer(watch_limit=50)
     await api.start()
     big = {"metadata": {"name": "big"}, "data": {"k": "x" * 200_000}}
-    api.install(
-        {"apiVersion": "v1", "kind": "ConfigMap", **big, "metadata": {"name": "big", "namespace": "default"}}
-    )
+    api.install({"apiVersion": "v1", "kind": "ConfigMap", **big, "metadata": {"name": "big", "namespace": "default"}})
     timeout = aiohttp.ClientTimeout(total=samples.DEADLINE)
     async with aiohttp.ClientSession(timeout=timeout, read_bufsize=2**10) as session:
         client = samples.client(api, session)

@@ -71,9 +71,7 @@ class Reply:
         await self.bytes(head.encode() + b"\r\n" + data)
 
     async def begin(self) -> None:
-        await self.bytes(
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
+        await self.bytes(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
 
     async def chunk(self, data: bytes) -> None:
         await self.bytes(f"{len(data):x}\r\n".encode() + data + b"\r\n")
@@ -142,9 +140,7 @@ class FaultyServer:
         headers = {name.title(): value for name, _, value in (line.partition(": ") for line in lines)}
         body = await reader.readexactly(int(headers.get("Content-Length", "0")))
         url = urlsplit(target)
-        asked = Asked(
-            time.monotonic(), method, url.path, dict(parse_qsl(url.query)), headers, body, connection
-        )
+        asked = Asked(time.monotonic(), method, url.path, dict(parse_qsl(url.query)), headers, body, connection)
         self.asked.append(asked)
         return asked
 
@@ -272,18 +268,12 @@ class Store:
         if error is not None:
             raise error
 
-    async def list(
-        self, kind: resource.Resource, *, reduce: Any = lambda raw: raw, **_: Any
-    ) -> client.Listing[Any]:
+    async def list(self, kind: resource.Resource, *, reduce: Any = lambda raw: raw, **_: Any) -> client.Listing[Any]:
         await self._asked("list")
-        return client.Listing(
-            tuple(reduce(copy.deepcopy(raw)) for raw in self.objects.values()), str(self.version)
-        )
+        return client.Listing(tuple(reduce(copy.deepcopy(raw)) for raw in self.objects.values()), str(self.version))
 
     @contextlib.asynccontextmanager
-    async def open_watch(
-        self, selection: Any, version: str, seconds: float, silence: float
-    ) -> AsyncIterator[Any]:
+    async def open_watch(self, selection: Any, version: str, seconds: float, silence: float) -> AsyncIterator[Any]:
         await self._asked("watch")
         if int(version) < self.compacted:
             raise self.error(errors.Gone, 410, "Expired")
@@ -327,9 +317,7 @@ class Store:
             raise self.error(errors.AlreadyExists, 409)
         return self.put(body["metadata"]["name"], spec=copy.deepcopy(body["spec"]))
 
-    async def replace(
-        self, kind: resource.Resource, name: str, body: dict[str, Any], **_: Any
-    ) -> dict[str, Any]:
+    async def replace(self, kind: resource.Resource, name: str, body: dict[str, Any], **_: Any) -> dict[str, Any]:
         await self._asked("update")
         if name not in self.objects:
             raise self.error(errors.NotFound, 404)

@@ -198,9 +198,7 @@ async def test_a_token_is_read_again_once_a_minute(pod):
     assert used() == "Bearer third", "a bad file is looked at again soon"
 
 
-async def test_a_rotated_token_costs_one_refused_request_and_nobody_notices(
-    pod, faulty, connect, make_widget
-):
+async def test_a_rotated_token_costs_one_refused_request_and_nobody_notices(pod, faulty, connect, make_widget):
     async def behave(asked, reply):
         if asked.headers["Authorization"] == "Bearer second":
             await reply.whole(200, make_widget("a", 1))

@@ -140,7 +140,4 @@ async def test_partial_lists(faulty, connect):
     faulty.behave = behave
     client = await connect()
     assert names(await client.list(CLUSTER, metadata_only=True)) == ["a"]
-    assert (
-        faulty.asked[0].headers["Accept"]
-        == "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-    )
+    assert faulty.asked[0].headers["Accept"] == "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"

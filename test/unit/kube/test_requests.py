@@ -151,9 +151,7 @@ async def test_each_refusal_has_its_class_and_says_what_it_means(
         (418, b"tea", {}, errors.Invalid, "418"),
     ],
 )
-async def test_what_is_not_an_answer_is_never_taken_for_one(
-    faulty, connect, code, body, headers, expected, text
-):
+async def test_what_is_not_an_answer_is_never_taken_for_one(faulty, connect, code, body, headers, expected, text):
     faulty.behave = answers(code, body, **headers)
     client = await connect(request_timeout=0.3)
     with pytest.raises(errors.KubeError) as caught:

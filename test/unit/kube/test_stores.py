@@ -232,9 +232,7 @@ async def test_an_object_that_cannot_be_reduced_is_a_value(store, reflect):
     assert objects(made) == {"good": 3}
 
 
-@pytest.mark.parametrize(
-    "raw", [{}, {"metadata": {"name": "a"}}, {"metadata": {"resourceVersion": "1"}}, None]
-)
+@pytest.mark.parametrize("raw", [{}, {"metadata": {"name": "a"}}, {"metadata": {"resourceVersion": "1"}}, None])
 async def test_what_is_no_object_cannot_be_applied(reflect, raw):
     made = await reflect()
     with pytest.raises(ValueError, match=r"object|resourceVersion"):

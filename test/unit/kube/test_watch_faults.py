@@ -99,9 +99,7 @@ async def status_401(asked, reply):
 
 
 async def status_403(asked, reply):
-    await reply.whole(
-        403, {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "widgets is forbidden"}
-    )
+    await reply.whole(403, {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "widgets is forbidden"})
 
 
 async def status_404(asked, reply):
@@ -148,9 +146,7 @@ async def cut_in_the_middle_in_good_order(asked, reply):
 
 async def error_401_in_the_stream(asked, reply):
     await reply.begin()
-    await reply.event(
-        "ERROR", {"kind": "Status", "code": 401, "reason": "Unauthorized", "message": "expired"}
-    )
+    await reply.event("ERROR", {"kind": "Status", "code": 401, "reason": "Unauthorized", "message": "expired"})
     await asyncio.sleep(30)
 
 
@@ -266,9 +262,7 @@ async def test_a_list_in_trouble_waits_and_recovers(each_fault, make_widget, soo
         assert dict(made.snapshot().objects) == {(None, "a"): "x"}
         await soon(lambda: made.snapshot().error is None)
 
-    about_lists = [
-        pair for pair in FAULTS if "stream" not in pair[0].__name__ and "event" not in pair[0].__name__
-    ]
+    about_lists = [pair for pair in FAULTS if "stream" not in pair[0].__name__ and "event" not in pair[0].__name__]
     await each_fault(about_lists, story)
 
 
@@ -291,9 +285,7 @@ async def test_nobody_listens_and_then_somebody_does(faulty, reflect, make_widge
 
 
 @pytest.mark.parametrize("size", [1, 5 * 1024 * 1024])
-async def test_events_of_any_size_arrive_whole_in_pieces_of_any_size(
-    faulty, reflect, make_widget, soon, size
-):
+async def test_events_of_any_size_arrive_whole_in_pieces_of_any_size(faulty, reflect, make_widget, soon, size):
     text = "ä" + "x" * size
 
     async def behave(asked, reply):

@@ -134,9 +134,7 @@ async def test_an_answer_of_200_does_not_end_the_trouble(store):
     seen = await collect(store, 300.5, meanwhile=meanwhile)
     assert pauses(seen)[:6] == [1, 2, 4, 8, 16, 30]
     assert len(store.requests) < 20
-    assert all(
-        isinstance(event.error, errors.Unreachable) for _, event in seen if isinstance(event, watch.Disturbed)
-    )
+    assert all(isinstance(event.error, errors.Unreachable) for _, event in seen if isinstance(event, watch.Disturbed))
 
 
 @pytest.mark.looptime
@@ -232,12 +230,8 @@ FAULTS = [
     lambda store: store.compact(),
     lambda store: store.bookmark(),
     lambda store: setattr(store, "refuse", lambda verb: store.error(errors.ServerError, 503)),
-    lambda store: setattr(
-        store, "refuse", lambda verb: store.error(errors.Gone, 410) if verb == "watch" else None
-    ),
-    lambda store: setattr(
-        store, "refuse", lambda verb: store.error(errors.TimedOut) if verb == "list" else None
-    ),
+    lambda store: setattr(store, "refuse", lambda verb: store.error(errors.Gone, 410) if verb == "watch" else None),
+    lambda store: setattr(store, "refuse", lambda verb: store.error(errors.TimedOut) if verb == "list" else None),
     lambda store: setattr(store, "refuse", lambda verb: None),
     lambda store: setattr(store, "delay", 3.0),
     lambda store: setattr(store, "delay", 0.0),
@@ -289,8 +283,7 @@ def test_no_sequence_of_faults_loses_an_object(store, steps):
             own.bookmark()
         await asyncio.sleep(1)
         expected = {
-            (None, name): (raw.get("spec"), raw["metadata"]["resourceVersion"])
-            for name, raw in own.objects.items()
+            (None, name): (raw.get("spec"), raw["metadata"]["resourceVersion"]) for name, raw in own.objects.items()
         }
         assert dict(made.snapshot().objects) == expected
         assert made.snapshot().synced

@@ -14,9 +14,8 @@ async def test_voters_are_added_one_at_a_time(living):
 
     async def watch():
         async for event in living.api.follow(kinds.CONFIG_MAPS, retry_seconds=0.1):
-            for obj in event.objects if isinstance(event, client.Listed) else (event.obj,):
-                if obj["metadata"]["name"] == cluster.ETCD_ENDPOINTS:
-                    seen.append(len(obj["data"]))
+            objects = event.objects if isinstance(event, client.Listed) else (event.obj,)
+            seen.extend(len(one["data"]) for one in objects if one["metadata"]["name"] == cluster.ETCD_ENDPOINTS)
 
     watching = asyncio.create_task(watch())
     await living.join("master-1", "master-2")

@@ -56,7 +56,7 @@ async def test_the_story_tells_changes_once(living):
         message = f"Wanted: 3. Found: {found}. Look at it"
         transition = {"phase": "Pending", "checks": [{**check, "message": message}]}
         cast[kinds.INFRASTRUCTURES]({"status": {"topologyTransition": transition}})
-    lines = [line[9:] for line in screen.getvalue().splitlines()]
+    lines = [line[8:] for line in screen.getvalue().splitlines()]
     assert [line for line in lines if line.startswith("node")] == [
         "node         master-0 Ready (control-plane, worker)"
     ]

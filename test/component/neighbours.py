@@ -1,0 +1,130 @@
+"""The neighbours without whom no transition ends, as small as they can be, each over HTTP with its own user agent.
+
+The version operator echoes our Upgradeable=False; `Operands` follow the flip. Both act on what their watch says and
+at once, and both can be told to hold still, so that a test decides when a transition goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from topology_simulator import client as clients
+from topology_simulator import conditions, kinds
+
+from test.component import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from topology_simulator import kubeconfig
+
+_RETRY = 0.05
+_REASON = "RiskNameNotCompatibleWithReasonProperty"
+
+
+class _Neighbour:
+    """Calls `_act` with every state of one kind, and again after a failure."""
+
+    agent = ""
+    kind = kinds.INFRASTRUCTURES
+
+    def __init__(self, api: clients.Client) -> None:
+        self._api = api
+
+    async def run(self) -> None:
+        while True:
+            with contextlib.suppress(clients.ClientError):
+                async for event in self._api.follow(self.kind, retry_seconds=_RETRY):
+                    for obj in event.objects if isinstance(event, clients.Listed) else (event.obj,):
+                        await self._act(obj)
+            await asyncio.sleep(_RETRY)
+
+    async def _act(self, obj: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+class Echo(_Neighbour):
+    """The version operator's echo of Upgradeable. `on` False: it says nothing new."""
+
+    agent = "cluster-version-operator"
+    kind = kinds.CLUSTER_OPERATORS
+
+    def __init__(self, api: clients.Client) -> None:
+        super().__init__(api)
+        self.on = True
+
+    async def _act(self, obj: dict[str, Any]) -> None:
+        if obj["metadata"]["name"] == "topology" and self.on:
+            await self.say(obj)
+
+    async def say(self, operator: dict[str, Any]) -> None:
+        """Echo what a ClusterOperator says about upgrades."""
+        said = conditions.of(operator, "Upgradeable")
+        version = await self._api.find(kinds.CLUSTER_VERSIONS, "version")
+        if version is None:
+            return
+        blocked = said.get("status") == "False"
+        text = f"Cluster operator topology should not be upgraded between minor versions: {said.get('message', '')}"
+        wanted = [conditions.Condition("Upgradeable", "False", _REASON, text)] if blocked else []
+        changed = conditions.merged(version, wanted, without=() if blocked else ("Upgradeable",))
+        if changed is not None:
+            await self._api.patch_status(kinds.CLUSTER_VERSIONS, "version", {"conditions": changed})
+
+
+class Operands(_Neighbour):
+    """Machine config pool and router, which follow the topology at once when `on`; and who has seen every state of it.
+
+    `history` are the pairs (control plane, infrastructure) in the order in which they were seen, each once in a row.
+    """
+
+    agent = "operands"
+    kind = kinds.INFRASTRUCTURES
+
+    def __init__(self, api: clients.Client) -> None:
+        super().__init__(api)
+        self.on = True
+        self.latest: dict[str, Any] = {}
+        self.history: list[tuple[str, str]] = []
+        self.phases: list[str] = []
+
+    async def _act(self, obj: dict[str, Any]) -> None:
+        self.latest = obj
+        status = obj.get("status") or {}
+        pair = (status.get("controlPlaneTopology", ""), status.get("infrastructureTopology", ""))
+        if not self.history or self.history[-1] != pair:
+            self.history.append(pair)
+        phase = (status.get("topologyTransition") or {}).get("phase", "")
+        if not self.phases or self.phases[-1] != phase:
+            self.phases.append(phase)
+        if pair[0] == "HighlyAvailable" and self.on:
+            await cluster.follow_the_flip(self._api)
+
+    async def go_on(self) -> None:
+        """Follow what was not followed while `on` was False."""
+        self.on = True
+        if self.history[-1][0] == "HighlyAvailable":
+            await cluster.follow_the_flip(self._api)
+
+
+@contextlib.asynccontextmanager
+async def _connected(access: kubeconfig.Access, agent: str) -> AsyncIterator[clients.Client]:
+    async with clients.Client(access, agent) as api:
+        yield api
+
+
+@contextlib.asynccontextmanager
+async def living(access: kubeconfig.Access) -> AsyncIterator[tuple[Echo, Operands]]:
+    """Let both live inside this context. What they die of comes out here."""
+    async with _connected(access, Echo.agent) as one, _connected(access, Operands.agent) as two:
+        echo, operands = Echo(one), Operands(two)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each.run(), name=each.agent) for each in (echo, operands)]
+            try:
+                yield echo, operands
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+

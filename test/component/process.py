@@ -1,0 +1,130 @@
+"""The operator as its own process: started, signalled, asked over HTTP, and never left behind.
+
+Each has its own kubeconfig with its own bearer token, so that the embedded server can tell two of them apart, and its
+own POD_NAME, so that the holder of the lease can be recognised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from test.component import polling
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Sequence
+
+LEASE = ("--lease-duration", "15", "--renew-deadline", "13", "--retry-period", "1")
+"""As small as it can be: nothing is written while less than one request timeout (10 s) of the lease is left."""
+USER_AGENT = "cluster-topology-operator/*"
+_PORT = re.compile(r"serves on port (\d+)")
+_BROKEN = ("Traceback (most recent call last)", "never retrieved", "Unclosed ", "was never awaited")
+_TAIL = 40
+
+
+@dataclass(eq=False)
+class Operator:
+    """One process. `name` is its token and the beginning of its identity in the lease."""
+
+    name: str
+    log: pathlib.Path
+    process: asyncio.subprocess.Process
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.returncode is None
+
+    def words(self) -> str:
+        """Everything that it has said."""
+        return self.log.read_text(errors="replace")
+
+    def tail(self) -> str:
+        """The end of its log, for a failing test."""
+        return "\n".join(self.words().splitlines()[-_TAIL:])
+
+    def complaints(self) -> list[str]:
+        """Lines that no operator may ever write: tracebacks, tasks and connections that nobody cared for."""
+        return [line for line in self.words().splitlines() if any(sign in line for sign in _BROKEN)]
+
+    async def said(self, text: str, seconds: float = 10.0) -> str:
+        """Wait for a text in its log and return the log."""
+
+        async def look() -> str:
+            words = self.words()
+            if text not in words and not self.alive:
+                raise AssertionError(f"{self.name} ended with {self.process.returncode} and did not say {text!r}")
+            return words if text in words else ""
+
+        return await polling.until(f"{self.name} says {text!r}", look, seconds)
+
+    async def ask(self, path: str) -> tuple[int, str]:
+        """GET one of its own paths (/readyz, /healthz, /metrics): status and text."""
+        match = _PORT.search(await self.said("serves on port"))
+        if match is None:
+            raise AssertionError("no port in the log")
+        limit = aiohttp.ClientTimeout(total=5.0)
+        async with (
+            aiohttp.ClientSession(timeout=limit) as session,
+            session.get(f"http://127.0.0.1:{match[1]}{path}") as response,
+        ):
+            return response.status, await response.text()
+
+    async def ready(self, seconds: float = 10.0) -> None:
+        """Wait until /readyz says ok."""
+
+        async def look() -> bool:
+            return (await self.ask("/readyz"))[0] == 200
+
+        await polling.until(f"{self.name} is ready", look, seconds)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal; harmless when it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
+
+    async def ended(self, seconds: float = 10.0) -> int:
+        """Wait until it has ended and return its exit code."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.process.wait()
+        except TimeoutError:
+            raise AssertionError(f"{self.name} has not ended within {seconds:g} s") from None
+
+    async def stop(self, seconds: float = 10.0) -> int:
+        """SIGTERM, and the exit code."""
+        self.send(signal.SIGTERM)
+        return await self.ended(seconds)
+
+    async def kill(self) -> None:
+        """SIGKILL, also when it is stopped, and wait."""
+        if self.alive:
+            self.send(signal.SIGKILL)
+        await self.process.wait()
+
+
+async def start(
+    name: str, kubeconfig: pathlib.Path, log: pathlib.Path, *, settle: int, lease: Sequence[str], flags: Sequence[str]
+) -> Operator:
+    """Start an operator; returns at once."""
+    command = [sys.executable, "-m", "topology_controller", "run", "--kubeconfig", str(kubeconfig)]
+    command += ["--bind-address", "127.0.0.1:0", "--settle-seconds", str(settle), *lease, *flags]
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "POD_NAME": name},
+        )
+    return Operator(name, log, process)

@@ -1,0 +1,247 @@
+"""What a component test works with: a cluster behind an API, its neighbours, and the operators that were started.
+
+The same tests are to run against a real API server; so a test goes through `api` and the questions below, and asks
+`embedded` only for what a real server does not offer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from topology_simulator import client as clients
+from topology_simulator import cluster as simulated
+from topology_simulator import conditions, install, kinds, kubeconfig
+
+from test.component import backend, cluster, neighbours, polling, process
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator, Sequence
+
+WISH = "HighlyAvailable"
+MOVED = ("HighlyAvailable", "HighlyAvailable")
+NAME = "sno-to-ha-compact"
+
+
+class World:
+    """One cluster and its operators. `api` is the administrator's client."""
+
+    def __init__(
+        self,
+        server: backend.Embedded,
+        access: dict[str, Any],
+        folder: pathlib.Path,
+        api: clients.Client,
+        living: tuple[neighbours.Echo, neighbours.Operands],
+    ) -> None:
+        self._server = server
+        self._access = access
+        self._folder = folder
+        self.api = api
+        self.echo, self.operands = living
+        self.operators: list[process.Operator] = []
+
+    @property
+    def embedded(self) -> backend.Embedded:
+        """Faults, hooks and the audit log; skips the test where the API server is a real one."""
+        if not isinstance(self._server, backend.Embedded):
+            pytest.skip("needs faults or the audit log of the embedded API server")
+        return self._server
+
+    # -- operators
+
+    async def operator(
+        self,
+        name: str = "operator-a",
+        *flags: str,
+        settle: int = 0,
+        lease: Sequence[str] = process.LEASE,
+        wait: bool = True,
+    ) -> process.Operator:
+        """Start an operator; with `wait`, return when it is ready."""
+        number = len(self.operators)
+        file = self._folder / f"kubeconfig-{name}-{number}"
+        named = {**self._access, "users": [{"name": one["name"], "user": {"token": name}} for one in self._access["users"]]}
+        file.write_text(yaml.safe_dump(named))
+        started = await process.start(
+            name, file, self._folder / f"{name}-{number}.log", settle=settle, lease=lease, flags=flags
+        )
+        self.operators.append(started)
+        if wait:
+            await started.ready()
+        return started
+
+    async def idle_operator(self, name: str = "operator-a", **options: Any) -> process.Operator:
+        """Start an operator and wait until it leads and has said what could be asked for."""
+        started = await self.operator(name, **options)
+        await self.until("discovery is written", lambda status: (status.get("topologyTransition") or {}).get("available"))
+        return started
+
+    async def holder(self) -> str:
+        """Who holds the lease now: the name of an operator, or nothing."""
+        found = await self.api.find(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE)
+        return str(((found or {}).get("spec") or {}).get("holderIdentity") or "").partition("_")[0]
+
+    async def forget_lease(self) -> None:
+        """Let the lease be free now instead of in `--lease-duration` seconds: delete it."""
+        with contextlib.suppress(clients.ApiError):
+            await self.api.delete(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE)
+
+    # -- the wish
+
+    async def wish(self, topology: str | None = WISH) -> dict[str, Any]:
+        """Set spec.desiredTopology as an administrator does; None removes it."""
+        return await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": topology}})
+
+    # -- what is seen
+
+    async def infrastructure(self) -> dict[str, Any]:
+        """Read Infrastructure."""
+        return await self.api.get(kinds.INFRASTRUCTURES, "cluster")
+
+    async def record(self) -> dict[str, Any]:
+        """Read status.topologyTransition."""
+        found: dict[str, Any] = (await self.infrastructure())["status"].get("topologyTransition") or {}
+        return found
+
+    async def pair(self) -> tuple[str, str]:
+        """Read the topology."""
+        status = (await self.infrastructure())["status"]
+        return status["controlPlaneTopology"], status["infrastructureTopology"]
+
+    async def condition(self, type_: str) -> dict[str, Any]:
+        """Read a condition of ClusterOperator topology."""
+        return conditions.of(await self.api.find(kinds.CLUSTER_OPERATORS, "topology"), type_)
+
+    async def until(self, what: str, holds: Any, seconds: float = 10.0) -> dict[str, Any]:
+        """Wait until `holds(Infrastructure's status)` is truthy and return that status."""
+
+        async def ask() -> dict[str, Any] | None:
+            status: dict[str, Any] = (await self.infrastructure())["status"]
+            return status if holds(status) else None
+
+        try:
+            return await polling.until(what, ask, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{await self.describe()}") from None
+
+    async def until_phase(self, *phases: str, seconds: float = 10.0) -> dict[str, Any]:
+        """Wait for one of these phases and return the record."""
+        status = await self.until(
+            f"phase {' or '.join(phases)}",
+            lambda status: (status.get("topologyTransition") or {}).get("phase") in phases,
+            seconds,
+        )
+        record: dict[str, Any] = status["topologyTransition"]
+        return record
+
+    async def until_condition(self, type_: str, status: str, reason: str = "", seconds: float = 10.0) -> dict[str, Any]:
+        """Wait for a condition of ClusterOperator topology and return it."""
+
+        async def ask() -> dict[str, Any] | None:
+            found = await self.condition(type_)
+            return found if found.get("status") == status and reason in ("", found.get("reason")) else None
+
+        try:
+            return await polling.until(f"condition {type_}={status} {reason}", ask, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{await self.describe()}") from None
+
+    async def check(self, name: str, stage: str = "Preflight") -> dict[str, Any]:
+        """Read one check of the record; empty when it is not there."""
+        checks = (await self.record()).get("checks") or []
+        return next((one for one in checks if (one["stage"], one["name"]) == (stage, name)), {})
+
+    async def until_check(
+        self, name: str, *statuses: str, stage: str = "Preflight", seconds: float = 10.0
+    ) -> dict[str, Any]:
+        """Wait until a check has one of these statuses and return it."""
+
+        async def ask() -> dict[str, Any] | None:
+            found = await self.check(name, stage)
+            return found if found.get("status") in statuses else None
+
+        try:
+            return await polling.until(f"check {name} is {' or '.join(statuses)}", ask, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{await self.describe()}") from None
+
+    async def events(self) -> list[dict[str, Any]]:
+        """Read our events about Infrastructure."""
+        found = await self.api.list(cluster.EVENTS, "default")
+        return [one for one in found if (one.get("regarding") or {}).get("kind") == "Infrastructure"]
+
+    async def reasons(self) -> list[str]:
+        """Read the reasons of our events, sorted."""
+        return sorted(one["reason"] for one in await self.events())
+
+    async def completed_once(self, seconds: float = 15.0) -> dict[str, Any]:
+        """Wait for Completed; assert that the topology moved exactly once, and no event was told twice."""
+        record = await self.until_phase("Completed", seconds=seconds)
+        await self.until_condition("Progressing", "False", "TransitionCompleted")
+        version = int((await self.infrastructure())["metadata"]["resourceVersion"])
+
+        async def seen() -> bool:
+            found = self.operands.latest.get("metadata", {}).get("resourceVersion", "0")
+            return int(found) >= version
+
+        await polling.until("the watch has seen the end", seen)
+        assert self.operands.history == [("SingleReplica", "SingleReplica"), MOVED], self.operands.history
+        assert await self.pair() == MOVED
+        told = {"TopologyChanged", "TransitionAdmitted", "TransitionCompleted"}
+
+        async def all_told() -> bool:
+            return told <= set(await self.reasons())
+
+        await polling.until(f"events {sorted(told)}", all_told)
+        reasons = await self.reasons()
+        once = [reason for reason in reasons if reason != "TransitionBlocked"]
+        assert len(set(once)) == len(once), reasons
+        return record
+
+    async def describe(self) -> str:
+        """What a failing test prints: both objects and the ends of all logs."""
+        parts = []
+        for kind, name in ((kinds.INFRASTRUCTURES, "cluster"), (kinds.CLUSTER_OPERATORS, "topology")):
+            with contextlib.suppress(clients.ClientError):
+                found = await self.api.find(kind, name)
+                shown = {key: (found or {}).get(key) for key in ("spec", "status")}
+                parts.append(f"--- {kind.plural}/{name}\n{yaml.safe_dump(shown, sort_keys=False, width=160)}")
+        return "\n".join([*parts, self.logs()])
+
+    def logs(self) -> str:
+        """The ends of all logs."""
+        return "\n".join(
+            f"--- {one.name} (pid {one.process.pid}, exit code {one.process.returncode})\n{one.tail()}"
+            for one in self.operators
+        )
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: pathlib.Path, shape: simulated.Shape | None = None) -> AsyncIterator[World]:
+    """Open a world with an installed single-node cluster that has grown to three good nodes; nobody wishes anything."""
+    async with contextlib.AsyncExitStack() as stack:
+        server = backend.Embedded()
+        content = await server.start()
+        stack.push_async_callback(server.stop)
+        access = kubeconfig.access(content, folder)
+        api = await stack.enter_async_context(clients.Client(access, "administrator"))
+        await install.install(api, shape or simulated.Shape())
+        if shape is None or not shape.hosted:
+            await cluster.grow(api)
+        living = await stack.enter_async_context(neighbours.living(access))
+        made = World(server, content, folder, api, living)
+        stack.push_async_callback(_end, made)
+        yield made
+
+
+async def _end(made: World) -> None:
+    for one in made.operators:
+        await one.kill()
+    complaints = {one.name: found for one in made.operators if (found := one.complaints())}
+    assert not complaints, f"{complaints}\n{made.logs()}"
+
+
