@@ -12,9 +12,9 @@ RUN python3.12 -m venv /opt/operator \
 
 FROM dependencies AS project
 COPY pyproject.toml README.md LICENSE ./
-COPY requirements-dev.lock .
+COPY requirements-build.lock .
 RUN python3.12 -m venv /opt/build \
- && /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements-dev.lock
+ && /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements-build.lock
 COPY api api
 COPY controller controller
 COPY bindata bindata

@@ -58,6 +58,7 @@ generate: $(STAMP) ## write the CRD from the types and the transition definition
 locks: $(STAMP) ## resolve the locked requirements anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev --extra simulator pyproject.toml -o requirements-dev.lock
+	echo 'hatchling>=1.27' | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header - -o requirements-build.lock
 
 envtest: ## kube-apiserver, etcd and kubectl, built once from Go modules
 	hack/envtest/envtest build

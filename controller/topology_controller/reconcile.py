@@ -144,8 +144,8 @@ class Reconciler:
             except errors.KubeError as error:
                 if error.outcome_unknown:
                     self._unsure = True
-                    # Whatever was on its way belongs to an attempt that is over.
-                    self._term = dataclasses.replace(self._term, attempt=None)
+                    # Whatever was on its way belongs to an attempt that is over; it may have carried the next one.
+                    self._term = dataclasses.replace(self._term, attempt=None, next_attempt=_new_attempt())
                 raise
             except act.RecordDropped:
                 watches.installed = await live.installed(self._rooms.client)
@@ -179,11 +179,14 @@ class Reconciler:
         """Do the steps of a decision, in their order; a live decision may follow from the last of them."""
         rooms = self._rooms
         self.decisions += 1
-        self._log(decision)
-        rooms.metrics.decided(decision, known)
         rooms.metrics.watches(rooms.watches.last_activity())
         rooms.queue.look_again(decision.look_again)
         infrastructure = known.infrastructure
+        if isinstance(infrastructure, facts.Infrastructure) and infrastructure.control_plane is not None:
+            self._on_topology(infrastructure.control_plane)
+        if Step.FLIP not in decision.steps:
+            self._show(known, decision)
+        told = False
         for step in decision.steps:
             if step is Step.REPORT:
                 await self._report(known, decision)
@@ -191,11 +194,22 @@ class Reconciler:
                 await self._gather()
             elif isinstance(infrastructure, facts.Infrastructure) and decision.record is not None:
                 await self._write(step, infrastructure, decision, evidence)
-        if isinstance(infrastructure, facts.Infrastructure):
-            if infrastructure.control_plane is not None:
-                self._on_topology(infrastructure.control_plane)
-            for happening in self._happened(decision, infrastructure):
-                rooms.teller.tell(infrastructure, decision.record, happening)
+                if step is Step.FLIP:
+                    # Not before: until then it is only intended.
+                    self._show(known, decision)
+                # At once: a report that fails after it must not lose them, since nothing will differ next time.
+                told = True
+                self._tell(decision, infrastructure)
+        if not told and isinstance(infrastructure, facts.Infrastructure):
+            self._tell(decision, infrastructure)
+
+    def _show(self, known: facts.Facts, decision: Decision) -> None:
+        self._log(decision)
+        self._rooms.metrics.decided(decision, known)
+
+    def _tell(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
+        for happening in self._happened(decision, infrastructure):
+            self._rooms.teller.tell(infrastructure, decision.record, happening)
 
     async def _write(
         self,
@@ -271,6 +285,9 @@ class Reconciler:
             return
         evidence = await live.gather(self._rooms.client, known, catalog.EVIDENCE)
         found = discovery.available(evidence.facts, self._transitions, self._now())
+        if found is None:
+            self._rooms.queue.add_after(_HOLD_CAP)
+            return
         self._term = dataclasses.replace(self._term, available=found)
         self._discovered, self._discovery_due = place, loop.time() + DISCOVERY_PERIOD
         self._rooms.queue.add()

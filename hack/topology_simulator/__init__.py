@@ -1,1 +1,15 @@
-"""A cluster in a box: an embedded API server, the actors of an OpenShift cluster, and scenarios that play on them."""
+"""A cluster in a box: an embedded API server, the actors of an OpenShift cluster, and scenarios that play on them.
+
+A table of contents, from what a newcomer runs to what it stands on:
+
+* `__main__`            `python -m topology_simulator demo | cluster | install | actors | scenarios`
+* `demo`                plays and proves, or keeps a cluster running; `story`, `terminal`, `tables` show it
+* `box`                 server, cluster, actors and `operator_process`, opened and closed as one
+* `play`                performs a `scenario` (files in scenarios/); `probes` reads back what came of it
+* `actors`              the rest of the cluster, each a client that speaks HTTP; `pace` is how fast it lives
+* `install`, `cluster`  what a single-node cluster consists of (`machines`: its nodes; crds/: its kinds)
+* `client`, `mirror`    how an actor talks to a server and what it knows; `kinds`, `kubeconfig`, `conditions`, `clock`
+* `apiserver`           the embedded API server
+
+Files are written to a temporary folder (`demo`) or to build/cluster of the current directory (`cluster`).
+"""

@@ -1,19 +1,179 @@
-"""The happy path, by writes only: a wish becomes a topology, and what that costs."""
+"""The happy path, by writes only: a wish becomes a topology, and what that costs in requests and writes.
+
+The figures are asserted and printed (`pytest -s`), so that documentation can quote them.
+"""
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING
 
+from topology_simulator import conditions, kinds
+
+from test.component import cluster, polling
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from topology_simulator.apiserver import audit
+
     from test.component.world import World
+
+REQUESTS_TO_THE_FLIP = 12
+APART = frozenset({"leases", "events"})
+"""Counted apart: the lease is renewed whether or not there is a wish, and events are sent beside the way to the flip."""
+
+
+def is_status(record: audit.Record, plural: str) -> bool:
+    return (record.verb, record.resource, record.subresource) == ("patch", plural, "status")
+
+
+def to_the_flip(asked: Iterable[audit.Record]) -> list[audit.Record]:
+    """What lies on the way from an admission to the flip, both included: up to the second write of Infrastructure.
+
+    Opening watches (a list with a field selector or of a whole kind, right before its watch) is counted apart.
+    """
+    found: list[audit.Record] = []
+    for record in sorted(asked, key=lambda record: record.time):
+        own_lease = record.resource == "leases" and record.name == cluster.OWN_LEASE
+        if record.resource == "events" or own_lease:
+            continue
+        found.append(record)
+        if sum(is_status(one, "infrastructures") for one in found) == 2:
+            return found
+    raise AssertionError(f"no flip among {[(one.verb, one.resource) for one in found]}")
+
+
+def shown(title: str, records: Iterable[audit.Record]) -> str:
+    counted = collections.Counter(
+        " ".join(part for part in (one.verb, one.resource, one.subresource) if part) for one in records
+    )
+    lines = [f"  {number:3d} {what}" for what, number in sorted(counted.items())]
+    return "\n".join([f"{title}: {counted.total()}", *lines])
+
+
+async def until_echoed(world: World) -> None:
+    """Wait until ClusterVersion holds upgrades back for us."""
+
+    async def look() -> bool:
+        message = (await world.condition("Upgradeable")).get("message", "nothing")
+        version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
+        return message in conditions.of(version, "Upgradeable").get("message", "")
+
+    await polling.until("ClusterVersion echoes our block", look)
 
 
 async def test_a_wish_becomes_a_topology(world: World) -> None:
     await world.idle_operator()
+    assert (await world.record())["phase"] == "Idle"
+    assert await world.reasons() == []
+
+    await world.wish()
+    record = await world.completed_once()
+
+    assert world.operands.phases[-4:] == ["Idle", "Admitting", "Converging", "Completed"]
+    assert (record["name"], record["target"]["controlPlane"]) == ("sno-to-ha-compact", "HighlyAvailable")
+    assert (record["progress"]["met"], record["progress"]["total"]) == (7, 7)
+    assert {check["status"] for check in record["checks"]} == {"Met"}
+    assert record["requestedTime"] <= record["admittedTime"] <= record["completedTime"]
+    assert await world.reasons() == [
+        "TopologyChanged", "TransitionAdmitted", "TransitionCompleted", "TransitionRequested",
+    ]  # fmt: skip
+    for type_, status in (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"), ("Upgradeable", "True")):
+        assert (await world.condition(type_))["status"] == status
+
+
+async def test_from_the_last_fact_to_the_flip_are_twelve_requests(world: World) -> None:
+    await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
+    await world.idle_operator()
+    await world.wish()
+    await world.until_check("MastersSchedulable", "Unmet")
+    await until_echoed(world)
+    before = world.embedded.mark()
+
+    await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": True}})
+    await world.until_phase("Converging", "Completed")
+
+    way = to_the_flip(world.embedded.asked(before))
+    print(shown("requests from the last fact to the flip, watches open, echo present", way))
+    assert len(way) <= REQUESTS_TO_THE_FLIP
+    await world.completed_once()
+    assert len(world.embedded.flips) == 1
+
+
+async def test_from_the_wish_to_the_flip_the_same_and_one_list_and_watch_for_each_kind(world: World) -> None:
+    operator = await world.idle_operator()
+    watched = {f"{one.target.plural} {one.query.get('labelSelector', '')}" for one in world.embedded.server.open_watches}
+    before = world.embedded.mark()
+
+    await world.wish()
+    await world.until_phase("Converging", "Completed")
+
+    asked = sorted(world.embedded.asked(before), key=lambda record: record.time)
+    watches = [one for one in asked if one.watch]
+    kinds_opened = len(watches)
+    lists = sum(one.verb == "list" for one in to_the_flip(asked))
+    way = len(to_the_flip(asked)) - sum(one.watch for one in to_the_flip(asked))
+    # Two lists of nodes and one of ClusterOperators belong to the live evidence; every other list opens a watch.
+    opening = lists - 3
+    print(shown("requests from the wish to the flip, with opening the watches", to_the_flip(asked)))
+    print(f"of these {kinds_opened} watches and {opening} lists open the watches: {way - opening} are left")
+    assert watched
+    assert kinds_opened == opening == 10
+    assert way - opening <= REQUESTS_TO_THE_FLIP
+    await world.completed_once()
+    assert operator.alive
+
+
+async def test_every_visible_change_is_one_write_and_nothing_else_is_written(world: World) -> None:
+    await world.idle_operator()
+    world.operands.on = False
+    already = len(world.embedded.writes)
+
+    await world.wish()
+    await world.until_condition("Progressing", "True", "TransitionConverging")
+    await polling.until("three events", lambda: _enough(world, 3))
+    to_converging = world.embedded.writes[already:]
+    await world.operands.go_on()
+    await world.completed_once()
+
+    counted = collections.Counter(f"{one.resource} {one.subresource}" for one in world.embedded.writes[already:])
+    events = len(await world.events())
+    changes = 2  # the pool, the router
+    print("writes from the wish to Converging:", *map(str, to_converging), sep="\n  ")
+    print(f"writes from the wish to Completed: {dict(counted)}, events {events}")
+    assert [str(one) for one in to_converging] == [
+        "patch infrastructures/status Admitting",
+        "patch clusteroperators/status",
+        "patch infrastructures/status flip",
+        "patch clusteroperators/status",
+    ]
+    assert set(counted) == {"infrastructures status", "clusteroperators status"}
+    # Admitting, the flip, Completed; and one for each change that somebody can see.
+    assert 3 < counted["infrastructures status"] <= 3 + changes
+    assert 3 < counted["clusteroperators status"] <= 3 + changes
+    assert events == 4
+    assert len(world.embedded.flips) == 1
+
+
+async def _enough(world: World, events: int) -> bool:
+    return len(await world.events()) >= events
+
+
+async def test_a_completed_transition_is_quiet(world: World) -> None:
+    await world.idle_operator()
     await world.wish()
     await world.completed_once()
-    print(*world.embedded.writes, sep="\n")
-    print(world.operands.phases)
-    print(await world.reasons())
-    import collections
-    print(collections.Counter((r.verb,r.resource,r.subresource) for r in world.embedded.asked()))
+
+    async def idle_watches_only() -> bool:
+        return sum(one.user_agent.startswith("cluster-topology") for one in world.embedded.server.open_watches) == 4
+
+    await polling.until("only the idle watches are left", idle_watches_only)
+    before = world.embedded.mark()
+
+    async def nothing_but_the_lease() -> bool:
+        asked = [one for one in world.embedded.asked(before) if one.resource != "leases"]
+        assert not asked, asked
+        return True
+
+    await polling.steadily("no request besides the lease", nothing_but_the_lease, 1.5)

@@ -37,9 +37,13 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
     found, nodes, others = known.etcd_endpoints, known.control_plane_nodes, known.other_nodes
     if isinstance(found, facts.Unobserved):
         return found
-    for unread in (nodes, others):
-        if isinstance(unread, facts.Unobserved):
-            return unread
+    for group in (nodes, others):
+        if isinstance(group, facts.Unobserved):
+            return group
+        for node in group:
+            if isinstance(node, facts.Unobserved):
+                # Its name may be one of the keys.
+                return node
     names = {
         node.name
         for group in (nodes, others)

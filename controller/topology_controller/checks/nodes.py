@@ -7,6 +7,7 @@ pass every question, and the message says for each candidate which one it failed
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ..observe import facts
@@ -20,6 +21,7 @@ DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
 _GIB = 2**30
 _SHOWN = 10
+_VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.")
 
 
 def control_plane(question: Question) -> CheckResult:
@@ -101,8 +103,8 @@ def failing(
 
 def minor(version: str | None) -> str | None:
     """The minor version of a kubelet: v1.34.2+abc -> 1.34."""
-    parts = (version or "").removeprefix("v").split(".")
-    return f"{parts[0]}.{parts[1]}" if len(parts) >= 3 and parts[0].isdigit() and parts[1].isdigit() else None
+    found = _VERSION.match(version or "")
+    return f"{found[1]}.{found[2]}" if found else None
 
 
 def _common_version(nodes: list[facts.Node]) -> str | None:

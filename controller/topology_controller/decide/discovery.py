@@ -22,10 +22,15 @@ def available(
     known: facts.Facts,
     transitions: load.Transitions,
     now: datetime,
-) -> tuple[AvailableTransition, ...]:
-    """Answer for every definition that starts at the present pair and platform. Facts should be live."""
+) -> tuple[AvailableTransition, ...] | None:
+    """Answer for every definition that starts at the present pair and platform, None when these cannot be told.
+
+    Facts should be live.
+    """
     infrastructure = known.infrastructure
-    if isinstance(infrastructure, facts.Unobserved) or applicability.disabled(known, infrastructure):
+    if isinstance(infrastructure, facts.Unobserved):
+        return None
+    if applicability.disabled(known, infrastructure):
         return ()
     found = []
     for definition in transitions.starting_at(records.pair(infrastructure)):

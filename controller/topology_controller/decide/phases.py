@@ -73,11 +73,12 @@ class _Scene:
 def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: datetime) -> Decision:
     """Decide what follows from the facts. The same arguments always give the same decision."""
     infrastructure, own = known.infrastructure, known.own_operator
+    if isinstance(own, facts.Unobserved) and not own.missing:
+        # The copy of the record may be in it: without having read it nothing can be called a fresh start, and nothing
+        # can be reported either.
+        return _blind(infrastructure, own)
     if isinstance(infrastructure, facts.Unobserved):
         return _without_infrastructure(infrastructure)
-    if isinstance(own, facts.Unobserved) and not own.missing:
-        # The copy of the record may be in it: without having read it nothing can be called a fresh start.
-        return Decision(Phase.IDLE, note=str(own))
     record = records.recover(infrastructure, own)
     scene = _Scene(known, infrastructure, record, transitions, term, now)
     if isinstance(known.installed, facts.Installed) and known.installed.lacks:
@@ -101,6 +102,14 @@ def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: d
         if record.target == records.pair(infrastructure) and infrastructure.desired == record.target.control_plane:
             return _keep(scene, record)
     return _wish(scene)
+
+
+def _blind(infrastructure: facts.Fact[facts.Infrastructure], own: facts.Unobserved) -> Decision:
+    """Our own ClusterOperator cannot be read: nothing changes until it can, and the watches stay as they are needed."""
+    found = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.record
+    phase = found.phase if isinstance(found, TopologyTransition) else Phase.IDLE
+    watched = phase in {Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING}
+    return Decision(phase, watch=watched, note=str(own))
 
 
 def _without_infrastructure(why: facts.Unobserved) -> Decision:
@@ -168,7 +177,8 @@ def _wish(scene: _Scene) -> Decision:
         return Decision(scene.phase, watch=True)
     definition = _choose(scene.known, on_platform)
     if definition is None:
-        return _unsupported(scene, wish)
+        # The number of workers decided, so the watches stay open: it may change.
+        return dataclasses.replace(_unsupported(scene, wish), watch=True)
     return _preflight(scene, definition, wish)
 
 
@@ -180,6 +190,8 @@ def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Def
     """
     others = known.other_nodes
     if len(candidates) == 1 or isinstance(others, facts.Unobserved):
+        return candidates[0]
+    if any(isinstance(node, facts.Unobserved) for node in others):
         return candidates[0]
     count = sum(isinstance(node, facts.OtherNode) and node.dedicated_worker for node in others)
     return next((definition for definition in candidates if definition.workers.fits(count)), None)
@@ -195,7 +207,10 @@ def _idle_record(scene: _Scene) -> TopologyTransition:
 
 
 def _available(scene: _Scene) -> tuple[AvailableTransition, ...]:
-    return discovery.merged(scene.record.available if scene.record else (), scene.term.available)
+    found = discovery.merged(scene.record.available if scene.record else (), scene.term.available)
+    # What was discovered before the topology moved leads away from where the cluster no longer is.
+    here = {definition.name for definition in scene.transitions.starting_at(records.pair(scene.infrastructure))}
+    return tuple(item for item in found if item.name in here)
 
 
 def _idle(scene: _Scene) -> Decision:
@@ -364,7 +379,7 @@ def _flip(scene: _Scene, definition: model.Definition, decision: Decision, recor
                 "baseline": measured,
                 "checks": (*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
                 "progress": records.progress(results),
-                # They lead away from where the cluster no longer is.
+                # They lead away from where the cluster no longer is (`_available` keeps them out from now on).
                 "available": (),
             }
         ),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _ADMITTED = frozenset({Phase.ADMITTING, Phase.CONVERGING, Phase.COMPLETED})
 _POOLS = 16
+_NAME = 253
 
 
 def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
@@ -107,7 +108,7 @@ def baseline(known: facts.Facts) -> Baseline | None:
     if isinstance(pools, facts.Unobserved):
         return None
     found = [pool for pool in pools if isinstance(pool, facts.MachineConfigPool)]
-    if len(found) != len(pools):
+    if len(found) != len(pools) or any(max(len(pool.name), len(pool.configuration)) > _NAME for pool in found):
         return None
     return Baseline(
         machine_config_pools=tuple(

@@ -103,4 +103,11 @@ def moment(raw: object, path: str) -> datetime | None:
         raise Malformed(path, "an RFC 3339 time", value) from None
     if parsed.tzinfo is None:
         raise Malformed(path, "a time with a zone", value)
+    if not reckonable(parsed):
+        raise Malformed(path, "a time within reach of a calendar", value)
     return parsed.astimezone(UTC)
+
+
+def reckonable(time: datetime) -> bool:
+    """Can it be compared with now, and bounds added to it? It has a zone, and is no end of the calendar."""
+    return time.tzinfo is not None and 1970 <= time.year < 9000

@@ -7,6 +7,7 @@ few words. A field of the wrong type raises `fields.Malformed`; whoever called t
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from typing import Any
 
@@ -31,6 +32,14 @@ _GATE = "MutableTopology"
 
 def quantity(value: object) -> float | None:
     """A Kubernetes quantity as a number, None when it is none: "32Gi", "7500m", 8."""
+    try:
+        number = _number(value)
+    except OverflowError:
+        return None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _number(value: object) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     found = _QUANTITY.match(value) if isinstance(value, str) else None
@@ -90,11 +99,25 @@ def infrastructure(raw: Raw) -> facts.Infrastructure:
 def _record(found: object) -> TopologyTransition | facts.Unobserved | None:
     if not found:
         return None
+    what = "infrastructures.config.openshift.io/cluster"
     try:
-        return TopologyTransition.from_api(found)
+        record = TopologyTransition.from_api(found)
     except pydantic.ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        return facts.Unobserved("infrastructures.config.openshift.io/cluster", f"status.topologyTransition.{where}")
+        return facts.Unobserved(what, f"status.topologyTransition.{where}")
+    # A time without a zone passes the schema; bounds are reckoned from these, and it could not be compared with now.
+    if not _reckonable(record):
+        return facts.Unobserved(what, "status.topologyTransition has a time that cannot be reckoned with")
+    return record
+
+
+def _reckonable(record: TopologyTransition) -> bool:
+    times = (
+        record.requested_time, record.phase_transition_time, record.admitted_time, record.completed_time,
+        *(check.last_transition_time for check in record.checks),
+        *(item.evaluated_time for item in record.available),
+    )  # fmt: skip
+    return all(time is None or fields.reckonable(time) for time in times)
 
 
 def _topology_writer(raw: Raw) -> str | None:
@@ -112,18 +135,19 @@ def own_operator(raw: Raw) -> facts.OwnOperator:
     """ClusterOperator `topology` (config.openshift.io/v1)."""
     annotations = fields.mapping(raw, "metadata.annotations")
     extension = fields.at(raw, "status.extension")
-    copy = None
-    if isinstance(extension, dict) and extension:
-        try:
-            copy = RecordCopy.model_validate(extension)
-        except pydantic.ValidationError:
-            copy = None
     return facts.OwnOperator(
         resource_version=fields.text(raw, "metadata.resourceVersion") or "",
         paused=annotations.get(vocabulary.PAUSED_ANNOTATION, "false") != "false",
         status=fields.mapping(raw, "status"),
-        copy=copy,
+        copy=_copy(extension),
     )
+
+
+def _copy(extension: object) -> RecordCopy | None:
+    if not isinstance(extension, dict) or not extension:
+        return None
+    # Nothing guards the extension by a schema: what a record could not be rebuilt from is no copy.
+    return RecordCopy.model_validate(extension) if isinstance(_record(extension), TopologyTransition) else None
 
 
 def cluster_operator(raw: Raw) -> facts.ClusterOperator:
@@ -217,10 +241,13 @@ def etcd(raw: Raw) -> facts.Etcd:
 
 def etcd_lease(raw: Raw) -> facts.EtcdLease:
     """Lease (coordination.k8s.io/v1) of the etcd operator."""
+    seconds = fields.optional_whole(raw, "spec.leaseDurationSeconds")
+    if seconds is not None and not 0 < seconds < 2**31:
+        raise fields.Malformed("spec.leaseDurationSeconds", "a positive number of 31 bits", seconds)
     return facts.EtcdLease(
         holder=fields.text(raw, "spec.holderIdentity") or "",
         renew_time=fields.moment(raw, "spec.renewTime"),
-        duration_seconds=fields.optional_whole(raw, "spec.leaseDurationSeconds"),
+        duration_seconds=seconds,
     )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _TRIES = 4
 _WAITING = 64
+_REMEMBERED = 256
 _RECENT = 600.0
 
 
@@ -53,13 +54,17 @@ class Teller:
         self._identity = identity
         self._utcnow = utcnow
         self._queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_WAITING)
+        self._told: dict[str, None] = {}
 
     def tell(
         self, infrastructure: facts.Infrastructure, record: TopologyTransition | None, happening: Happening
     ) -> None:
-        """Queue an event; when too many wait already, this one is dropped and logged."""
+        """Queue an event that was not told before; when too many wait already, it is dropped and logged."""
+        called = name(infrastructure.uid, happening.reason, record)
+        if called in self._told:
+            return
         event = {
-            "name": name(infrastructure.uid, happening.reason, record),
+            "name": called,
             "regarding": {
                 "apiVersion": "config.openshift.io/v1",
                 "kind": "Infrastructure",
@@ -75,6 +80,11 @@ class Teller:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
             _LOG.warning("event %s dropped: %d others wait already", happening.reason, _WAITING)
+            return
+        # What lasts (a transition that is stuck) is decided again with every look; it is one event.
+        self._told[called] = None
+        if len(self._told) > _REMEMBERED:
+            del self._told[next(iter(self._told))]
 
     async def run(self) -> None:
         """Send what is queued until cancelled."""
@@ -100,6 +110,7 @@ class Teller:
             except errors.KubeError as error:
                 if not error.may_pass or attempt == tries - 1:
                     _LOG.warning("event %s was not sent: %s", event["reason"], error)
+                    self._told.pop(event["name"], None)
                     return
                 await asyncio.sleep(2.0**attempt)
             else:

@@ -206,7 +206,8 @@ class Metrics:
             self._progress.labels(stage.value).set(met / len(decision.results))
         stuck = decision.degraded is not None and decision.degraded.reason is Reason.TRANSITION_STUCK
         self._stuck.set(1 if stuck else 0)
-        admitted = decision.record.admitted_time if decision.record is not None else None
+        under_way = decision.phase is Phase.CONVERGING and decision.record is not None
+        admitted = decision.record.admitted_time if under_way and decision.record is not None else None
         self._started_at.set(admitted.timestamp() if admitted is not None else 0)
         self._facts(decision, known)
 
@@ -223,6 +224,9 @@ class Metrics:
         source = str(after.source or (before.source if before else "") or "")
         target = str(after.target or (before.target if before else "") or "")
         if after.phase is Phase.CONVERGING:
+            if was is not Phase.ADMITTING:
+                # A record that was lost and rebuilt: it had been counted.
+                return
             self._started.labels(source, target).inc()
         elif after.phase is Phase.COMPLETED:
             self._completed.labels(source, target).inc()

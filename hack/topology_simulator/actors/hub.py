@@ -59,7 +59,8 @@ class Actors:
     ) -> None:
         for task in self._tasks:
             task.cancel()
-        await self._running.__aexit__(kind, error, trace)
+        # Nothing of the body's error is told to the task group: it would come out wrapped, and callers look for it.
+        await self._running.aclose()
 
     async def _open(self, stack: contextlib.AsyncExitStack, made: type[_Actor]) -> _Actor:
         api = await stack.enter_async_context(client.Client(self._access, made.agent))

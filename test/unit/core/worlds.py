@@ -1,1 +1,200 @@
-X = 1
+"""A healthy cluster as facts, and ways to break one of them.
+
+`healthy()` is a single-node cluster that has everything the transition to three nodes needs, with the wish made and the
+version operator holding upgrades back: nothing keeps it from moving. Every test changes what it is about with
+`dataclasses.replace` (or `with_infrastructure` and its siblings) and leaves the rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from topology_api.types import RecordCopy, TopologyPair, TopologyTransition
+from topology_api.vocabulary import CheckName, Phase, Stage
+from topology_controller.checks import operators, result
+from topology_controller.decide import decision, phases
+from topology_controller.observe import facts
+from topology_controller.transitions import load, model
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+SNO = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")
+HA = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
+TRANSITIONS = load.load(pathlib.Path(__file__).parents[3] / "bindata" / "transitions")
+COMPACT = next(one for one in TRANSITIONS.definitions if one.name == "sno-to-ha-compact")
+ONLY_COMPACT = load.Transitions((COMPACT,))
+BLOCK = operators.block_message("sno-to-ha-compact", "HighlyAvailable")
+BROKEN = facts.Unobserved("things.example.org/one", "Forbidden: grant the operator's role the right to read it")
+NAMES = ("node-0", "node-1", "node-2")
+ADDRESSES = ("192.0.2.10", "192.0.2.11", "192.0.2.12")
+MEMBERS = ("8e9e05c52164694d", "a1b2c3", "cafe")
+
+
+def conditions(**statuses: str) -> facts.Conditions:
+    """Conditions by type and status."""
+    return facts.Conditions(tuple(facts.Condition(type_, status) for type_, status in statuses.items()))
+
+
+def node(index: int = 0, **changes: Any) -> facts.Node:
+    """An eligible control-plane node."""
+    made = facts.Node(
+        name=NAMES[index],
+        master=True,
+        worker=True,
+        ready="True",
+        cordoned=False,
+        deleting=False,
+        kubelet_version="v1.34.2+abc",
+        cpus=8.0,
+        memory_bytes=32 * 2**30,
+        addresses=(ADDRESSES[index],),
+        taints=(),
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def infrastructure(**changes: Any) -> facts.Infrastructure:
+    """Infrastructure with a wish and no record."""
+    made = facts.Infrastructure(
+        uid="u-1",
+        resource_version="100",
+        generation=2,
+        desired="HighlyAvailable",
+        native_wish=None,
+        control_plane="SingleReplica",
+        infrastructure="SingleReplica",
+        platform="None",
+        image_based_install=False,
+        record=None,
+        raw_record=None,
+        topology_writer="somebody",
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def own(**changes: Any) -> facts.OwnOperator:
+    """ClusterOperator topology before its first report."""
+    return dataclasses.replace(facts.OwnOperator(resource_version="7", paused=False, status={}), **changes)
+
+
+def pool(name: str = "master", **changes: Any) -> facts.MachineConfigPool:
+    """A machine config pool at rest, at the configuration from before the flip."""
+    made = facts.MachineConfigPool(name, f"rendered-{name}-1", f"rendered-{name}-1", 3, 3, 3, 0, observed=True)
+    return dataclasses.replace(made, **changes)
+
+
+def version(upgradeable: str | None = BLOCK, *, progressing: str = "False") -> facts.ClusterVersion:
+    """ClusterVersion; `upgradeable` is the message of Upgradeable=False, None for none."""
+    found = [facts.Condition("Progressing", progressing, "Because")]
+    if upgradeable is not None:
+        found.append(facts.Condition("Upgradeable", "False", "MultipleReasons", upgradeable))
+    return facts.ClusterVersion("4.20.1", facts.Conditions(tuple(found)))
+
+
+def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:
+    """Everything holds, and the wish is made."""
+    stable = conditions(Available="True", Progressing="False", Degraded="False")
+    made = facts.Facts(
+        infrastructure=infrastructure(),
+        installed=facts.Installed(),
+        own_operator=own(),
+        feature_gates=facts.FeatureGates((("4.20.1", False),)),
+        native_controller=facts.NativeController(present=False),
+        cluster_version=version(),
+        cluster_operators=tuple(facts.ClusterOperator(name, stable) for name in ("dns", "etcd", "ingress")),
+        control_plane_nodes=tuple(node(index) for index in range(3)),
+        other_nodes=(),
+        scheduler=facts.Scheduler(masters_schedulable=True),
+        etcd_endpoints=facts.EtcdEndpoints(tuple(zip(MEMBERS, ADDRESSES, strict=True))),
+        etcd=facts.Etcd(
+            conditions(EtcdMembersAvailable="True", EtcdMembersDegraded="False", EtcdMembersProgressing="False")
+        ),
+        etcd_lease=facts.EtcdLease("etcd-operator", now - timedelta(seconds=10), 137),
+        machine_config_pools=(pool(), pool("worker", machines=0, updated=0, ready=0)),
+        ingress_controller=facts.IngressController(None, 1),
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def with_infrastructure(known: facts.Facts, **changes: Any) -> facts.Facts:
+    """The same facts with another Infrastructure."""
+    assert isinstance(known.infrastructure, facts.Infrastructure)
+    return dataclasses.replace(known, infrastructure=dataclasses.replace(known.infrastructure, **changes))
+
+
+def recorded(known: facts.Facts, record: TopologyTransition | None, **changes: Any) -> facts.Facts:
+    """The same facts after that record was written."""
+    raw = None if record is None else record.to_api()
+    return with_infrastructure(known, record=record, raw_record=raw, **changes)
+
+
+def converged(known: facts.Facts) -> facts.Facts:
+    """The rest of the cluster has followed."""
+    moved = "rendered-master-2"
+    return dataclasses.replace(
+        known,
+        machine_config_pools=(pool(wanted_configuration=moved, configuration=moved),),
+        ingress_controller=facts.IngressController(None, 2),
+    )
+
+
+def moved(known: facts.Facts, record: TopologyTransition | None) -> facts.Facts:
+    """The same facts after the flip."""
+    return recorded(known, record, control_plane=HA.control_plane, infrastructure=HA.infrastructure)
+
+
+def term(**changes: Any) -> decision.Term:
+    """A leader that has just begun."""
+    return dataclasses.replace(decision.Term(since=NOW - timedelta(hours=1), next_attempt="next"), **changes)
+
+
+def decide(
+    known: facts.Facts,
+    term_: decision.Term | None = None,
+    now: datetime = NOW,
+    transitions: load.Transitions = ONLY_COMPACT,
+) -> decision.Decision:
+    """Decide, with a leader that has just begun unless another is given."""
+    return phases.decide(known, transitions, term_ or term(), now)
+
+
+def admitting(known: facts.Facts | None = None, attempt: str = "mine", now: datetime = NOW) -> TopologyTransition:
+    """The record of an admission under way."""
+    record = decide(known or healthy(), term(next_attempt=attempt), now).record
+    assert record is not None
+    assert record.phase is Phase.ADMITTING
+    return record
+
+
+def converging(now: datetime = NOW) -> TopologyTransition:
+    """The record that the flip wrote."""
+    before = recorded(healthy(now), admitting(now=now))
+    found = decide(dataclasses.replace(before, live=True), term(attempt="mine"), now)
+    assert decision.Step.FLIP in found.steps
+    assert found.record is not None
+    return found.record
+
+
+def completed(now: datetime = NOW) -> TopologyTransition:
+    """The record of a transition that has ended."""
+    return converging(now).model_copy(
+        update={"phase": Phase.COMPLETED, "phase_transition_time": now, "completed_time": now}
+    )
+
+
+def copy_of(record: TopologyTransition) -> facts.OwnOperator:
+    """ClusterOperator topology that carries the copy of a record."""
+    copy = RecordCopy.of(record)
+    return own(copy=copy, status={"extension": copy.to_api()})
+
+
+def question(known: facts.Facts, check: CheckName, now: datetime = NOW, **spec: Any) -> result.Question:
+    """A question to these facts, with the parameters of the shipped definition unless others are given."""
+    default = next(
+        (one for stage in Stage for one in COMPACT.stages[stage] if one.check is check), None
+    )
+    made = model.CheckSpec.model_validate({"check": check, **spec}) if spec else default
+    assert made is not None
+    return result.Question(known, made, COMPACT, now)

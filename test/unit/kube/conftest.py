@@ -23,7 +23,7 @@ from topology_controller.kube import client, errors, lazy, resource, watch
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 
@@ -159,18 +159,6 @@ async def eventually(condition: Callable[[], object], seconds: float = 5.0) -> N
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {condition}"
         await asyncio.sleep(0.005)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def loop_to_return_to() -> Iterator[None]:
-    """Own the loop that pytest-asyncio would otherwise make to return to.
-
-    And leave for the garbage collector.
-    """
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    loop.close()
 
 
 @pytest.fixture

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from topology_simulator import cluster, install, pace
-from topology_simulator.actors import hub
+from topology_simulator.actors import hub, ingress
 from topology_simulator.apiserver import faults
 
 
@@ -47,3 +49,23 @@ async def test_only_heartbeats_and_the_lease_are_written_when_there_is_no_news(l
     await asyncio.sleep(0.5)
     writes = {(one.verb, one.resource) for one in living.server.requests if one.verb not in ("get", "list", "watch")}
     assert writes <= {("patch", "nodes"), ("patch", "leases")}
+
+
+async def test_a_fault_of_ours_ends_the_whole_cast_instead_of_leaving_it_half_alive(api, access, monkeypatch):
+    await install.install(api, cluster.Shape())
+
+    async def broken(_):
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(ingress.Ingress, "step", broken)
+    with pytest.raises(ExceptionGroup) as died:
+        async with asyncio.timeout(5), hub.Actors(access, pace.FAST):
+            await asyncio.Event().wait()
+    assert died.group_contains(KeyError)
+
+
+async def test_an_error_of_whoever_uses_them_comes_out_as_it_is(api, access):
+    await install.install(api, cluster.Shape())
+    with pytest.raises(LookupError, match="mine"):
+        async with hub.Actors(access, pace.FAST):
+            raise LookupError("mine")

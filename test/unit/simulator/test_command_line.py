@@ -9,6 +9,7 @@ import signal
 import sys
 
 import pytest
+import yaml
 
 from topology_simulator import client, kinds, kubeconfig
 
@@ -25,7 +26,7 @@ async def process(*arguments, cwd):
         cwd=cwd,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(cwd)},
     )
     try:
         yield made
@@ -77,6 +78,35 @@ async def test_an_installation_from_outside_and_actors_that_live_there(tmp_path,
         made.send_signal(signal.SIGTERM)
         code, output = await ended(made)
     assert code == 130, output
+
+
+async def test_a_story_that_goes_another_way_fails_with_the_reason_and_keeps_the_log(tmp_path):
+    story = {
+        "name": "vain",
+        "summary": "nobody joins",
+        "steps": [{"wait-for": {"voters": 3, "within": 0.5}}],
+        "expect": {"phase": "Completed", "topology": "HighlyAvailable/HighlyAvailable", "conditions": {}},
+    }
+    (tmp_path / "vain.yaml").write_text(yaml.safe_dump(story))
+    async with process("demo", "--scenario", "vain.yaml", "--pace", "fast", cwd=tmp_path) as made:
+        code, output = await ended(made)
+    assert (code, "Traceback" in output) == (1, False), output
+    assert "step 1 of vain: after 0.5 s: wanted voters 3, found 1" in output
+    assert [one.name for one in tmp_path.glob("topology-demo-*/operator.log")] == ["operator.log"]
+
+
+async def test_time_that_is_up_is_a_failure(tmp_path):
+    arguments = ("demo", "--pace", "realistic", "--timeout", "1.5")
+    async with process(*arguments, cwd=tmp_path) as made:
+        code, output = await ended(made)
+    assert (code, "not done after 1.5 s" in output, "Traceback" in output) == (1, True, False), output
+
+
+async def test_the_happy_path_is_proven_by_the_real_operator_and_leaves_no_file(tmp_path):
+    async with process("demo", "--pace", "fast", cwd=tmp_path) as made:
+        code, output = await ended(made)
+    assert (code, "phase Completed, topology HighlyAvailable/HighlyAvailable" in output) == (0, True), output
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from topology_simulator import operator_process, pace, scenario
 from topology_simulator import box as boxes
+from topology_simulator import operator_process, pace, scenario
 
 
 async def test_a_dead_operator_is_reported_with_its_last_words(tmp_path):

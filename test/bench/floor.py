@@ -1,0 +1,162 @@
+"""The floor: a bare client in a process of its own that sends what the operator sends, and thinks nothing.
+
+It watches what the operator watches, is woken by the same event, and then sends the same requests in the same order and
+with the same concurrency: the record, the report, eight reads at once, Infrastructure, the flip; for a wish it opens the
+watches first and waits for the echo, as the operator must. It decodes only what it cannot do without (the wish and
+resourceVersions). Nobody could be much faster than this against the same server in the same language.
+
+`python -m test.bench.floor URL PLAN`; PLAN is a file of JSON that `side` has made. It is told what to wait for by lines
+on stdin (`wish`, `fact`, `rest`), and says `ready` on stdout when it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pathlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Raw = dict[str, Any]
+_MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+class Floor:
+    """One bare client; `plan` has `idle`, `evidence` and `reads` (path, query, accept), and the bodies to write."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, plan: Raw) -> None:
+        self._session = session
+        self._url = url
+        self._plan = plan
+        self._mode = "rest"
+        self._idle: list[asyncio.Task[None]] = []
+        self._evidence: list[asyncio.Task[None]] = []
+        self._busy: asyncio.Task[None] | None = None
+        self._echo = asyncio.Event()
+        self._infrastructure: Raw = {}
+        self._operator_version = ""
+
+    async def run(self) -> None:
+        """Obey stdin until it ends."""
+        await self._open(self._plan["idle"], self._idle)
+        lines = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+        while word := (await lines.readline()).decode().strip():
+            if self._busy is not None:
+                await self._busy
+                self._busy = None
+            self._mode = word
+            if word == "fact" and not self._evidence:
+                await self._open(self._plan["evidence"], self._evidence)
+            elif word != "fact":
+                await _ended(self._evidence)
+                self._echo.clear()
+            sys.stdout.write("ready\n")
+            sys.stdout.flush()
+        await _ended([*self._idle, *self._evidence])
+
+    def _wake(self, what: str) -> None:
+        if self._mode == what and self._busy is None:
+            self._busy = asyncio.create_task(self._flip())
+
+    async def _flip(self) -> None:
+        if self._mode == "wish":
+            await self._open(self._plan["evidence"], self._evidence)
+        meta = self._infrastructure["metadata"]
+        status = {"topologyTransition": self._plan["record"]}
+        body = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
+        await self._call("PATCH", self._plan["infrastructure"] + "/status", body)
+        body = {"metadata": {"resourceVersion": self._operator_version}, "status": self._plan["report"]}
+        await self._call("PATCH", self._plan["operator"] + "/status", body)
+        await self._echo.wait()
+        async with asyncio.TaskGroup() as group:
+            for path, accept in self._plan["reads"]:
+                group.create_task(self._call("GET", path, accept=accept))
+        found = json.loads(await self._call("GET", self._plan["infrastructure"]))
+        version = found["metadata"]["resourceVersion"]
+        body = {"metadata": {"resourceVersion": version}, "status": self._plan["flip"]}
+        await self._call("PATCH", self._plan["infrastructure"] + "/status", body)
+
+    async def _open(self, sources: list[Raw], tasks: list[asyncio.Task[None]]) -> None:
+        """List all of them at once, and go on watching each; return when all are listed."""
+        listed = [asyncio.Event() for _ in sources]
+        for source, event in zip(sources, listed, strict=True):
+            tasks.append(asyncio.create_task(self._follow(source, event)))
+        for event in listed:
+            await event.wait()
+
+    async def _follow(self, source: Raw, listed: asyncio.Event) -> None:
+        take = self._taker(source["field"])
+        raw = json.loads(await self._call("GET", source["list"], accept=source["list_accept"]))
+        for item in raw["items"]:
+            take(json.dumps({"object": item}).encode())
+        listed.set()
+        version = raw["metadata"]["resourceVersion"]
+        path = f"{source['watch']}&resourceVersion={version}&timeoutSeconds=3000"
+        headers = {"Accept": source["watch_accept"]}
+        async with self._session.get(self._url + path, headers=headers) as response:
+            async for line in response.content:
+                take(line)
+
+    def _taker(self, field: str) -> Callable[[bytes], None]:
+        return {
+            "infrastructure": self._take_infrastructure,
+            "own_operator": self._take_operator,
+            "cluster_version": self._take_version,
+            "etcd_endpoints": self._take_endpoints,
+        }.get(field, lambda _: None)
+
+    def _take_infrastructure(self, line: bytes) -> None:
+        found = json.loads(line)["object"]
+        if "spec" in found:
+            self._infrastructure = found
+            if found["spec"].get("desiredTopology"):
+                self._wake("wish")
+
+    def _take_operator(self, line: bytes) -> None:
+        self._operator_version = json.loads(line)["object"]["metadata"]["resourceVersion"]
+
+    def _take_version(self, line: bytes) -> None:
+        if self._plan["echo"].encode() in line:
+            self._echo.set()
+
+    def _take_endpoints(self, line: bytes) -> None:
+        if len(json.loads(line)["object"].get("data") or {}) >= self._plan["voters"]:
+            self._wake("fact")
+
+    async def _call(self, method: str, path: str, body: Raw | None = None, *, accept: str = "application/json") -> bytes:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Accept": accept, **(_MERGE if body is not None else {})}
+        async with self._session.request(method, self._url + path, data=data, headers=headers) as response:
+            raw = await response.read()
+            if response.status >= 300:
+                raise SystemExit(f"{method} {path}: {response.status} {raw[:500]!r}")
+            return raw
+
+
+async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    tasks.clear()
+
+
+async def main(url: str, plan: pathlib.Path) -> None:
+    """Be the floor of a server."""
+    connector = aiohttp.TCPConnector(limit=100)
+    timeout = aiohttp.ClientTimeout(total=None, connect=5.0)
+    headers = {"User-Agent": "floor"}
+    async with aiohttp.ClientSession(
+        connector=connector, timeout=timeout, headers=headers, read_bufsize=4 << 20
+    ) as session:
+        await Floor(session, url, json.loads(plan.read_text())).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], pathlib.Path(sys.argv[2])))

@@ -1,0 +1,233 @@
+"""One cluster to measure on: an API server of its own, the objects in it, and how a trial is begun and undone.
+
+There are two that are alike. On one the operator works, on the other the floor. A trial is undone in a way that is legal
+for an operator at work: first the fact that admitted is taken away, then topology and record are set back in one write
+(as after a restored backup), then the wish is withdrawn where the trial began with a wish. On the floor's side the
+driver also writes what the operator would have written itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import time
+import urllib.parse
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from topology_api import vocabulary
+from topology_controller.kube import answer
+from topology_controller.observe import catalog
+from topology_simulator import client, cluster, conditions, install, kinds, kubeconfig, machines
+
+from . import lookout
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+Raw = dict[str, Any]
+WISH = "HighlyAvailable"
+MEMBERS = 3
+QUIET_SECONDS = 0.08
+_SINGLE = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
+_BEFORE = {"Pending", "Admitting"}
+
+
+@dataclass(slots=True)
+class Side:
+    """A cluster with three control-plane nodes. `floor` says that nobody writes here but the driver and the floor."""
+
+    url: str
+    kubeconfig: pathlib.Path
+    api: client.Client
+    lookout: lookout.Lookout
+    floor: bool = False
+
+    async def add_workers(self, first: int, last: int) -> None:
+        """Create worker nodes of about 16 KB with these numbers."""
+        for number in range(first, last):
+            made = machines.node(f"worker-{number}", roles=("worker",), ready=True)
+            # What other controllers leave behind on a real node.
+            made["metadata"]["annotations"] |= {f"csi.example.com/volume-{n}": machines.digest(n) * 4 for n in range(14)}
+            await self.api.create(kinds.NODES, made)
+
+    async def fact(self, *, there: bool) -> None:
+        """Let the third etcd member be a voter, or not any more."""
+        last = f"master-{MEMBERS - 1}"
+        data = {cluster.member_id(last): machines.address(MEMBERS - 1) if there else None}
+        await self.api.patch(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, {"data": data}, cluster.ETCD_NAMESPACE)
+
+    async def wish(self, topology: str | None) -> None:
+        """Make or withdraw the wish."""
+        await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": topology}})
+
+    async def renew_lease(self) -> None:
+        """Be the etcd operator that is alive."""
+        spec = cluster.lease_spec("etcd-operator", 3)
+        await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, {"spec": spec}, cluster.ETCD_OPERATOR_NAMESPACE)
+
+    def flipped(self) -> bool:
+        """Has topology moved?"""
+        return bool((self.lookout.infrastructure().get("status") or {}).get("controlPlaneTopology") == WISH)
+
+    def phase(self) -> str:
+        """The phase in the record, "none" without one."""
+        return str(self.lookout.record().get("phase", "none"))
+
+    async def set_back(self, record: Raw | None = None, report: Raw | None = None) -> None:
+        """Undo a flip; `record` and `report` are what the floor's side then shows."""
+        await self.fact(there=False)
+        await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {**_SINGLE, "topologyTransition": None})
+        if record is not None:
+            await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": record})
+        if report is not None:
+            await self.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", report)
+
+    async def to_pending(self, record: Raw | None = None, report: Raw | None = None, *, quiet: bool = True) -> None:
+        """After a flip: the wish stands, one fact is missing, the echo is there."""
+        await self.set_back(record, report)
+        seen = self.lookout
+        await seen.until(lambda: self.phase() == "Pending" and not self.flipped() and seen.echoed(), "Pending")
+        if quiet:
+            await seen.quiet(QUIET_SECONDS)
+
+    async def to_idle(self, record: Raw | None = None, report: Raw | None = None, *, quiet: bool = True) -> None:
+        """After a flip: no wish, all facts there, no echo."""
+        await self.set_back(record, report)
+        await self.wish(None)
+        seen = self.lookout
+
+        def idle() -> bool:
+            wish = (seen.infrastructure().get("spec") or {}).get("desiredTopology")
+            free = conditions.of(seen.report(), "Upgradeable").get("status") != "False"
+            return wish is None and self.phase() == "Idle" and not self.flipped() and free and seen.echoed()
+
+        await seen.until(idle, "Idle")
+        await self.fact(there=True)
+        if quiet:
+            await seen.quiet(QUIET_SECONDS)
+
+    async def audit(self, since: float) -> list[Raw]:
+        """Requests that the server has seen since then (UNIX seconds), oldest first."""
+        timeout = aiohttp.ClientTimeout(total=20.0)
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(f"{self.url}/simulator/requests", params={"since": str(int(since))}) as response,
+        ):
+            found = await response.json()
+        return [record for record in found if record["time"] >= since]
+
+    async def forget_requests(self) -> None:
+        """Empty the audit log."""
+        async with aiohttp.ClientSession() as session, session.delete(f"{self.url}/simulator/requests"):
+            pass
+
+
+def requests_of(records: list[Raw]) -> list[Raw]:
+    """What the operator asked, without its lease and its events, which are on no critical path."""
+    return [
+        record
+        for record in records
+        if record["user_agent"].startswith(vocabulary.OPERATOR_NAME) and record["resource"] not in {"leases", "events"}
+    ]
+
+
+@contextlib.asynccontextmanager
+async def opened(file: pathlib.Path, *, floor: bool = False) -> AsyncIterator[Side]:
+    """Install the cluster into the API server of a kubeconfig, and look on."""
+    access = kubeconfig.load(file)
+    async with client.Client(access, "bench") as api:
+        await install.install(api, cluster.Shape())
+        for number in range(1, MEMBERS):
+            name = f"master-{number}"
+            made = machines.node(name, roles=("control-plane", "master", "worker"), ready=True)
+            made["metadata"]["annotations"] |= cluster.pool_node_annotations("master", "SingleReplica")
+            await api.create(kinds.NODES, made)
+            await api.patch(kinds.NODES, name, {"spec": {"taints": None}})
+        data = {cluster.member_id(f"master-{number}"): machines.address(number) for number in range(MEMBERS)}
+        await api.patch(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, {"data": data}, cluster.ETCD_NAMESPACE)
+        states = conditions.written(cluster.etcd_states(MEMBERS))
+        await api.patch_status(kinds.ETCDS, "cluster", {"conditions": states})
+        if floor:
+            skeleton = {"apiVersion": kinds.CLUSTER_OPERATORS.api_version, "kind": "ClusterOperator"}
+            await api.create(kinds.CLUSTER_OPERATORS, {**skeleton, "metadata": {"name": "topology"}, "spec": {}})
+        async with lookout.Lookout(access.server, api) as seen:
+            await seen.until(lambda: bool(seen.infrastructure()), "an Infrastructure")
+            yield Side(access.server, file, api, seen, floor)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What the operator wrote in one trial, for the floor to write the same: taken from what was seen."""
+
+    begun_record: Raw
+    begun_report: Raw
+    record: Raw
+    report: Raw
+    flip: Raw
+
+    @classmethod
+    def of(cls, seen: list[tuple[float, str, Raw]]) -> Script:
+        """Read the objects of a trial in the order in which they were seen; the first two are the state before it."""
+        infrastructures = [obj for _, plural, obj in seen if plural == kinds.INFRASTRUCTURES.plural]
+        records = [one["status"].get("topologyTransition") or {} for one in infrastructures]
+        admitted = next(record for record in records if record.get("phase") == "Admitting")
+        flip = next(one["status"] for one in infrastructures if one["status"]["controlPlaneTopology"] == WISH)
+        reports = [obj["status"] for _, plural, obj in seen if plural == kinds.CLUSTER_OPERATORS.plural]
+        moved = ("controlPlaneTopology", "infrastructureTopology", "topologyTransition")
+        return cls(records[0], reports[0], admitted, reports[1], {key: flip[key] for key in moved})
+
+    def plan(self) -> Raw:
+        """Everything the floor needs to know, as JSON values."""
+        said = conditions.of({"status": self.report}, "Upgradeable")["message"]
+        sources = (*catalog.EVIDENCE, *catalog.OPERANDS)
+        return {
+            "idle": [_source(source) for source in catalog.IDLE],
+            "evidence": [_source(source) for source in sources],
+            "reads": [_read(source) for source in catalog.EVIDENCE],
+            "infrastructure": catalog.INFRASTRUCTURES.path(None, "cluster"),
+            "operator": catalog.CLUSTER_OPERATORS.path(None, "topology"),
+            "record": copy.deepcopy(self.record),
+            "report": copy.deepcopy(self.report),
+            "flip": copy.deepcopy(self.flip),
+            "echo": json.dumps(said)[1:-1],
+            "voters": MEMBERS,
+        }
+
+
+def _accept(source: catalog.Source, ending: str) -> str:
+    if not source.selection.metadata_only:
+        return "application/json"
+    return f"application/json;as={answer.PARTIAL}{ending};g=meta.k8s.io;v=v1"
+
+
+def _query(source: catalog.Source, **more: str) -> str:
+    chosen = source.selection
+    pairs = {"fieldSelector": chosen.field_selector, "labelSelector": chosen.label_selector, **more}
+    return urllib.parse.urlencode({key: value for key, value in pairs.items() if value})
+
+
+def _source(source: catalog.Source) -> Raw:
+    path = source.selection.resource.path(source.selection.namespace)
+    return {
+        "field": source.field,
+        "list": f"{path}?{_query(source, limit='5000')}",
+        "list_accept": _accept(source, "List"),
+        "watch": f"{path}?{_query(source, watch='true', allowWatchBookmarks='true')}",
+        "watch_accept": _accept(source, ""),
+    }
+
+
+def _read(source: catalog.Source) -> tuple[str, str]:
+    chosen = source.selection
+    if chosen.name is not None:
+        return chosen.resource.path(chosen.namespace, chosen.name), "application/json"
+    return f"{chosen.resource.path(chosen.namespace)}?{_query(source, limit='500')}", _accept(source, "List")
+
+
+def unix_of(stamp: float) -> float:
+    """Turn a stamp of `perf_counter` into UNIX seconds, which the audit log has."""
+    return time.time() - (time.perf_counter() - stamp)

@@ -1,0 +1,401 @@
+"""One preflight fact is broken, all others are good: nothing moves, and what is wrong is named until it is repaired.
+
+Each case spoils one fact through the API, wishes, and starts the operator: Pending, the failing check with what is
+wanted and what was found, upgrades held back. Repairing the fact is all that is needed for the topology to move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from topology_simulator import cluster as simulated
+from topology_simulator import conditions, kinds, machines
+
+from test.component import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from topology_simulator import client
+
+    from test.component.world import World
+
+    Change = Callable[[client.Client], Awaitable[object]]
+
+_VOTERS = {simulated.member_id(name): machines.address(machines.number_of(name)) for name in cluster.MASTERS}
+_LAST = simulated.member_id("master-2")
+_ROLE = machines.LABEL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """How a fact is spoilt and repaired, which check must fail, and a part of what it must have found.
+
+    `also` are checks that look at the same fact and fail with it.
+    """
+
+    id: str
+    check: str
+    found: str
+    spoil: Change
+    repair: Change
+    status: str = "Unmet"
+    also: tuple[str, ...] = ()
+
+
+def condition(kind: kinds.Kind, name: str, type_: str, status: str) -> Change:
+    """Set one condition."""
+    return lambda api: cluster.set_conditions(api, kind, name, conditions.Condition(type_, status, "Told", "by a test"))
+
+
+def without(kind: kinds.Kind, name: str, type_: str) -> Change:
+    """Take one condition away."""
+    return lambda api: cluster.set_conditions(api, kind, name, without=(type_,))
+
+
+def node(name: str, **change: object) -> Change:
+    """Merge-patch a node."""
+    return lambda api: api.patch(kinds.NODES, name, change)
+
+
+def labelled(name: str, role: str, value: str | None) -> Change:
+    """Give or take a role."""
+    return node(name, metadata={"labels": {_ROLE + role: value}})
+
+
+def node_status(name: str, **change: object) -> Change:
+    """Merge-patch a node's status."""
+    return lambda api: api.patch_status(kinds.NODES, name, change)
+
+
+def kubelet(version: str) -> Change:
+    """Let master-2 run a kubelet of that version."""
+    return node_status("master-2", nodeInfo={"kubeletVersion": version})
+
+
+def ready(*, ready: bool) -> Change:
+    """Let master-2 be Ready or not."""
+    return lambda api: cluster.set_ready(api, "master-2", ready=ready)
+
+
+def endpoints(**data: str | None) -> Change:
+    """Merge into the endpoints."""
+    return lambda api: cluster.set_endpoints(api, dict(data))
+
+
+async def endpoints_by_node_name(api: client.Client) -> None:
+    """What the etcd operator writes when it could not list the members."""
+    by_name = dict(zip(cluster.MASTERS, _VOTERS.values(), strict=True))
+    await cluster.set_endpoints(api, {**dict.fromkeys(_VOTERS), **by_name})
+
+
+async def endpoints_by_member_id(api: client.Client) -> None:
+    """What it writes otherwise."""
+    await cluster.set_endpoints(api, {**_VOTERS, **dict.fromkeys(cluster.MASTERS)})
+
+
+async def delete_operators(api: client.Client) -> None:
+    """A cluster without operators."""
+    for name in simulated.OPERATORS:
+        await api.delete(kinds.CLUSTER_OPERATORS, name)
+
+
+async def one_operator(api: client.Client) -> None:
+    """And with one again."""
+    made = {"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": {"name": "dns"}, "spec": {}}
+    await api.create(kinds.CLUSTER_OPERATORS, made)
+    status = {"conditions": conditions.written(conditions.steady("dns"))}
+    await api.patch_status(kinds.CLUSTER_OPERATORS, "dns", status)
+
+
+async def delete_node(api: client.Client) -> None:
+    """A third node that is not there."""
+    await api.delete(kinds.NODES, "master-2")
+
+
+async def begin_deleting(api: client.Client) -> None:
+    """A node that is being deleted, and held back by a finalizer."""
+    await api.patch(kinds.NODES, "master-2", {"metadata": {"finalizers": ["example.com/hold"]}})
+    await api.delete(kinds.NODES, "master-2")
+
+
+async def register_again(api: client.Client) -> None:
+    """And the one that comes in its place."""
+    await api.patch(kinds.NODES, "master-2", {"metadata": {"finalizers": None}})
+    await cluster.add_node(api, "master-2")
+
+
+async def restore_lease(api: client.Client) -> None:
+    """The lease as the etcd operator makes it."""
+    meta = {"name": simulated.ETCD_LEASE, "namespace": simulated.ETCD_OPERATOR_NAMESPACE}
+    spec = simulated.lease_spec("etcd-operator", 1)
+    made = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+    await api.create(kinds.LEASES, made)
+
+
+def lease(**spec: object) -> Change:
+    """Change the lease of the etcd operator."""
+    return lambda api: api.patch(
+        kinds.LEASES, simulated.ETCD_LEASE, {"spec": spec}, simulated.ETCD_OPERATOR_NAMESPACE
+    )
+
+
+def schedulable(*, wanted: bool) -> Change:
+    """Set Scheduler's mastersSchedulable."""
+    return lambda api: api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": wanted}})
+
+
+async def lift_taints(api: client.Client) -> None:
+    """Take all taints away."""
+    await api.patch(kinds.NODES, "master-2", {"spec": {"taints": None}})
+
+
+_CO, _CV, _ETCD = kinds.CLUSTER_OPERATORS, kinds.CLUSTER_VERSIONS, kinds.ETCDS
+_GOOD_SIZE = {"cpu": "8", "memory": f"{32 << 20}Ki"}
+
+CASES = (
+    *(
+        Case(
+            id=f"operator-{type_}-{bad}",
+            check="ClusterOperatorsStable",
+            found=f"dns ({type_}={bad})",
+            spoil=condition(_CO, "dns", type_, bad),
+            repair=condition(_CO, "dns", type_, good),
+        )
+        for type_, bad, good in (
+            ("Available", "False", "True"), ("Progressing", "True", "False"), ("Degraded", "True", "False"),
+            ("Degraded", "Unknown", "False"),
+        )
+    ),
+    Case(
+        id="operator-without-a-condition",
+        check="ClusterOperatorsStable",
+        found="dns (Degraded=",
+        spoil=without(_CO, "dns", "Degraded"),
+        repair=condition(_CO, "dns", "Degraded", "False"),
+    ),
+    Case(
+        id="no-operators-at-all",
+        check="ClusterOperatorsStable",
+        found="no ClusterOperators",
+        status="Unknown",
+        spoil=delete_operators,
+        repair=one_operator,
+    ),
+    Case(
+        id="upgrade",
+        check="NoUpgradeInProgress",
+        found="Progressing",
+        spoil=condition(_CV, "version", "Progressing", "True"),
+        repair=condition(_CV, "version", "Progressing", "False"),
+    ),
+    Case(
+        id="nobody-tells-of-upgrades",
+        check="NoUpgradeInProgress",
+        found="Progressing is absent",
+        status="Unknown",
+        spoil=without(_CV, "version", "Progressing"),
+        repair=condition(_CV, "version", "Progressing", "False"),
+    ),
+    Case(
+        id="node-not-ready",
+        check="ControlPlaneNodes",
+        found="master-2 (Ready=False)",
+        spoil=ready(ready=False),
+        repair=ready(ready=True),
+    ),
+    Case(
+        id="node-cordoned",
+        check="ControlPlaneNodes",
+        found="master-2 (is cordoned)",
+        spoil=node("master-2", spec={"unschedulable": True}),
+        repair=node("master-2", spec={"unschedulable": None}),
+    ),
+    Case(
+        id="node-missing",
+        check="ControlPlaneNodes",
+        found="Found: 2",
+        also=("EtcdVotingMembers",),
+        spoil=delete_node,
+        repair=lambda api: cluster.add_node(api, "master-2"),
+    ),
+    Case(
+        id="node-being-deleted",
+        check="ControlPlaneNodes",
+        found="master-2 (is being deleted)",
+        spoil=begin_deleting,
+        repair=register_again,
+    ),
+    *(
+        Case(
+            id=f"node-without-label-{role}",
+            check="ControlPlaneNodes",
+            found=f"master-2 (lacks label node-role.kubernetes.io/{role})",
+            also=also,
+            spoil=labelled("master-2", role, None),
+            repair=labelled("master-2", role, ""),
+        )
+        for role, also in (("master", ()), ("worker", ()), ("control-plane", ("EtcdVotingMembers",)))
+    ),
+    Case(
+        id="node-tainted",
+        check="ControlPlaneNodes",
+        found="master-2 (has taint node-role.kubernetes.io/master",
+        spoil=node("master-2", spec={"taints": [{"key": _ROLE + "master", "effect": "NoSchedule"}]}),
+        repair=lift_taints,
+    ),
+    Case(
+        id="node-with-few-cpus",
+        check="ControlPlaneNodes",
+        found="master-2 (has 2 of 4 CPUs)",
+        spoil=node_status("master-2", capacity={**_GOOD_SIZE, "cpu": "2"}),
+        repair=node_status("master-2", capacity=_GOOD_SIZE),
+    ),
+    Case(
+        id="node-with-little-memory",
+        check="ControlPlaneNodes",
+        found="master-2 (has 8.0 of 14.5 GiB memory)",
+        spoil=node_status("master-2", capacity={**_GOOD_SIZE, "memory": "8Gi"}),
+        repair=node_status("master-2", capacity=_GOOD_SIZE),
+    ),
+    Case(
+        id="node-of-another-version",
+        check="ControlPlaneNodes",
+        found="master-2 (kubelet 1.33 while others have 1.34)",
+        spoil=kubelet("v1.33.9"),
+        repair=kubelet(machines.KUBELET),
+    ),
+    Case(
+        id="dedicated-worker",
+        check="DedicatedWorkers",
+        found="worker-7",
+        spoil=lambda api: cluster.add_node(api, "worker-7", ("worker",)),
+        repair=lambda api: api.delete(kinds.NODES, "worker-7"),
+    ),
+    Case(
+        id="masters-not-schedulable",
+        check="MastersSchedulable",
+        found="Found: false",
+        spoil=schedulable(wanted=False),
+        repair=schedulable(wanted=True),
+    ),
+    Case(
+        id="two-voters",
+        check="EtcdVotingMembers",
+        found="Found: 2: master-0, master-1",
+        also=("ControlPlaneNodes",),
+        spoil=endpoints(**{_LAST: None}),
+        repair=endpoints(**{_LAST: _VOTERS[_LAST]}),
+    ),
+    Case(
+        id="voter-that-is-no-node",
+        check="EtcdVotingMembers",
+        found=f"{_LAST} at 192.0.2.77",
+        also=("ControlPlaneNodes",),
+        spoil=endpoints(**{_LAST: "192.0.2.77"}),
+        repair=endpoints(**{_LAST: _VOTERS[_LAST]}),
+    ),
+    Case(
+        id="voters-by-node-name",
+        check="EtcdVotingMembers",
+        found="is a node name",
+        status="Unknown",
+        also=("ControlPlaneNodes",),
+        spoil=endpoints_by_node_name,
+        repair=endpoints_by_member_id,
+    ),
+    Case(
+        id="voter-with-an-unknown-key",
+        check="EtcdVotingMembers",
+        found="key bootstrap is not a member id",
+        status="Unknown",
+        also=("ControlPlaneNodes",),
+        spoil=endpoints(bootstrap="192.168.126.9"),
+        repair=endpoints(bootstrap=None),
+    ),
+    *(
+        Case(
+            id=f"etcd-{type_}-{bad}",
+            check="EtcdHealthy",
+            found=f"{type_}={bad}",
+            spoil=condition(_ETCD, "cluster", type_, bad),
+            repair=condition(_ETCD, "cluster", type_, good),
+        )
+        for type_, bad, good in (
+            ("EtcdMembersAvailable", "False", "True"), ("EtcdMembersDegraded", "True", "False"),
+            ("EtcdMembersProgressing", "True", "False"),
+        )
+    ),
+    Case(
+        id="etcd-without-a-condition",
+        check="EtcdHealthy",
+        found="EtcdMembersAvailable=",
+        status="Unknown",
+        spoil=without(_ETCD, "cluster", "EtcdMembersAvailable"),
+        repair=condition(_ETCD, "cluster", "EtcdMembersAvailable", "True"),
+    ),
+    Case(
+        id="etcd-operator-gone",
+        check="EtcdOperatorAlive",
+        found="has expired",
+        spoil=lambda api: cluster.renew_etcd_lease(api, ago=3600.0),
+        repair=cluster.renew_etcd_lease,
+    ),
+    Case(
+        id="etcd-operator-let-go",
+        check="EtcdOperatorAlive",
+        found="nobody holds",
+        spoil=lease(holderIdentity=""),
+        repair=lease(holderIdentity="etcd-operator"),
+    ),
+    Case(
+        id="etcd-operator-without-a-lease",
+        check="EtcdOperatorAlive",
+        found="NotFound",
+        status="Unknown",
+        spoil=lambda api: api.delete(kinds.LEASES, simulated.ETCD_LEASE, simulated.ETCD_OPERATOR_NAMESPACE),
+        repair=restore_lease,
+    ),
+)  # fmt: skip
+
+
+def test_every_preflight_check_of_the_definition_has_a_case() -> None:
+    import pathlib
+
+    import yaml
+
+    file = pathlib.Path(__file__).parents[2] / "bindata" / "transitions" / "sno-to-ha-compact.yaml"
+    asked = {one["check"] for one in yaml.safe_load(file.read_text())["preflight"]}
+    assert asked == {case.check for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+async def test_it_waits_and_names_the_fact_until_it_is_repaired(world: World, case: Case) -> None:
+    await case.spoil(world.api)
+    await world.wish()
+    await world.operator(wait=False)
+
+    found = await world.until_check(case.check, "Unmet", "Unknown")
+    assert found["status"] == case.status, found
+    assert case.found in found["message"], found
+    assert found["message"].startswith("Wanted: " if case.status == "Unmet" else "Cannot tell: "), found
+    if case.status == "Unmet":
+        assert "Found: " in found["message"], found
+    record = await world.record()
+    assert record["phase"] == "Pending"
+    assert "attempt" not in record
+    failing = {check["name"] for check in record["checks"] if check["status"] != "Met"}
+    assert failing == {case.check, *case.also}, record["checks"]
+    blocked = await world.until_condition("Upgradeable", "False", "TransitionPending")
+    assert "desiredTopology" in blocked["message"]
+    waiting = await world.until_condition("Progressing", "False", "PreflightUnmet")
+    assert case.check in waiting["message"]
+    assert await world.pair() == ("SingleReplica", "SingleReplica")
+
+    await case.repair(world.api)
+    await world.until_phase("Converging", "Completed")
+    assert world.embedded.flips == [one for one in world.embedded.writes if one.flips]
+    assert len(world.embedded.flips) == 1
+    assert (await world.check(case.check))["status"] == "Met"

@@ -1,0 +1,45 @@
+"""Every story that comes with the simulator ends as its file says, told by the real operator process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from topology_simulator import box, pace, play, scenario
+
+if TYPE_CHECKING:
+    import pathlib
+
+_PATIENCE = 60.0
+
+
+@pytest.mark.parametrize("name", scenario.names())
+async def test_a_scenario_ends_as_its_file_expects(name: str, tmp_path: pathlib.Path) -> None:
+    story = scenario.load(name)
+    told: list[str] = []
+    log = tmp_path / "operator.log"
+    async with asyncio.timeout(_PATIENCE), box.opened(story, pace.FAST, tmp_path) as opened:
+        player = play.Player(opened.api, opened.actors, pace.FAST, told.append)
+        playing = asyncio.create_task(player.play(story))
+        watching = asyncio.create_task(opened.watch_operator())
+        try:
+            await asyncio.wait({playing, watching}, return_when=asyncio.FIRST_COMPLETED)
+            for one in (watching, playing):
+                if one.done():
+                    one.result()
+        finally:
+            for one in (playing, watching):
+                one.cancel()
+            await asyncio.gather(playing, watching, return_exceptions=True)
+        operator = opened.operator
+    words = log.read_text()
+    assert operator is not None
+    assert operator.returncode == 0, words
+    for fault in ("Traceback", "Task was destroyed", "never retrieved", "never awaited"):
+        assert fault not in words, words
+
+
+def test_the_scenarios_of_the_issue_are_there() -> None:
+    assert {"happy-path", "learner-stuck", "node-flaps", "hosted", "upgrade-starts"} <= set(scenario.names())

@@ -1,0 +1,175 @@
+"""Facts of any kind: healthy ones in which any number of things is broken, unread, or malformed."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import Phase
+from topology_controller.decide import decision
+from topology_controller.observe import facts
+
+from . import worlds
+
+UNREAD = st.sampled_from((worlds.BROKEN, facts.NOT_READ, facts.Unobserved("it", "NotFound: it does not exist", missing=True)))
+STATUS = st.sampled_from(("True", "False", "Unknown", "garbage"))
+TOPOLOGY = st.sampled_from(("SingleReplica", "HighlyAvailable"))
+ODD_TOPOLOGY = st.sampled_from(("External", "DualReplica", "HighlyAvailableArbiter", "Mystery", None))
+
+
+def rarely(usual: Any, other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Mostly the usual value, so that whole healthy worlds are common."""
+    return st.integers(0, 7).flatmap(lambda drawn: other if drawn == 0 else st.just(usual))
+
+
+def conditions(**wanted: str) -> st.SearchStrategy[facts.Conditions]:
+    return st.fixed_dictionaries({type_: rarely(status, st.none() | STATUS) for type_, status in wanted.items()}).map(
+        lambda found: worlds.conditions(**{type_: status for type_, status in found.items() if status is not None})
+    )
+
+
+STABLE = conditions(Available="True", Progressing="False", Degraded="False")
+
+
+def node(index: int) -> st.SearchStrategy[facts.Fact[facts.Node]]:
+    changes = st.fixed_dictionaries(
+        {},
+        optional={
+            "name": st.sampled_from(("cafe", "node-9")),
+            "ready": STATUS,
+            "cordoned": st.booleans(),
+            "kubelet_version": st.sampled_from((None, "v1.33.1", "v1.34.9", "v1.\u00b2.0", "x.y.z", "v1")),
+            "cpus": st.sampled_from((None, 3.9, 4.0, 0.0)),
+            "memory_bytes": st.sampled_from((None, 0, 2**34)),
+            "addresses": st.sampled_from(((), ("2001:db8::1",), ("192.0.2.11", "192.0.2.10"))),
+            "taints": st.sampled_from((("a:NoSchedule",),)),
+            "worker": st.booleans(),
+        },
+    )
+    broken: st.SearchStrategy[Any] = UNREAD | changes.map(lambda found: worlds.node(index, **found))
+    return rarely(worlds.node(index), broken)
+
+
+OTHERS = st.lists(
+    UNREAD | st.builds(facts.OtherNode, st.sampled_from(("cafe", "w-1", "w-2")), st.booleans(), st.booleans()), max_size=3
+).map(tuple)
+MEMBER = st.tuples(
+    st.sampled_from((*worlds.MEMBERS, "node-0", "cafe", "0a", "zz", "")),
+    st.sampled_from((*worlds.ADDRESSES, "2001:db8::1", "garbage", "")),
+)
+POOL = UNREAD | st.builds(
+    worlds.pool,
+    st.sampled_from(("master", "worker")),
+    configuration=st.sampled_from(("", "rendered-master-1", "rendered-master-2", "x" * 300)),
+    degraded=st.integers(0, 1),
+    ready=st.integers(0, 3),
+)
+LEASE = st.builds(
+    facts.EtcdLease,
+    st.sampled_from(("", "somebody")),
+    st.none() | st.integers(-4000, 4000).map(lambda age: worlds.NOW - timedelta(seconds=age)),
+    st.none() | st.sampled_from((1, 137, 2**31 - 1)),
+    st.booleans(),
+)
+OPERATOR = UNREAD | st.builds(facts.ClusterOperator, st.sampled_from(("dns", "topology", "etcd")), STABLE)
+
+
+def records() -> st.SearchStrategy[TopologyTransition]:
+    """Records that somebody may have left: of any phase, whole or not, with times around now."""
+    pair = st.none() | st.sampled_from((worlds.SNO, worlds.HA))
+    when = st.none() | st.integers(-4000, 4000).map(lambda age: worlds.NOW - timedelta(seconds=age))
+    ready = [worlds.admitting(), worlds.converging(), worlds.completed()]
+    blocked = worlds.decide(worlds.healthy(scheduler=worlds.BROKEN)).record
+    assert blocked is not None
+    free = st.builds(
+        TopologyTransition,
+        phase=st.sampled_from(Phase),
+        name=st.sampled_from((None, "sno-to-ha-compact", "gone")),
+        source=pair,
+        target=pair,
+        attempt=st.sampled_from((None, "mine", "theirs", "next")),
+        requested_time=when,
+        phase_transition_time=when,
+        admitted_time=when,
+        observed_generation=st.none() | st.just(2),
+    )
+    return st.sampled_from((*ready, blocked)) | free
+
+
+@st.composite
+def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
+    """Facts in which anything may be wrong, but usually little is."""
+    healthy = worlds.healthy()
+    record = draw(st.none() | records())
+    pairs = st.sampled_from(((worlds.SNO.control_plane, worlds.SNO.infrastructure), (worlds.HA.control_plane, worlds.HA.infrastructure)))
+    here = draw(rarely(("SingleReplica", "SingleReplica"), pairs | st.tuples(TOPOLOGY | ODD_TOPOLOGY, TOPOLOGY | ODD_TOPOLOGY)))
+    infrastructure = worlds.infrastructure(
+        desired=draw(rarely("HighlyAvailable", st.none() | TOPOLOGY | st.just("DualReplica"))),
+        native_wish=draw(rarely(None, TOPOLOGY)),
+        control_plane=here[0],
+        infrastructure=here[1],
+        platform=draw(rarely("None", st.sampled_from((None, "AWS", "External")))),
+        image_based_install=draw(rarely(found_false(), st.booleans())),
+        record=draw(rarely(record, UNREAD)),
+        raw_record=None if record is None else record.to_api(),
+    )
+    gates = st.lists(st.tuples(st.sampled_from(("4.20.1", "4.21.0")), st.booleans()), max_size=2).map(
+        lambda found: facts.FeatureGates(tuple(found))
+    )
+    copies = records().map(worlds.copy_of)
+    version = st.builds(
+        worlds.version, st.sampled_from((worlds.BLOCK, None, "other")), progressing=STATUS
+    )
+    sources: dict[str, st.SearchStrategy[Any]] = {
+        "infrastructure": rarely(infrastructure, UNREAD),
+        "installed": rarely(healthy.installed, UNREAD | st.just(facts.Installed("x has no field"))),
+        "own_operator": rarely(healthy.own_operator, UNREAD | copies | st.just(worlds.own(paused=True))),
+        "feature_gates": rarely(healthy.feature_gates, UNREAD | gates),
+        "native_controller": rarely(healthy.native_controller, UNREAD | st.builds(facts.NativeController, st.booleans())),
+        "cluster_version": rarely(healthy.cluster_version, UNREAD | version),
+        "cluster_operators": rarely(healthy.cluster_operators, UNREAD | st.lists(OPERATOR, max_size=3).map(tuple)),
+        "control_plane_nodes": UNREAD | st.tuples(node(0), node(1), node(2)) | st.tuples(node(0), node(1), node(2)) | st.just(()),
+        "other_nodes": rarely((), UNREAD | OTHERS),
+        "scheduler": rarely(healthy.scheduler, UNREAD | st.builds(facts.Scheduler, st.booleans())),
+        "etcd_endpoints": rarely(
+            healthy.etcd_endpoints,
+            UNREAD | st.lists(MEMBER, max_size=4, unique_by=lambda found: found[0]).map(lambda found: facts.EtcdEndpoints(tuple(found))),
+        ),
+        "etcd": rarely(
+            healthy.etcd,
+            UNREAD
+            | conditions(
+                EtcdMembersAvailable="True", EtcdMembersDegraded="False", EtcdMembersProgressing="False"
+            ).map(facts.Etcd),
+        ),
+        "etcd_lease": rarely(healthy.etcd_lease, UNREAD | LEASE),
+        "machine_config_pools": rarely(healthy.machine_config_pools, UNREAD | st.lists(POOL, max_size=3).map(tuple)),
+        "ingress_controller": rarely(
+            healthy.ingress_controller, UNREAD | st.builds(facts.IngressController, st.none() | st.integers(0, 3), st.integers(0, 3))
+        ),
+        "live": st.booleans(),
+        "disturbed": rarely((), st.just(("nodes",))),
+    }
+    return dataclasses.replace(healthy, **{field: draw(source) for field, source in sources.items()})
+
+
+def found_false() -> bool:
+    """Not installed from an image."""
+    return False
+
+
+def terms() -> st.SearchStrategy[decision.Term]:
+    """Leaders of any age, with or without an attempt of their own."""
+    when = st.integers(-300, 300).map(lambda age: worlds.NOW - timedelta(seconds=age))
+    return st.builds(
+        decision.Term,
+        since=when,
+        next_attempt=st.just("next"),
+        attempt=st.sampled_from((None, "mine", "next")),
+        hold_until=rarely(None, when),
+        settle_seconds=st.none() | st.just(0),
+    )
