@@ -120,9 +120,7 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
 
     election = asyncio.create_task(elector.run(), name="lease")
     try:
-        leading = asyncio.create_task(elector.leading.wait(), name="wait for the lease")
-        await asyncio.wait({election, leading}, return_when=asyncio.FIRST_COMPLETED)
-        leading.cancel()
+        await _first_of(election, elector.leading.wait())
         if election.done():
             await election
         _LOG.info("leading as %s", who)
@@ -159,15 +157,23 @@ async def _work(
 async def _until(stop: asyncio.Event, work: Coroutine[None, None, None]) -> None:
     """Run until the work ends or stop is set; the work is cancelled then and has a chance to clean up."""
     working = asyncio.create_task(work, name="operator")
-    stopping = asyncio.create_task(stop.wait(), name="stop")
     try:
-        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await _first_of(working, stop.wait())
     finally:
-        stopping.cancel()
         if not working.done():
             working.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await working
+
+
+async def _first_of(task: asyncio.Task[None], given: Coroutine[None, None, bool]) -> None:
+    """Wait until the task has ended or the signal was given; the task goes on, the waiting does not."""
+    waiting = asyncio.create_task(given)
+    try:
+        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
 
 
 def _stopper(stop: asyncio.Event) -> Callable[[], None]:

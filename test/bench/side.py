@@ -127,12 +127,10 @@ class Side:
 
 
 def requests_of(records: list[Raw]) -> list[Raw]:
-    """What the operator asked, without its lease and its events, which are on no critical path."""
-    return [
-        record
-        for record in records
-        if record["user_agent"].startswith(vocabulary.OPERATOR_NAME) and record["resource"] not in {"leases", "events"}
-    ]
+    """What the operator asked, without its own lease and its events, which are on no critical path."""
+    ours = [record for record in records if record["user_agent"].startswith(vocabulary.OPERATOR_NAME)]
+    own_lease = ("leases", vocabulary.DEFAULT_NAMESPACE)
+    return [one for one in ours if (one["resource"], one["namespace"]) != own_lease and one["resource"] != "events"]
 
 
 @contextlib.asynccontextmanager

@@ -1,0 +1,189 @@
+"""What it costs: start, memory, CPU, and requests while nothing is wanted.
+
+Memory is resident memory of the whole process. CPU and requests are measured for a stated time and extrapolated; what
+happens less than once in that time (watches that end after 45 to 60 minutes, the hourly look at what could be asked
+for) is added from the figures that the operator itself uses, and the note says which part is which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from topology_controller import reconcile
+from topology_controller.kube import watch
+from topology_controller.observe import catalog
+from topology_simulator import client, kinds
+
+from . import figures, processes, procfs, side
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+Raw = dict[str, Any]
+START_SECONDS, RSS_MIB, RSS_EXTRA_MIB = 0.6, 64.0, 5.0
+IDLE_REQUESTS, IDLE_WRITES = 40.0, 0.0
+IDLE_CPU, BUSY_CPU = 0.12, 2.0
+RATE = 100.0
+_SETTLED_SECONDS = 1.5
+_WRITES = {"create", "update", "patch", "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator at work: its process id, and where its metrics are."""
+
+    pid: int
+    port: int
+
+
+@contextlib.asynccontextmanager
+async def operator_on(
+    cluster: side.Side, folder: pathlib.Path, transitions: pathlib.Path | None = None
+) -> AsyncIterator[Operator]:
+    """Run the operator and wait until it is idle and has found out what could be asked for."""
+    port = processes.free_port()
+    command = processes.operator_command(cluster.kubeconfig, port, transitions)
+    async with processes.running(command, folder / "operator.log") as process:
+        seen = cluster.lookout
+        await seen.until(lambda: bool(seen.report().get("status")), "the first report")
+        await settled(cluster, seconds=_SETTLED_SECONDS)
+        yield Operator(process.pid, port)
+
+
+async def settled(cluster: side.Side, seconds: float) -> None:
+    """Wait until nothing has been written for so long."""
+    await asyncio.sleep(seconds)
+    await cluster.lookout.quiet(seconds)
+
+
+async def start(cluster: side.Side, folder: pathlib.Path, count: int) -> figures.Figure:
+    """From exec until ClusterOperator `topology`, deleted before, has been written."""
+    seen, found = cluster.lookout, []
+    for number in range(count + 1):
+        with contextlib.suppress(client.ApiError):
+            await cluster.api.delete(kinds.CLUSTER_OPERATORS, "topology")
+        await seen.until(lambda: not seen.report(), "ClusterOperator topology is gone")
+        command = processes.operator_command(cluster.kubeconfig, processes.free_port())
+        began = time.perf_counter()
+        async with processes.running(command, folder / "start.log"):
+            ended = await seen.until(lambda: bool(seen.report().get("status")), "the first report")
+        if number:
+            found.append(ended - began)
+    return figures.Figure(
+        value=figures.median(found),
+        unit="s",
+        target=START_SECONDS,
+        note=f"median of {count}, {min(found):.2f} to {max(found):.2f}; bytecode compiled, one start before",
+    )
+
+
+async def scrape(operator: Operator) -> None:
+    """Ask for the metrics once: they are part of what is to fit into the memory."""
+    timeout = aiohttp.ClientTimeout(total=5.0)
+    url = f"http://127.0.0.1:{operator.port}/metrics"
+    async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as response:
+        await response.read()
+
+
+def rss_idle(operator: Operator) -> figures.Figure:
+    """Resident memory while nothing is wanted."""
+    return figures.Figure(
+        value=procfs.rss_mib(operator.pid), unit="MiB", target=RSS_MIB, note="after discovery and one scrape"
+    )
+
+
+async def idle(cluster: side.Side, operator: Operator, seconds: float) -> dict[str, figures.Figure]:
+    """Requests, writes and CPU while nothing is wanted and nothing changes."""
+    began, used = time.time(), procfs.cpu_seconds(operator.pid)
+    await asyncio.sleep(seconds)
+    used = procfs.cpu_seconds(operator.pid) - used
+    asked = side.requests_of(await cluster.audit(began))
+    timing = watch.Timing()
+    reopened = len(catalog.IDLE) * 3600 / ((timing.shortest + timing.longest) / 2)
+    looked = (len(catalog.EVIDENCE) + 1) * 3600 / reconcile.DISCOVERY_PERIOD
+    seen = len(asked) * 3600 / seconds
+    return {
+        "idle_requests_per_hour": figures.Figure(
+            value=seen + reopened + looked,
+            unit="requests/h",
+            target=IDLE_REQUESTS,
+            note=f"{len(asked)} seen in {seconds:g} s; computed: {len(catalog.IDLE)} watches opened again, "
+            f"{reopened:.1f}/h, and {looked:.0f}/h for what could be asked for; the lease is not counted",
+        ),
+        "idle_writes": figures.Figure(
+            value=float(sum(one["verb"] in _WRITES for one in asked)),
+            unit="writes",
+            target=IDLE_WRITES,
+            note=f"in {seconds:g} s, the lease not counted",
+        ),
+        "idle_cpu_seconds_per_minute": figures.Figure(
+            value=used * 60 / seconds,
+            unit="s/min",
+            target=IDLE_CPU,
+            note=f"{used * 1000:.0f} ms in {seconds:g} s, nothing changes",
+        ),
+    }
+
+
+class Beats:
+    """Heartbeats of worker nodes, from a process of their own."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def to(self, cluster: side.Side) -> None:
+        """Send to this cluster from now on."""
+        await self._tell(cluster.url)
+
+    async def off(self) -> float:
+        """Stop, and return how many a second were really sent."""
+        await self._tell("off")
+        if self._process.stdout is None:
+            raise processes.BenchError("the heartbeats cannot be talked to")
+        async with asyncio.timeout(60.0):
+            line = await self._process.stdout.readline()
+        if not line:
+            raise processes.BenchError("the heartbeats have ended; look at beats.log")
+        found = json.loads(line)
+        return float(found["sent"] / found["seconds"]) if found["seconds"] else 0.0
+
+    async def _tell(self, word: str) -> None:
+        if self._process.stdin is None:
+            raise processes.BenchError("the heartbeats cannot be talked to")
+        self._process.stdin.write(f"{word}\n".encode())
+        await self._process.stdin.drain()
+
+
+@contextlib.asynccontextmanager
+async def beating(folder: pathlib.Path, workers: int) -> AsyncIterator[Beats]:
+    """Have heartbeats at hand, off at first."""
+    command = ["-m", "test.bench.beats", "worker", str(workers), str(RATE)]
+    async with processes.running(command, folder / "beats.log", talks=True) as process:
+        yield Beats(process)
+
+
+async def with_beats(
+    cluster: side.Side, operator: Operator, beats: Beats, seconds: float, target: float, what: str
+) -> figures.Figure:
+    """CPU while heartbeats arrive; null when the rate was not reached."""
+    await beats.to(cluster)
+    await asyncio.sleep(1.0)
+    used = procfs.cpu_seconds(operator.pid)
+    await asyncio.sleep(seconds)
+    used = procfs.cpu_seconds(operator.pid) - used
+    rate = await beats.off()
+    if rate < 0.95 * RATE:
+        return figures.missing("s/min", f"only {rate:.0f} of {RATE:.0f} heartbeats a second were sent", target)
+    return figures.Figure(
+        value=used * 60 / seconds,
+        unit="s/min",
+        target=target,
+        note=f"{used * 1000:.0f} ms in {seconds:g} s at {rate:.0f} node status updates a second, {what}",
+    )

@@ -1,0 +1,173 @@
+"""A wish can be taken back until the topology has moved, at no cost; afterwards the API says why not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from topology_simulator import client as clients
+from topology_simulator import kinds
+
+from test.component import cluster, polling
+
+if TYPE_CHECKING:
+    from test.component.world import World
+
+_SNO = ("SingleReplica", "SingleReplica")
+_FIVE = ("Available", "Progressing", "Degraded", "Upgradeable", "Disabled")
+
+
+async def until_calm(world: World) -> None:
+    """Wait until each condition has reason AsExpected and says nothing of a transition."""
+
+    async def calm() -> bool:
+        found = [await world.condition(name) for name in _FIVE]
+        return all(one.get("reason") == "AsExpected" for one in found)
+
+    try:
+        await polling.until("every condition is AsExpected", calm)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{await world.describe()}") from None
+    for name in _FIVE:
+        message = (await world.condition(name))["message"]
+        for stale in ("Waiting", "HighlyAvailable", "sno-to-ha", "ControlPlaneNodes"):
+            assert stale not in message, f"{name}: {message}"
+
+
+@pytest.mark.parametrize("back", [None, "SingleReplica"], ids=["removed", "set-back"])
+async def test_cancelling_while_pending_leaves_nothing_behind(world: World, back: str | None) -> None:
+    await world.idle_operator()
+    await cluster.set_ready(world.api, "master-2", ready=False)
+    await world.wish()
+    await world.until_phase("Pending")
+    await world.until_condition("Upgradeable", "False", "TransitionPending")
+    await world.wish(back)
+    record = await world.until_phase("Idle")
+    assert not {"name", "source", "target", "attempt", "checks", "progress", "requestedTime"} & set(record), record
+    await until_calm(world)
+
+    async def told() -> bool:
+        return "TransitionCancelled" in await world.reasons()
+
+    await polling.until("event TransitionCancelled", told)
+    assert await world.reasons() == ["TransitionBlocked", "TransitionCancelled", "TransitionRequested"]
+    assert world.embedded.flips == []
+    assert await world.pair() == _SNO
+
+    # The block of upgrades is gone from ClusterVersion too, and the idle watches are the only ones.
+    async def free() -> bool:
+        version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
+        return all(one["type"] != "Upgradeable" for one in version["status"]["conditions"])
+
+    await polling.until("ClusterVersion holds nothing back", free)
+
+    async def idle_watches() -> bool:
+        open_ones = world.embedded.server.open_watches
+        mine = [one for one in open_ones if one.user_agent.startswith("cluster-topology-operator/")]
+        return not {one.target.plural for one in mine} & {"nodes", "etcds", "machineconfigpools"}
+
+    await polling.until("the watches of the wish are closed", idle_watches)
+
+
+async def test_what_was_cancelled_can_be_wished_again(world: World) -> None:
+    await world.idle_operator()
+    for _ in range(2):
+        await cluster.set_ready(world.api, "master-2", ready=False)
+        await world.wish()
+        await world.until_phase("Pending")
+        await world.wish(None)
+        await world.until_phase("Idle")
+    await cluster.set_ready(world.api, "master-2", ready=True)
+    await world.wish()
+    await world.until_phase("Completed")
+    assert len(world.embedded.flips) == 1
+
+
+async def test_a_wish_that_is_withdrawn_while_admitting_is_never_flipped(world: World) -> None:
+    world.echo.on = False
+    await world.idle_operator()
+    await world.wish()
+    await world.until_phase("Admitting")
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+    await world.wish(None)
+    await world.until_phase("Idle")
+    await until_calm(world)
+    assert world.embedded.flips == []
+    assert "TransitionCancelled" in await world.reasons()
+
+
+@pytest.mark.parametrize("other", [None, "SingleReplica", "DualReplica"], ids=str)
+async def test_while_converging_the_api_refuses_to_change_the_wish(world: World, other: str | None) -> None:
+    await world.idle_operator()
+    world.operands.on = False
+    await world.wish()
+    await world.until_phase("Converging")
+    with pytest.raises(clients.ApiError) as refused:
+        await world.wish(other)
+    assert refused.value.code == 422
+    message = refused.value.message
+    assert "spec.desiredTopology" in message
+    assert "the topology has moved to HighlyAvailable and the cluster is converging" in message
+    assert "there is no way back" in message
+    assert (await world.infrastructure())["spec"]["desiredTopology"] == "HighlyAvailable"
+    await world.operands.go_on()
+    await world.completed_once()
+
+
+async def test_external_is_refused_with_what_is_legal(world: World) -> None:
+    with pytest.raises(clients.ApiError) as refused:
+        await world.wish("External")
+    assert refused.value.code == 422
+    assert 'Unsupported value: "External"' in refused.value.message
+    for legal in ("SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"):
+        assert f'"{legal}"' in refused.value.message
+
+
+async def test_a_wish_that_nothing_leads_to_is_refused_with_what_does(world: World) -> None:
+    with pytest.raises(clients.ApiError) as refused:
+        await world.wish("DualReplica")
+    assert refused.value.code == 422
+    assert "DualReplica cannot be reached from status.controlPlaneTopology SingleReplica" in refused.value.message
+    assert "from there it may be HighlyAvailable" in refused.value.message
+
+
+async def test_a_fulfilled_wish_can_be_removed(world: World) -> None:
+    await world.idle_operator()
+    await world.wish()
+    await world.until_phase("Completed")
+    await world.wish(None)
+    record = await world.until_phase("Idle")
+    assert "name" not in record
+    await until_calm(world)
+    assert "TransitionCancelled" not in await world.reasons()
+    assert await world.pair() == ("HighlyAvailable", "HighlyAvailable")
+
+
+async def test_each_event_of_a_whole_transition_is_told_once_and_readably(world: World) -> None:
+    await world.idle_operator()
+    await cluster.set_ready(world.api, "master-2", ready=False)
+    await world.wish()
+    await world.until_phase("Pending")
+    await cluster.set_ready(world.api, "master-2", ready=True)
+    await world.completed_once()
+    events = await world.events()
+    assert sorted(one["reason"] for one in events) == [
+        "TopologyChanged",
+        "TransitionAdmitted",
+        "TransitionBlocked",
+        "TransitionCompleted",
+        "TransitionRequested",
+    ]
+    uid = (await world.infrastructure())["metadata"]["uid"]
+    for one in events:
+        assert one["metadata"]["namespace"] == "default"
+        assert one["regarding"]["name"] == "cluster"
+        assert one["regarding"]["uid"] == uid
+        assert one["reportingController"] == "cluster-topology-operator"
+        assert one["type"] == ("Warning" if one["reason"] == "TransitionBlocked" else "Normal")
+    notes = {one["reason"]: one["note"] for one in events}
+    assert notes["TransitionRequested"] == "Topology HighlyAvailable is wanted"
+    assert "ControlPlaneNodes" in notes["TransitionBlocked"]
+    assert notes["TopologyChanged"] == (
+        "Topology moved from SingleReplica/SingleReplica to HighlyAvailable/HighlyAvailable"
+    )
