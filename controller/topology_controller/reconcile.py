@@ -30,6 +30,7 @@ from .report import clusteroperator, events
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .checks.result import CheckResult
     from .decide.decision import Decision, Happening
     from .kube import client as clients
     from .kube import queue as queues
@@ -95,7 +96,8 @@ class Reconciler:
         self._discovered: tuple[Any, ...] | None = None
         self._discovery_due = 0.0
         self._told_after_restart = False
-        self._said: tuple[Any, ...] = ()
+        self._said = ""
+        self._answers: dict[str, CheckResult] = {}
         self.decisions = 0
 
     async def run(self) -> None:
@@ -146,6 +148,8 @@ class Reconciler:
                     self._unsure = True
                     # Whatever was on its way belongs to an attempt that is over; it may have carried the next one.
                     self._term = dataclasses.replace(self._term, attempt=None, next_attempt=_new_attempt())
+                    # If it did happen, nobody has told of it: as after a restart.
+                    self._told_after_restart = False
                 raise
             except act.RecordDropped:
                 watches.installed = await live.installed(self._rooms.client)
@@ -294,16 +298,19 @@ class Reconciler:
 
     def _log(self, decision: Decision) -> None:
         """One line per decision that changes something."""
-        failing = [answer for answer in decision.results if not answer.met]
-        said = (decision.phase, decision.note, decision.disabled, decision.degraded, tuple(failing))
-        if said == self._said:
-            return
-        self._said = said
         stopped = decision.disabled or decision.degraded
         text = f"{stopped.reason}: {stopped.message}" if stopped else decision.note
-        _LOG.info("phase %s%s", decision.phase, f": {text}" if text else "")
-        for answer in failing:
-            _LOG.info("check %s is %s: %s", answer.name, answer.status, answer.message)
+        line = f"phase {decision.phase}{f': {text}' if text else ''}"
+        if line != self._said:
+            self._said = line
+            _LOG.info("%s", line)
+        if not decision.results:
+            return
+        # A check is told when its answer changes; what is met from the beginning needs no line.
+        for answer in decision.results:
+            if answer != self._answers.get(answer.name) and (not answer.met or answer.name in self._answers):
+                _LOG.info("check %s is %s: %s", answer.name, answer.status, answer.message)
+        self._answers = {answer.name: answer for answer in decision.results}
 
 
 def _new_attempt() -> str:

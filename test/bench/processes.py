@@ -35,7 +35,7 @@ async def running(
             stdout=asyncio.subprocess.PIPE if talks else output,
             stderr=output,
             start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env=_environment(log.parent),
         )
     try:
         yield process
@@ -70,6 +70,12 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _environment(folder: pathlib.Path) -> dict[str, str]:
+    """Ours, but with compiled bytecode whatever ours says: an image has it, and it is kept out of the repository."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:

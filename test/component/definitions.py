@@ -52,8 +52,10 @@ def without_rules(schema: Schema) -> Schema:
 
 
 def without_our_fields(schema: Schema) -> Schema:
-    """As a payload has it that does not know this operator."""
+    """As a payload has it that does not know this operator: what it does not name is pruned."""
     changed = copy.deepcopy(schema)
+    for part in ("spec", "status"):
+        changed["properties"][part].pop("x-kubernetes-preserve-unknown-fields", None)
     del changed["properties"]["spec"]["properties"]["desiredTopology"]
     del changed["properties"]["status"]["properties"]["topologyTransition"]
     changed.pop("x-kubernetes-validations", None)

@@ -14,6 +14,9 @@ import yaml
 
 from topology_api import crd
 from topology_controller import _version
+from topology_simulator import kinds
+
+from test.component import cluster
 
 if TYPE_CHECKING:
     from test.component.world import World
@@ -61,7 +64,8 @@ async def test_asked_to_stop_it_gives_back_the_lease_and_ends_with_0(
     assert await world.holder() == ""
     for noise in _NOISE:
         assert noise not in operator.words()
-    assert "asked to stop" in operator.words().splitlines()[-1]
+    assert "asked to stop" in operator.words()
+    assert operator.words().splitlines()[-1].endswith("is released")
 
 
 async def test_asked_twice_it_leaves_at_once(world: World) -> None:
@@ -86,10 +90,6 @@ async def test_asked_once_with_a_silent_server_it_still_ends_in_time(world: Worl
 
 async def test_a_lost_lease_ends_with_3_and_says_who_has_it(world: World) -> None:
     operator = await world.idle_operator(lease=("--lease-duration", "15", "--renew-deadline", "13", "--retry-period", "1"))
-    from topology_simulator import kinds
-
-    from test.component import cluster
-
     change = {"spec": {"holderIdentity": "somebody-else"}}
     await world.api.patch(kinds.LEASES, cluster.OWN_LEASE, change, cluster.OWN_NAMESPACE)
     assert await operator.ended() == LOST_LEASE

@@ -16,6 +16,7 @@ from test.component import world as worlds
 if TYPE_CHECKING:
     import pathlib
 
+    from test.component.neighbours import _Neighbour as Neighbour
     from test.component.world import World
 
 _SNO = ("SingleReplica", "SingleReplica")
@@ -38,6 +39,16 @@ async def until_told(world: World, **reasons: str) -> None:
         await polling.until(f"reasons {reasons}", ask)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{await told(world)}\n{await world.describe()}") from None
+
+
+def deafen(*neighbours: Neighbour) -> None:
+    """Let these neighbours ignore what a test spoils: they are simpler than the operator."""
+
+    async def ignore(_: dict[str, Any]) -> None:
+        """Hear nothing."""
+
+    for one in neighbours:
+        one._act = ignore  # type: ignore[method-assign]  # one instance, for one test
 
 
 async def stays_put(world: World, seconds: float = 0.5) -> None:
@@ -229,8 +240,8 @@ async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_ov
     world.operands.on = phase == "Completed"
     await world.wish()
     await world.until_phase(phase)
-    access = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
-    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", access)
+    back = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
+    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", back)
     await until_told(world, Degraded="TopologyOverwritten")
     message = (await world.condition("Degraded"))["message"]
     assert "field manager administrator" in message
@@ -245,10 +256,16 @@ async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_ov
     await world.wish(None)
     await world.until_phase("Idle")
     await until_told(world)
+    # The machine config operator has followed back, too.
+    old = {"configuration": {"name": simulated.rendered("master", "SingleReplica")}}
+    pool = await world.api.patch(kinds.MACHINE_CONFIG_POOLS, "master", {"spec": old})
+    seen = {**old, "observedGeneration": pool["metadata"]["generation"]}
+    await world.api.patch_status(kinds.MACHINE_CONFIG_POOLS, "master", seen)
     world.operands.on = True
     await world.wish()
     await world.until_phase("Completed")
     assert await world.pair() == worlds.MOVED
+    assert len(world.embedded.flips) == 2
 
 
 # -- somebody else is in charge, or we are told to wait
@@ -317,16 +334,21 @@ async def test_paused_admits_nothing_new_and_still_reports(world: World) -> None
 # -- objects that are not what their schema promises
 
 _MALFORMED: dict[str, tuple[kinds.Kind, str, str, dict[str, Any], str]] = {
-    "conditions-null": (kinds.CLUSTER_OPERATORS, "etcd", "", {"conditions": None}, "ClusterOperatorsStable"),
+    "conditions-absent": (kinds.CLUSTER_OPERATORS, "etcd", "", {"conditions": None}, "ClusterOperatorsStable"),
+    "conditions-of-nulls": (kinds.CLUSTER_OPERATORS, "etcd", "", {"conditions": [None]}, "ClusterOperatorsStable"),
+    "condition-of-nulls": (
+        kinds.CLUSTER_OPERATORS, "etcd", "",
+        {"conditions": [{"type": None, "status": None}]}, "ClusterOperatorsStable",
+    ),
     "conditions-text": (kinds.CLUSTER_OPERATORS, "etcd", "", {"conditions": "all fine"}, "ClusterOperatorsStable"),
     "conditions-of-numbers": (kinds.CLUSTER_OPERATORS, "etcd", "", {"conditions": [1, 2]}, "ClusterOperatorsStable"),
     "condition-status-bool": (
         kinds.CLUSTER_OPERATORS, "etcd", "",
         {"conditions": [{"type": "Available", "status": True}]}, "ClusterOperatorsStable",
     ),
-    "version-null": (kinds.CLUSTER_VERSIONS, "version", "", {"conditions": None}, "NoUpgradeInProgress"),
+    "version-absent": (kinds.CLUSTER_VERSIONS, "version", "", {"conditions": None}, "NoUpgradeInProgress"),
     "version-list": (kinds.CLUSTER_VERSIONS, "version", "", {"desired": ["4.21"]}, "NoUpgradeInProgress"),
-    "etcd-null": (kinds.ETCDS, "cluster", "", {"conditions": None}, "EtcdHealthy"),
+    "etcd-absent": (kinds.ETCDS, "cluster", "", {"conditions": None}, "EtcdHealthy"),
     "etcd-number": (kinds.ETCDS, "cluster", "", {"conditions": 7}, "EtcdHealthy"),
 }  # fmt: skip
 
@@ -368,7 +390,7 @@ async def test_a_malformed_scheduler_never_passes(world: World, value: object) -
     [
         {"machineCount": "three"},
         {"configuration": "rendered-master"},
-        {"observedGeneration": True},
+        {"observedGeneration": "one"},
     ],
     ids=lambda spoilt: next(iter(spoilt)),
 )
@@ -411,11 +433,18 @@ async def test_a_record_that_cannot_be_read_is_replaced_and_nothing_is_made_of_i
         return changed
 
     await world.idle_operator()
+    deafen(world.operands)
     await definitions.change(world.api, kinds.INFRASTRUCTURES, free_record)
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", spoilt)
-    record = await world.until_phase("Idle")
-    assert "checks" not in record
+
+    async def replaced() -> bool:
+        found = (await world.infrastructure())["status"].get("topologyTransition")
+        return isinstance(found, dict) and found.get("phase") == "Idle" and "checks" not in found
+
+    await polling.until("the record is Idle", replaced)
     await world.wish()
+    await world.until_phase("Converging")
+    await cluster.follow_the_flip(world.api)
     await world.until_phase("Completed")
 
 
@@ -428,16 +457,17 @@ async def test_a_record_that_cannot_be_read_is_replaced_and_nothing_is_made_of_i
         {"extension": "of us"},
         {"extension": {"phase": 12, "target": []}},
     ],
-    ids=["null", "text", "mixed", "extension-text", "extension-types"],
+    ids=["absent", "text", "mixed", "extension-text", "extension-types"],
 )
 async def test_our_own_clusteroperator_is_put_right_whatever_it_held(world: World, spoilt: dict[str, Any]) -> None:
     await definitions.change(world.api, kinds.CLUSTER_OPERATORS, definitions.anything)
     await world.idle_operator()
+    deafen(world.echo)
     await world.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", spoilt)
 
     async def right() -> bool:
         found = (await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))["status"]
-        kept = found["conditions"]
+        kept = found.get("conditions")
         return isinstance(kept, list) and [one["type"] for one in kept if isinstance(one, dict)] == list(_FIVE) and (
             isinstance(found.get("extension"), dict) and found["extension"].get("phase") == "Idle"
         )

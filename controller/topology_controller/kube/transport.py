@@ -64,6 +64,8 @@ class Transport:
         self._retired: list[ApiClient] = []
         self._renewing = asyncio.Lock()
         self.base = str(configuration.host).rstrip("/")
+        # The environment of a process does not change, and reading all of it would cost more than a request's headers.
+        self._proxy = configuration.proxy if configuration.proxy is not None else self._environment_proxy()
 
     async def open(self) -> None:
         """Load certificates and make the pool.
@@ -147,11 +149,8 @@ class Transport:
         That is a proxy, and the name in the server's certificate.
         """
         found: dict[str, Any] = {}
-        proxy = self._configuration.proxy
-        if proxy is None:
-            proxy = self._environment_proxy()
-        if proxy:
-            found["proxy"] = proxy
+        if self._proxy:
+            found["proxy"] = self._proxy
             if self._configuration.proxy_headers:
                 found["proxy_headers"] = self._configuration.proxy_headers
         if self._configuration.tls_server_name:

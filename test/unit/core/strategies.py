@@ -113,7 +113,7 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         control_plane=here[0],
         infrastructure=here[1],
         platform=draw(rarely("None", st.sampled_from((None, "AWS", "External")))),
-        image_based_install=draw(rarely(found_false(), st.booleans())),
+        image_based_install=draw(rarely(usual=False, other=st.booleans())),
         record=draw(rarely(record, UNREAD)),
         raw_record=None if record is None else record.to_api(),
     )
@@ -132,7 +132,9 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         "native_controller": rarely(healthy.native_controller, UNREAD | st.builds(facts.NativeController, st.booleans())),
         "cluster_version": rarely(healthy.cluster_version, UNREAD | version),
         "cluster_operators": rarely(healthy.cluster_operators, UNREAD | st.lists(OPERATOR, max_size=3).map(tuple)),
-        "control_plane_nodes": UNREAD | st.tuples(node(0), node(1), node(2)) | st.tuples(node(0), node(1), node(2)) | st.just(()),
+        "control_plane_nodes": st.integers(0, 7).flatmap(
+            lambda drawn: UNREAD | st.just(()) if drawn == 0 else st.tuples(node(0), node(1), node(2))
+        ),
         "other_nodes": rarely((), UNREAD | OTHERS),
         "scheduler": rarely(healthy.scheduler, UNREAD | st.builds(facts.Scheduler, st.booleans())),
         "etcd_endpoints": rarely(
@@ -155,11 +157,6 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         "disturbed": rarely((), st.just(("nodes",))),
     }
     return dataclasses.replace(healthy, **{field: draw(source) for field, source in sources.items()})
-
-
-def found_false() -> bool:
-    """Not installed from an image."""
-    return False
 
 
 def terms() -> st.SearchStrategy[decision.Term]:

@@ -1,0 +1,285 @@
+"""What guards the one write that matters: each test makes the world change at the worst possible moment.
+
+In every one of them the topology moves exactly once or not at all, never for a wish or from evidence that is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from topology_simulator import client as clients
+from topology_simulator import conditions, kinds
+
+from test.component import backend, cluster, polling, process
+
+if TYPE_CHECKING:
+    from topology_simulator.apiserver import requests
+
+    from test.component.world import World
+
+_FLIP = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
+OTHER = "0123456789abcdef0123456789abcdef"
+
+
+async def pending(world: World) -> process.Operator:
+    """Bring everything to the edge: watches open, upgrades held back and echoed, one fact missing."""
+    await set_schedulable(world, wanted=False)
+    operator = await world.idle_operator()
+    await world.wish()
+    await world.until_check("MastersSchedulable", "Unmet")
+
+    async def echoed() -> bool:
+        version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
+        return conditions.of(version, "Upgradeable").get("status") == "False"
+
+    await polling.until("the echo", echoed)
+    return operator
+
+
+async def set_schedulable(world: World, *, wanted: bool) -> None:
+    await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": wanted}})
+
+
+async def admitting_without_echo(world: World) -> process.Operator:
+    """Bring it to Admitting and keep it there: nobody echoes."""
+    world.echo.on = False
+    operator = await world.idle_operator()
+    await world.wish()
+    await world.until_phase("Admitting")
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+    return operator
+
+
+async def echo_now(world: World) -> None:
+    world.echo.on = True
+    await world.echo.say(await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))
+
+
+async def stays_unmoved(world: World, seconds: float) -> None:
+    async def unmoved() -> bool:
+        return not world.embedded.flips and await world.moves() == []
+
+    await polling.steadily("the topology does not move", unmoved, seconds)
+
+
+async def test_evidence_older_than_two_seconds_is_thrown_away(world: World) -> None:
+    operator = await pending(world)
+    slow = world.embedded.fault("slow", verb="get", resource="schedulers", delay=2.2, count=1)
+
+    await set_schedulable(world, wanted=True)
+    await operator.said("the evidence is older than 2 s")
+    assert slow.hits == 1
+    assert world.embedded.flips == []
+
+    await world.completed_once()
+    assert len(world.embedded.flips) == 1
+
+
+@pytest.mark.parametrize("how", ["refused", "slow"])
+async def test_a_lease_that_is_about_to_run_out_allows_no_flip(world: World, how: str) -> None:
+    operator = await admitting_without_echo(world)
+    name = {"resource": "leases", "name": cluster.OWN_LEASE}
+    if how == "refused":
+        fault = world.embedded.fault("status", code=503, verb="update", **name)
+    else:
+        fault = world.embedded.fault("slow", delay=5.0, verb="update", **name)
+    await operator.said("the lease was not renewed, 9 s are left", seconds=8.0)
+    await echo_now(world)
+
+    await operator.said("the lease has less than one request timeout left")
+    assert world.embedded.flips == []
+    assert operator.alive
+
+    world.embedded.lift(fault)
+    await world.completed_once()
+    assert operator.alive
+
+
+@pytest.mark.parametrize("moment", ["before the live read", "before the flip"])
+async def test_an_attempt_that_somebody_else_superseded_does_not_flip(world: World, moment: str) -> None:
+    await pending(world)
+    first: list[str] = []
+
+    async def supersede(_: requests.Request) -> None:
+        first.append((await world.record())["attempt"])
+        change = {"topologyTransition": {"attempt": OTHER}}
+        await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", change)
+
+    matches = backend.is_flip if moment == "before the flip" else backend.is_live_read
+    world.embedded.before(matches, supersede)
+    await set_schedulable(world, wanted=True)
+
+    record = await world.completed_once()
+    assert len(first) == 1
+    assert record["attempt"] not in {first[0], OTHER}
+    assert len(world.embedded.flips) == (2 if moment == "before the flip" else 1)
+    codes = [one.code for one in world.embedded.asked() if one.resource == "infrastructures" and one.verb == "patch"]
+    assert codes.count(409) == (1 if moment == "before the flip" else 0), codes
+
+
+@pytest.mark.parametrize("moment", ["before the live read", "before the flip"])
+async def test_a_wish_that_is_withdrawn_at_the_last_moment_costs_nothing(world: World, moment: str) -> None:
+    await pending(world)
+
+    async def withdraw(_: requests.Request) -> None:
+        await world.wish(None)
+
+    world.embedded.before(backend.is_flip if moment == "before the flip" else backend.is_live_read, withdraw)
+    await set_schedulable(world, wanted=True)
+
+    record = await world.until_phase("Idle")
+    assert not {"name", "attempt", "checks", "admittedTime"} & set(record), record
+    for type_, status in (("Upgradeable", "True"), ("Progressing", "False"), ("Degraded", "False")):
+        await world.until_condition(type_, status, "AsExpected")
+    assert await world.moves() == []
+    assert len(world.embedded.flips) == (1 if moment == "before the flip" else 0)
+
+    async def cancelled() -> bool:
+        return "TransitionCancelled" in await world.reasons()
+
+    await polling.until("event TransitionCancelled", cancelled)
+    assert "TopologyChanged" not in await world.reasons()
+
+
+async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: World) -> None:
+    operator = await pending(world)
+    muted = world.embedded.fault("silent", verb="watch", resource="nodes")
+    assert muted.hits == 2
+    await cluster.set_ready(world.api, "master-2", ready=False)
+
+    await set_schedulable(world, wanted=True)
+    await operator.said("live evidence differs from what was watched")
+    found = await world.until_check("ControlPlaneNodes", "Unmet")
+    assert "master-2 (Ready=False)" in found["message"]
+    assert (await world.record())["phase"] == "Pending"
+    assert world.embedded.flips == []
+
+    await cluster.set_ready(world.api, "master-2", ready=True)
+    world.embedded.lift(muted)
+    world.embedded.fault("cut", verb="watch", resource="nodes")
+    await world.completed_once()
+
+
+@pytest.mark.parametrize(("action", "flips"), [("lost", 1), ("drop", 2), ("503", 2), ("429", 2)])
+async def test_a_flip_without_an_answer_is_followed_by_a_look(world: World, action: str, flips: int) -> None:
+    await pending(world)
+    if action.isdigit():
+        fault = world.embedded.fault("status", code=int(action), count=1, **_FLIP)
+    elif action == "lost":
+        fault = world.embedded.fault("lost", count=1, **_FLIP)
+    else:
+        fault = world.embedded.fault("drop", count=1, **_FLIP)
+    before = world.embedded.mark()
+    await set_schedulable(world, wanted=True)
+
+    await world.completed_once()
+    assert fault.hits == 1
+    sent = world.embedded.flips
+    assert len(sent) == flips
+    if action in {"drop", "503"}:
+        # Whatever was on its way belongs to an attempt that is over.
+        admitted = [one.record["attempt"] for one in world.embedded.writes if one.record.get("attempt")]
+        assert len(set(admitted)) == 2, admitted
+    asked = sorted(world.embedded.asked(before), key=lambda one: one.time)
+    about = [one.verb for one in asked if one.resource == "infrastructures" and one.verb in {"get", "patch"}]
+    after_the_first_flip = about[about.index("patch", about.index("patch") + 1) + 1 :]
+    if action != "429":  # which says that it was not executed
+        assert after_the_first_flip[0] == "get", about
+
+
+async def test_an_echo_that_belongs_to_somebody_else_is_none(world: World) -> None:
+    await admitting_without_echo(world)
+    said = conditions.Condition(
+        "Upgradeable", "False", "AdminAckRequired", "Kubernetes 1.35 removes several APIs, see the release notes"
+    )
+    await cluster.set_conditions(world.api, kinds.CLUSTER_VERSIONS, "version", said)
+    await stays_unmoved(world, 1.0)
+    assert (await world.record())["phase"] == "Admitting"
+
+    await echo_now(world)
+    await world.completed_once()
+
+
+async def test_without_a_cluster_version_nothing_is_admitted(world: World) -> None:
+    await admitting_without_echo(world)
+    version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
+    await world.api.delete(kinds.CLUSTER_VERSIONS, "version")
+
+    found = await world.until_check("NoUpgradeInProgress", "Unknown")
+    assert "NotFound" in found["message"] or "does not exist" in found["message"], found
+    assert (await world.record())["phase"] == "Pending"
+    await stays_unmoved(world, 0.5)
+
+    meta = {"name": "version"}
+    await world.api.create(kinds.CLUSTER_VERSIONS, {**version, "metadata": meta})
+    await world.api.patch_status(kinds.CLUSTER_VERSIONS, "version", version["status"])
+    await world.until_phase("Admitting")
+    await echo_now(world)
+    await world.completed_once()
+
+
+async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World) -> None:
+    await pending(world)
+    writes = 0
+
+    async def storm() -> None:
+        nonlocal writes
+        while True:
+            writes += 1
+            change = {"metadata": {"annotations": {"example.com/heartbeat": str(writes)}}}
+            with contextlib.suppress(clients.ClientError):
+                await world.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
+            await asyncio.sleep(0.005)
+
+    blowing = asyncio.create_task(storm())
+    try:
+        before = world.embedded.mark()
+        began = time.monotonic()
+        await set_schedulable(world, wanted=True)
+        await world.until_phase("Converging", "Completed", seconds=30.0)
+        lasted = time.monotonic() - began
+        asked = [one for one in world.embedded.asked(before) if one.resource not in {"leases", "events"}]
+    finally:
+        blowing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await blowing
+    conflicts = sum(one.code == 409 for one in asked)
+    print(f"{writes} foreign writes: flipped in {lasted:.2f} s, {conflicts} conflicts, {len(asked)} requests")
+    assert lasted < 15.0
+    # A conflict costs two reads, and at most one new look at all evidence.
+    assert len(asked) <= 12 * (conflicts + 1) + 12
+    await world.completed_once()
+
+
+async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_flips(world: World) -> None:
+    operator = await pending(world)
+    conflicts = 25
+
+    async def be_faster(request: requests.Request) -> None:
+        change = {"metadata": {"annotations": {"example.com/faster": str(hash(request.body))}}}
+        change["metadata"]["annotations"]["example.com/at"] = str(time.monotonic_ns())
+        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
+
+    world.embedded.before(
+        lambda request: backend.is_write(request) and request.target.plural == "infrastructures",
+        be_faster,
+        count=conflicts,
+    )
+    before = world.embedded.mark()
+    began = time.monotonic()
+    await set_schedulable(world, wanted=True)
+    await world.until_phase("Converging", "Completed", seconds=20.0)
+    lasted = time.monotonic() - began
+
+    asked = [one for one in world.embedded.asked(before) if one.resource not in {"leases", "events"}]
+    print(f"{conflicts} conflicts in a row: flipped in {lasted:.2f} s, {len(asked)} requests")
+    assert sum(one.code == 409 for one in asked) == conflicts
+    # A conflict of the record costs itself and two reads.
+    assert len(asked) <= 3 * conflicts + 20
+    assert "trying again in" in operator.words()
+    assert 0.5 < lasted < 10.0
+    await world.completed_once()

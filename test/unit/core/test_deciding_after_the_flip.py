@@ -1,0 +1,232 @@
+"""Converging and Completed, a record that was lost, and a topology that somebody set back."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from topology_api.types import AvailableTransition, TopologyTransition
+from topology_api.vocabulary import ConditionStatus, ConditionType, EventReason, Phase, Reason
+from topology_controller.decide.decision import Decision, Step
+from topology_controller.observe import facts
+from topology_controller.report import conditions
+from topology_controller.transitions import load
+
+from . import worlds
+from .test_deciding_before_the_flip import WELL, F, T, reasons, row, said
+
+AFTER = worlds.NOW + timedelta(seconds=30)
+
+
+def later(record: TopologyTransition | None, now: Any = AFTER, *, followed: bool = False, **changes: Any) -> facts.Facts:
+    known = worlds.healthy(now)
+    known = worlds.converged(known) if followed else known
+    return dataclasses.replace(worlds.moved(known, record), **changes)
+
+
+def test_it_names_what_it_waits_for_and_never_writes_topology() -> None:
+    found = worlds.decide(later(worlds.converging()), now=AFTER)
+    assert found.phase is Phase.CONVERGING
+    assert found.watch
+    assert "MachineConfigPoolsRolledOut, RouterReplicas" in found.note
+    assert Step.FLIP not in found.steps
+    assert row(found) == WELL | {
+        "Progressing": (T, Reason.TRANSITION_CONVERGING),
+        "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
+    }
+    assert found.upgrade_block == worlds.BLOCK
+    assert found.look_again is not None
+
+
+@pytest.mark.parametrize("desired", ["DualReplica", "SingleReplica", None])
+def test_a_wish_that_changes_after_the_flip_changes_nothing(desired: str | None) -> None:
+    """The API refuses it; where its rules are missing, the record still leads."""
+    known = worlds.with_infrastructure(later(worlds.converging()), desired=desired, generation=9)
+    assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
+
+
+def settle(seconds: float, *, settle_seconds: int | None = None, **changes: Any) -> Decision:
+    """All convergence checks became Met at AFTER; decide that many seconds later."""
+    first = worlds.decide(later(worlds.converging(), followed=True), now=AFTER)
+    assert first.record is not None
+    now = AFTER + timedelta(seconds=seconds)
+    known = later(first.record, now, followed=True, **changes)
+    return worlds.decide(known, worlds.term(settle_seconds=settle_seconds), now)
+
+
+def test_completed_when_all_are_met_and_quiet_for_the_settle_time() -> None:
+    assert settle(0).look_again == pytest.approx(61.05)
+    assert settle(60).phase is Phase.CONVERGING
+    found = settle(61)
+    assert found.phase is Phase.COMPLETED
+    assert not found.watch
+    assert found.record is not None
+    assert found.record.completed_time == AFTER + timedelta(seconds=61)
+    assert row(found) == WELL | {"Progressing": (F, Reason.TRANSITION_COMPLETED)}
+    assert reasons(found) == [EventReason.TRANSITION_COMPLETED]
+
+
+def test_the_settle_time_can_be_overridden() -> None:
+    assert settle(1, settle_seconds=0).phase is Phase.COMPLETED
+    assert settle(61, settle_seconds=600).phase is Phase.CONVERGING
+
+
+def test_nothing_is_called_finished_while_a_watch_is_in_trouble() -> None:
+    assert settle(3000, disturbed=("nodes",)).phase is Phase.CONVERGING
+
+
+def test_a_check_that_flaps_begins_the_quiet_time_anew() -> None:
+    steady = settle(30)
+    at = AFTER + timedelta(seconds=31)
+    flapped = worlds.decide(later(steady.record, at), now=at)
+    back = at + timedelta(seconds=5)
+    again = worlds.decide(later(flapped.record, back, followed=True), now=back)
+    assert again.phase is Phase.CONVERGING
+    assert again.look_again == pytest.approx(61.05)
+
+
+def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
+    at = worlds.NOW + timedelta(minutes=60)
+    record = worlds.converging()
+    assert worlds.decide(later(record, at), now=at - timedelta(seconds=1)).degraded is None
+    found = worlds.decide(later(record, at), now=at)
+    assert found.phase is Phase.CONVERGING
+    assert Step.FLIP not in found.steps
+    assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
+    assert said(found, ConditionType.UPGRADEABLE) == (F, Reason.TRANSITION_IN_PROGRESS)
+    assert found.degraded is not None
+    assert "MachineConfigPoolsRolledOut" in found.degraded.message
+    assert reasons(found) == [EventReason.TRANSITION_STUCK]
+    healed = worlds.decide(later(found.record, at, followed=True), now=at)
+    assert said(healed, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
+    end = at + timedelta(seconds=61)
+    assert worlds.decide(later(healed.record, end, followed=True), now=end).phase is Phase.COMPLETED
+
+
+def test_evidence_that_cannot_be_read_after_the_flip_degrades_after_five_minutes() -> None:
+    first = worlds.decide(later(worlds.converging(), machine_config_pools=worlds.BROKEN), now=AFTER)
+    at = AFTER + timedelta(minutes=5)
+    found = worlds.decide(later(first.record, at, machine_config_pools=worlds.BROKEN), now=at)
+    assert said(found, ConditionType.DEGRADED) == (T, Reason.EVIDENCE_UNREADABLE)
+    assert said(found, ConditionType.PROGRESSING) == (T, Reason.TRANSITION_CONVERGING)
+
+
+def test_a_definition_that_this_version_does_not_have_is_said() -> None:
+    found = worlds.decide(later(worlds.converging()), now=AFTER, transitions=load.Transitions(()))
+    assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
+    assert said(found, ConditionType.UPGRADEABLE) == (F, Reason.TRANSITION_IN_PROGRESS)
+    assert found.steps == (Step.REPORT,)
+
+
+def test_a_pause_does_not_stop_reporting_what_was_flipped() -> None:
+    known = later(worlds.converging(), own_operator=worlds.own(paused=True))
+    assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
+    assert settle(61, own_operator=worlds.own(paused=True)).phase is Phase.COMPLETED
+
+
+def test_what_was_discovered_before_the_flip_is_not_offered_after_it() -> None:
+    """It leads away from where the cluster no longer is."""
+    old = AvailableTransition(name="sno-to-ha-compact", target=worlds.HA, available=True, evaluated_time=worlds.NOW)
+    known = later(worlds.converging().model_copy(update={"available": (old,)}))
+    found = worlds.decide(known, worlds.term(available=(old,)), AFTER)
+    assert found.record is not None
+    assert found.record.available == ()
+
+
+def test_completed_stays_until_the_wish_goes() -> None:
+    known = later(worlds.completed())
+    found = worlds.decide(known, now=AFTER)
+    assert found.phase is Phase.COMPLETED
+    assert found.steps == (Step.REPORT,)
+    gone = worlds.decide(worlds.with_infrastructure(known, desired=None, generation=3), worlds.term(available=()), AFTER)
+    assert gone.phase is Phase.IDLE
+    assert row(gone) == WELL
+    assert gone.happened == ()
+    other = worlds.decide(worlds.with_infrastructure(known, desired="SingleReplica", generation=3), now=AFTER)
+    assert other.phase is Phase.UNSUPPORTED
+
+
+# The record was lost
+
+
+@pytest.mark.parametrize("unreadable", [False, True])
+@pytest.mark.parametrize("make", [worlds.admitting, worlds.converging])
+def test_a_lost_record_is_rebuilt_when_topology_is_the_target_of_the_copy(make: Any, unreadable: bool) -> None:  # noqa: FBT001 - a column of the table
+    """Also from a copy that says Admitting: the crash was between the flip and the report."""
+    record = make()
+    known = later(None, own_operator=worlds.copy_of(record))
+    if unreadable:
+        known = worlds.with_infrastructure(known, record=worlds.BROKEN, raw_record={"phase": 5})
+    found = worlds.decide(known, now=AFTER)
+    assert found.phase is Phase.CONVERGING
+    assert found.steps == (Step.SAVE, Step.REPORT)
+    assert found.record is not None
+    assert (found.record.attempt, found.record.name, found.record.target) == (record.attempt, record.name, record.target)
+    assert found.record.admitted_time is not None
+
+
+def test_a_lost_completed_record_is_rebuilt() -> None:
+    found = worlds.decide(later(None, own_operator=worlds.copy_of(worlds.completed())), now=AFTER)
+    assert found.phase is Phase.COMPLETED
+    assert found.steps == (Step.SAVE, Step.REPORT)
+
+
+def test_a_lost_record_before_the_flip_is_decided_from_the_start() -> None:
+    for record in (worlds.admitting(), worlds.decide(worlds.healthy(etcd=worlds.BROKEN)).record):
+        assert record is not None
+        found = worlds.decide(worlds.healthy(own_operator=worlds.copy_of(record)), worlds.term(attempt="mine"))
+        assert found.phase is Phase.ADMITTING
+        assert found.record is not None
+        assert found.record.attempt == "next"
+
+
+def test_no_record_and_no_copy_is_a_fresh_start() -> None:
+    missing = facts.Unobserved("clusteroperators.config.openshift.io/topology", "NotFound", missing=True)
+    found = worlds.decide(later(None, own_operator=missing), worlds.term(available=()), AFTER)
+    assert found.phase is Phase.IDLE
+    assert found.happened == ()
+
+
+def test_without_having_read_the_copy_nothing_is_decided() -> None:
+    for record, phase in ((None, Phase.IDLE), (worlds.converging(), Phase.CONVERGING)):
+        found = worlds.decide(later(record, own_operator=worlds.BROKEN), now=AFTER)
+        assert found.steps == ()
+        assert found.phase is phase
+        # What an open transition needs is not forgotten over it.
+        assert found.watch is (record is not None)
+
+
+# Somebody set the topology back
+
+
+@pytest.mark.parametrize("make", [worlds.converging, worlds.completed])
+def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
+    known = worlds.recorded(worlds.healthy(AFTER, live=True), make(), topology_writer="cluster-bootstrap")
+    found = worlds.decide(known, worlds.term(attempt="mine"), AFTER)
+    assert found.steps == (Step.REPORT,)
+    assert row(found) == WELL | {"Degraded": (T, Reason.TOPOLOGY_OVERWRITTEN)}
+    assert found.degraded is not None
+    assert "field manager cluster-bootstrap" in found.degraded.message
+    assert '"desiredTopology":null' in found.degraded.message
+
+
+def test_the_way_out_is_to_remove_the_wish_and_make_it_again() -> None:
+    overwritten = worlds.recorded(worlds.healthy(), worlds.converging())
+    removed = worlds.decide(worlds.with_infrastructure(overwritten, desired=None, generation=3), worlds.term(available=()))
+    assert removed.phase is Phase.IDLE
+    assert removed.steps == (Step.SAVE, Step.REPORT)
+    assert row(removed) == WELL
+    again = worlds.decide(worlds.recorded(worlds.healthy(), removed.record, generation=4))
+    assert again.phase is Phase.ADMITTING
+    assert said(again, ConditionType.DEGRADED)[0] is ConditionStatus.FALSE
+
+
+def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:
+    """The copy says that it was admitted, the topology says that it is not there: whoever did it removed both."""
+    known = worlds.healthy(AFTER, own_operator=worlds.copy_of(worlds.converging()), live=True)
+    found = worlds.decide(known, worlds.term(attempt="mine"), AFTER)
+    assert Step.FLIP not in found.steps
+    assert len(conditions.of(found)) == len(ConditionType)

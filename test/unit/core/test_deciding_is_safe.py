@@ -1,0 +1,129 @@
+"""What holds for every decision, whatever the facts, the record and the leader are."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import Phase, Stage
+from topology_controller.checks import catalog, etcd, operators
+from topology_controller.decide import decision, phases
+from topology_controller.observe import facts
+from topology_controller.report import clusteroperator, conditions
+
+from . import worlds
+from .strategies import terms, worlds_of_any_kind
+
+
+def assert_safe(known: facts.Facts, term: decision.Term, found: decision.Decision) -> None:
+    """Everything that has to be true where topology is moved, each of it looked up anew."""
+    assert known.live
+    infrastructure, record = known.infrastructure, found.record
+    assert isinstance(infrastructure, facts.Infrastructure)
+    assert infrastructure.control_plane in {"SingleReplica", "HighlyAvailable"}
+    live = infrastructure.record
+    assert isinstance(live, TopologyTransition)
+    assert live.phase is Phase.ADMITTING
+    assert live.attempt is not None
+    assert live.attempt == term.attempt
+    assert record is not None
+    assert record.attempt == live.attempt
+    assert record.phase is Phase.CONVERGING
+    definition = worlds.ONLY_COMPACT.named(record.name)
+    assert definition is not None
+    assert record.source is not None
+    assert (record.source.control_plane, record.source.infrastructure) == (
+        infrastructure.control_plane,
+        infrastructure.infrastructure,
+    )
+    assert definition.source.matches(record.source)
+    assert record.target == definition.target.pair
+    assert infrastructure.desired == definition.target.control_plane
+    assert infrastructure.platform in definition.platforms
+    assert not infrastructure.image_based_install
+    results = catalog.ask(Stage.PREFLIGHT, definition, known, worlds.NOW)
+    assert all(result.met for result in results), results
+    voters = etcd.voters(known)
+    assert not isinstance(voters, facts.Unobserved)
+    assert len(voters) >= 3
+    echo = operators.upgrades_blocked(known.cluster_version, worlds.BLOCK)
+    assert echo.met
+    assert not (isinstance(known.own_operator, facts.OwnOperator) and known.own_operator.paused)
+    assert not (isinstance(known.installed, facts.Installed) and known.installed.lacks)
+    assert term.hold_until is None or term.hold_until <= worlds.NOW
+    assert record.baseline is not None
+
+
+def nearly_ready() -> st.SearchStrategy[facts.Facts]:
+    """An admission under way, with usually at most a few things wrong."""
+    return worlds_of_any_kind().flatmap(
+        lambda known: st.sampled_from([field.name for field in dataclasses.fields(facts.Facts)]).map(
+            lambda name: dataclasses.replace(
+                worlds.recorded(worlds.healthy(live=True), worlds.admitting()), **{name: getattr(known, name)}
+            )
+        )
+    )
+
+
+@settings(max_examples=400)
+@given(worlds_of_any_kind() | nearly_ready(), terms())
+def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
+    known: facts.Facts, term: decision.Term
+) -> None:
+    found = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
+    event(f"{found.phase} {decision.Step.FLIP in found.steps}")
+    if decision.Step.FLIP in found.steps:
+        assert_safe(known, term, found)
+    else:
+        live = known.infrastructure.record if isinstance(known.infrastructure, facts.Infrastructure) else None
+        was = live.phase if isinstance(live, TopologyTransition) else None
+        if decision.Step.SAVE in found.steps and found.phase is Phase.CONVERGING:
+            # Without a flip the record may only say what is so already.
+            assert isinstance(known.infrastructure, facts.Infrastructure)
+            assert known.infrastructure.control_plane == "HighlyAvailable"
+            assert was is not Phase.ADMITTING
+    if decision.Step.SAVE in found.steps or decision.Step.FLIP in found.steps:
+        assert found.record is not None
+        assert TopologyTransition.from_api(found.record.to_api()) == found.record
+    assert found.look_again is None or found.look_again > 0
+    clusteroperator.status(found, known.own_operator, now=worlds.NOW, version="1", namespace="n")
+
+
+def test_the_strategies_reach_the_flip() -> None:
+    """Otherwise the property above would say nothing."""
+    known = worlds.recorded(worlds.healthy(live=True), worlds.admitting())
+    term = worlds.term(attempt="mine")
+    found = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
+    assert decision.Step.FLIP in found.steps
+    assert_safe(known, term, found)
+
+
+@settings(max_examples=200)
+@given(worlds_of_any_kind(), terms())
+def test_the_same_arguments_give_the_same_decision(known: facts.Facts, term: decision.Term) -> None:
+    one = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
+    other = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
+    assert one == other
+
+
+@settings(max_examples=300)
+@given(worlds_of_any_kind(), terms(), st.floats(0, 0.9))
+def test_what_was_written_is_not_written_again(known: facts.Facts, term: decision.Term, passed: float) -> None:
+    """Decide, let the server keep the record, decide again: nothing to save, the same conditions, no event."""
+    first = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
+    if first.record is None or decision.Step.FLIP in first.steps:
+        return
+    if first.record.attempt == term.next_attempt:
+        term = dataclasses.replace(term, attempt=term.next_attempt, next_attempt="after")
+    written = dataclasses.replace(worlds.recorded(known, first.record), live=False)
+    again = phases.decide(written, worlds.ONLY_COMPACT, term, worlds.NOW + timedelta(seconds=passed))
+    if again.phase is not first.phase or again.results != first.results or again.note != first.note:
+        # A lease, a hold or a bound ran out in between, or another branch took over; then it must settle there.
+        written = worlds.recorded(written, again.record or first.record)
+        first, again = again, phases.decide(written, worlds.ONLY_COMPACT, term, worlds.NOW + timedelta(seconds=passed))
+    assert decision.Step.SAVE not in again.steps, (first.record, again.record)
+    assert conditions.of(again) == conditions.of(first)
