@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _CONFLICTS = 20
+_BREATH = 1.0
 _HOLD_FIRST = 1.0
 _HOLD_CAP = 30.0
 DISCOVERY_PERIOD = 3600.0
@@ -113,6 +114,8 @@ class Reconciler:
                 delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
                 self._rooms.metrics.reconciled(loop.time() - began, ok=False)
                 _LOG.warning("%s; trying again in %.1f s", error, delay)
+                # A change may cut the delay short, but not turn a failure into a hot loop: somebody may write all the time.
+                await asyncio.sleep(min(delay, _BREATH))
             except BaseException:
                 queue.done(ok=False)
                 raise

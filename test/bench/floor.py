@@ -6,7 +6,7 @@ watches first and waits for the echo, as the operator must. It decodes only what
 resourceVersions). Nobody could be much faster than this against the same server in the same language.
 
 `python -m test.bench.floor URL PLAN`; PLAN is a file of JSON that `side` has made. It is told what to wait for by lines
-on stdin (`wish`, `fact`, `rest`), and says `ready` on stdout when it does.
+on stdin (`wish`, `fact`; `watch` and `rest` prepare for them), and says `ready` on stdout when it does.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Floor:
                 await self._busy
                 self._busy = None
             self._mode = word
-            if word == "fact" and not self._evidence:
+            if word == "watch" and not self._evidence:
                 await self._open(self._plan["evidence"], self._evidence)
-            elif word != "fact":
+            elif word in {"wish", "rest"}:
                 await _ended(self._evidence)
                 self._echo.clear()
             sys.stdout.write("ready\n")

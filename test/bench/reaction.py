@@ -66,7 +66,7 @@ class Floor:
 
     async def prepare(self, what: str, *, quiet: bool = True) -> None:
         """Undo the last trial, and have the floor wait for the next."""
-        await self._tell("rest" if what == "wish" else "fact")
+        await self._tell("rest" if what == "wish" else "watch")
         script = self._script
         if what == "fact":
             await self.side.to_pending(script.begun_record, script.begun_report, quiet=False)
@@ -74,7 +74,7 @@ class Floor:
                 await self.side.wish(side.WISH)
         else:
             await self.side.to_idle(script.begun_record, script.begun_report, quiet=False)
-            await self._tell("wish")
+        await self._tell(what)
         if quiet:
             await self.side.lookout.quiet(side.QUIET_SECONDS)
 

@@ -3,7 +3,10 @@
 * `decision`: the `Decision`, its steps, and what this leader remembers between two of them (`Term`).
 * `applicability`: when this operator must not act at all (DESIGN section 9).
 * `records`: builds `status.topologyTransition`, and recovers it when somebody lost it.
-* `phases`: the life of a transition (DESIGN section 4): the state machine.
+* `phases`: the life of a transition (DESIGN section 4): where `decide` is.
+* `scene`: what one decision looks at, and what all decisions have in common.
+* `admission`: before the flip: Pending, Admitting, and the flip itself.
+* `convergence`: after the flip: until it is completed, or stuck.
 * `discovery`: what could be asked for now.
 * `happenings`: what is worth an event when the phase changes.
 

@@ -1,0 +1,173 @@
+"""Before the flip: Pending, Admitting, and the decision to move the topology.
+
+All preflight checks must be met by what is watched, then ClusterVersion must echo our upgrade block, then everything
+must be met again by what was read live. Any doubt leads back to Pending. `phases` calls `preflight` when a definition
+matches the wish; `convergence` takes over once the topology has moved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
+
+from ..checks import catalog, operators
+from ..observe import facts
+from . import applicability, records
+from . import scene as scenes
+from .decision import Decision, Step
+
+if TYPE_CHECKING:
+    from ..checks.result import CheckResult
+    from ..transitions import model
+
+ECHO_BOUND = timedelta(minutes=5)
+"""How long an admission waits for ClusterVersion to echo our block before it goes back to Pending."""
+ECHO_BACKOFF = timedelta(seconds=60)
+"""How long after such a timeout the next admission may start, even if the echo appears at once."""
+
+
+def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> Decision:
+    """A definition matches: Pending, or Admitting, or the flip."""
+    known, now = scene.known, scene.now
+    block = operators.block_message(definition.name, wish)
+    results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
+    echo = operators.upgrades_blocked(known.cluster_version, block)
+    timed_out = _echo_timed_out(scene, echo)
+    if timed_out:
+        results = (*results, echo if not echo.met else dataclasses.replace(echo, status=CheckStatus.UNMET))
+    hold = _hold(scene, definition)
+    failing = [result for result in results if not result.met]
+    ready = not failing and not hold
+    phase = Phase.ADMITTING if ready else Phase.PENDING
+    target = definition.target.pair
+    record = TopologyTransition(
+        phase=phase,
+        name=definition.name,
+        source=records.pair(scene.infrastructure),
+        target=target,
+        attempt=_attempt(scene, definition) if ready else None,
+        requested_time=scenes.requested(scene, target),
+        phase_transition_time=records.phase_time(scene.record, phase, now),
+        observed_generation=scene.infrastructure.generation,
+        checks=records.checks(scene.record, Stage.PREFLIGHT, results, now),
+        progress=records.progress(results),
+        available=scenes.available(scene),
+    )
+    note = hold or scenes.what_is_unmet(failing)
+    decision = Decision(
+        phase,
+        record,
+        watch=True,
+        definition=definition,
+        results=results,
+        note=note if not ready else "All preflight checks are met; waiting until ClusterVersion holds upgrades back",
+        upgrade_block=block,
+        degraded=scenes.unreadable(record, Stage.PREFLIGHT, now),
+        look_again=_next_look(scene, record),
+    )
+    decision = scenes.written(scene, decision)
+    if not ready or not echo.met:
+        return decision
+    if known.live and _is_ours(scene, record):
+        return _flip(scene, definition, decision, record)
+    return decision if known.live else dataclasses.replace(decision, steps=(*decision.steps, Step.GATHER))
+
+
+def _hold(scene: scenes.Scene, definition: model.Definition) -> str:
+    """Why nothing may be admitted although the checks may be met; empty when nothing keeps it."""
+    own = scene.known.own_operator
+    if not isinstance(own, facts.Unobserved) and own.paused:
+        return "Paused by annotation topology.openshift.io/paused on ClusterOperator topology: nothing new is admitted"
+    if unread := applicability.native_unreadable(scene.known):
+        return f"It cannot be told whether the native controller is in charge: {unread}"
+    if applicability.native_awaited(scene.known, scene.term.since, scene.now) is not None:
+        return "Feature gate MutableTopology is on: waiting whether the native controller shows up"
+    if scene.term.hold_until is not None and scene.now < scene.term.hold_until:
+        return "What was read live differed from what was watched: waiting a moment"
+    asks_pools = any(s.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT for s in definition.convergence.checks)
+    if asks_pools and records.baseline(scene.known) is None:
+        return "The machine config pools cannot be read, and convergence is measured against them"
+    return ""
+
+
+def _attempt(scene: scenes.Scene, definition: model.Definition) -> str:
+    """The attempt to record: the one under way if this leader recorded it for this definition, else a new one."""
+    record = scene.record
+    under_way = record is not None and record.phase is Phase.ADMITTING and record.name == definition.name
+    if under_way and record is not None and record.attempt is not None and record.attempt == scene.term.attempt:
+        return record.attempt
+    return scene.term.next_attempt
+
+
+def _is_ours(scene: scenes.Scene, record: TopologyTransition) -> bool:
+    """Does the live Infrastructure itself carry the attempt that this leader recorded, for this very transition?"""
+    found = scene.infrastructure.record
+    return (
+        isinstance(found, TopologyTransition)
+        and found.phase is Phase.ADMITTING
+        and found.attempt is not None
+        and found.attempt == scene.term.attempt == record.attempt
+        and (found.name, found.source, found.target) == (record.name, record.source, record.target)
+    )
+
+
+def _echo_timed_out(scene: scenes.Scene, echo: CheckResult) -> bool:
+    """Is this admission out of time, or did the last one run out and has not been allowed again yet?"""
+    record, now = scene.record, scene.now
+    if record is None or record.phase_transition_time is None:
+        return False
+    if record.phase is Phase.ADMITTING:
+        return not echo.met and now - record.phase_transition_time >= ECHO_BOUND
+    marked = record.phase is Phase.PENDING and any(
+        check.name == CheckName.UPGRADES_BLOCKED and check.status is not CheckStatus.MET for check in record.checks
+    )
+    return marked and (not echo.met or now - record.phase_transition_time < ECHO_BACKOFF)
+
+
+def _flip(
+    scene: scenes.Scene, definition: model.Definition, decision: Decision, record: TopologyTransition
+) -> Decision:
+    """Everything holds, live: move the topology and the record in one write."""
+    now = scene.now
+    measured = records.baseline(scene.known)
+    results = catalog.ask(Stage.CONVERGENCE, definition, scene.known, now, measured)
+    admitted = now.replace(microsecond=0)
+    moved = dataclasses.replace(
+        decision,
+        phase=Phase.CONVERGING,
+        record=record.model_copy(
+            update={
+                "phase": Phase.CONVERGING,
+                "phase_transition_time": admitted,
+                "admitted_time": admitted,
+                "baseline": measured,
+                "checks": (*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
+                "progress": records.progress(results),
+                # They lead away from where the cluster no longer is (`scene.available` keeps them out from now on).
+                "available": (),
+            }
+        ),
+        results=results,
+        note=scenes.what_is_awaited(results),
+        degraded=None,
+        steps=(Step.FLIP, Step.REPORT),
+    )
+    return scenes.with_happenings(scene, moved)
+
+
+def _next_look(scene: scenes.Scene, record: TopologyTransition) -> float | None:
+    """When time alone could change this decision, in seconds."""
+    moments = [*scenes.lease_moments(scene.known), *scenes.unreadable_moments(record.checks)]
+    if scene.term.hold_until is not None:
+        moments.append(scene.term.hold_until)
+    awaited = applicability.native_awaited(scene.known, scene.term.since, scene.now)
+    if awaited is not None:
+        moments.append(scene.now + timedelta(seconds=awaited))
+    if record.phase_transition_time is not None:
+        bound = ECHO_BOUND if record.phase is Phase.ADMITTING else ECHO_BACKOFF
+        moments.append(record.phase_transition_time + bound)
+    return scenes.until(moments, scene.now)

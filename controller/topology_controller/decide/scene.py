@@ -1,0 +1,135 @@
+"""What every phase works with: the scene of one decision, and what decisions have in common.
+
+`phases` sets the scene; `admission` and `convergence` decide on it. Everything here is small and pure: how a record is
+turned into steps, when time alone could change a decision, and what has been unreadable for too long.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import CheckStatus, Phase, Reason
+
+from ..checks import etcd
+from ..checks.result import listed
+from ..observe import facts
+from . import discovery, happenings, records
+from .decision import Said, Step
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from topology_api.types import AvailableTransition, Check, TopologyPair, TopologyTransition
+    from topology_api.vocabulary import Stage
+
+    from ..checks.result import CheckResult
+    from ..transitions import load
+    from .decision import Decision, Term
+
+UNREADABLE_BOUND = timedelta(minutes=5)
+"""How long a fact may be unreadable before the operator calls itself Degraded."""
+BEFORE_FLIP = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that one decision looks at, once it is clear that there is something to decide."""
+
+    known: facts.Facts
+    infrastructure: facts.Infrastructure
+    record: TopologyTransition | None
+    transitions: load.Transitions
+    term: Term
+    now: datetime
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the record; without one nothing has been decided yet."""
+        return self.record.phase if self.record is not None else Phase.IDLE
+
+    @property
+    def evidence_awaited(self) -> bool:
+        """Is a fact of an open wish still on its way? Then deciding now would publish "not read yet" as news."""
+        known = self.known
+        found = (
+            known.cluster_version, known.cluster_operators, known.control_plane_nodes, known.other_nodes,
+            known.scheduler, known.etcd_endpoints, known.etcd, known.etcd_lease,
+            known.machine_config_pools, known.ingress_controller,
+        )  # fmt: skip
+        return any(isinstance(fact, facts.Unobserved) and fact.awaited for fact in found)
+
+
+def available(scene: Scene) -> tuple[AvailableTransition, ...]:
+    """What the record says could be asked for: what was discovered last, as far as it still leads away from here."""
+    found = discovery.merged(scene.record.available if scene.record else (), scene.term.available)
+    # What was discovered before the topology moved leads away from where the cluster no longer is.
+    here = {definition.name for definition in scene.transitions.starting_at(records.pair(scene.infrastructure))}
+    return tuple(item for item in found if item.name in here)
+
+
+def requested(scene: Scene, target: TopologyPair | None) -> datetime:
+    """When this wish was first seen: kept while the target stays."""
+    record = scene.record
+    if record is not None and record.phase in BEFORE_FLIP and record.requested_time and record.target == target:
+        return record.requested_time
+    return scene.now.replace(microsecond=0)
+
+
+def what_is_unmet(failing: list[CheckResult]) -> str:
+    """Name the checks that keep something waiting."""
+    return f"Waiting for {listed(result.name for result in failing)}"
+
+
+def what_is_awaited(results: tuple[CheckResult, ...]) -> str:
+    """Name what convergence waits for: checks, or quiet."""
+    failing = [result for result in results if not result.met]
+    return f"{what_is_unmet(failing)}" if failing else "All convergence checks are met; waiting until it stays quiet"
+
+
+def unreadable(record: TopologyTransition, stage: Stage, now: datetime) -> Said | None:
+    """A fact that could not be read for long makes the operator Degraded; a moment does not."""
+    lasting = [
+        check
+        for check in records.of_stage(record, stage)
+        if check.status is CheckStatus.UNKNOWN and now - check.last_transition_time >= UNREADABLE_BOUND
+    ]
+    if not lasting:
+        return None
+    text = "; ".join(f"{check.name}: {check.message}" for check in lasting)
+    return Said(Reason.EVIDENCE_UNREADABLE, f"Cannot be told for more than 5 minutes: {text}")
+
+
+def written(scene: Scene, decision: Decision) -> Decision:
+    """Add the steps that a decision without a flip needs: save the record if it differs, then report."""
+    save = (Step.SAVE,) if decision.record != scene.infrastructure.record else ()
+    return with_happenings(scene, dataclasses.replace(decision, steps=(*save, Step.REPORT)))
+
+
+def with_happenings(scene: Scene, decision: Decision) -> Decision:
+    """Add the events for the way from the present record to the decided one."""
+    if decision.record is None:
+        return decision
+    happened = happenings.between(scene.record, decision.record, scene.infrastructure.desired, decision.note)
+    return dataclasses.replace(decision, happened=happened)
+
+
+def lease_moments(known: facts.Facts) -> list[datetime]:
+    """When the lease of the etcd operator will have expired, if nobody renews it."""
+    lease = known.etcd_lease
+    if isinstance(lease, facts.Unobserved) or lease.renew_time is None:
+        return []
+    return [lease.renew_time + etcd.expiry(lease)]
+
+
+def unreadable_moments(checks: tuple[Check, ...]) -> list[datetime]:
+    """When each Unknown will have lasted too long."""
+    return [check.last_transition_time + UNREADABLE_BOUND for check in checks if check.status is CheckStatus.UNKNOWN]
+
+
+def until(moments: list[datetime], now: datetime) -> float | None:
+    """Seconds until the first of these that is still to come; a moment after it, so that it has passed then."""
+    ahead = [(moment - now).total_seconds() for moment in moments if moment > now]
+    return min(ahead) + 0.05 if ahead else None

@@ -1,0 +1,259 @@
+"""What an administrator types, with a real kubectl: exit codes, columns, refusals.
+
+The cluster is the simulator's box with its actors and the operator as a process: what `make cluster` gives. kubectl is
+looked for in KUBEBUILDER_ASSETS, then where hack/envtest built it, then on the PATH if it is 1.30 or newer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from topology_simulator import box, kinds, pace, scenario
+from topology_simulator.actors import kubelets
+
+from test.component import polling
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_REPOSITORY = pathlib.Path(__file__).parents[2]
+_OLDEST = (1, 30)
+_PATIENCE = 30.0
+_COLUMNS = ["NAME", "DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PHASE", "PROGRESS", "AGE"]
+
+
+@functools.cache
+def _found() -> str:
+    """The kubectl to use, or an empty string."""
+    if assets := os.environ.get("KUBEBUILDER_ASSETS"):
+        candidate = pathlib.Path(assets) / "kubectl"
+        if os.access(candidate, os.X_OK):
+            return str(candidate)
+    script = _REPOSITORY / "hack" / "envtest" / "envtest"
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        said = subprocess.run([script, "path"], capture_output=True, text=True, timeout=_PATIENCE, check=False)
+        candidate = pathlib.Path(said.stdout.strip() or "nowhere") / "kubectl"
+        if said.returncode == 0 and os.access(candidate, os.X_OK):
+            return str(candidate)
+    installed = shutil.which("kubectl")
+    if installed is None:
+        return ""
+    said = subprocess.run(
+        [installed, "version", "--client", "--output=json"],
+        capture_output=True, text=True, timeout=_PATIENCE, check=False,
+    )  # fmt: skip
+    with contextlib.suppress(ValueError, KeyError):
+        client = json.loads(said.stdout)["clientVersion"]
+        if (int(client["major"]), int(re.sub(r"\D", "", client["minor"]))) >= _OLDEST:
+            return installed
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a kubectl ended."""
+
+    code: int
+    printed: str
+    complaint: str
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The columns of each printed line."""
+        return [line.split() for line in self.printed.splitlines()]
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A second terminal beside a running cluster."""
+
+    binary: str
+    home: pathlib.Path
+    box: box.Box
+
+    def _environment(self) -> dict[str, str]:
+        return {"KUBECONFIG": str(self.box.kubeconfig), "HOME": str(self.home), "PATH": os.defpath}
+
+    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+        """Start a kubectl that goes on until it is ended."""
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            self.binary, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment()
+        )
+
+    async def kubectl(self, *arguments: str, given: str = "", code: int = 0) -> Answer:
+        """Run kubectl to its end, which must have this exit code."""
+        process = await self.start(*arguments)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                printed, complaint = await process.communicate(given.encode())
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        answer = Answer(process.returncode or 0, printed.decode(), complaint.decode())
+        assert answer.code == code, f"kubectl {' '.join(arguments)}: {answer}"
+        return answer
+
+
+@pytest.fixture
+async def terminal(tmp_path: pathlib.Path) -> AsyncIterator[Terminal]:
+    binary = _found()
+    if not binary:
+        text = "no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build"
+        if os.environ.get("CI") == "true":
+            pytest.fail(text, pytrace=False)
+        pytest.skip(text)
+    async with box.opened(scenario.load("happy-path"), pace.FAST, tmp_path) as opened:
+        made = Terminal(binary, tmp_path, opened)
+
+        async def spoken() -> bool:
+            found = await opened.api.get(kinds.INFRASTRUCTURES, "cluster")
+            return bool((found["status"].get("topologyTransition") or {}).get("available"))
+
+        await polling.until("the operator has said what could be asked for", spoken)
+        yield made
+
+
+def _wish(topology: str | None) -> list[str]:
+    patch = json.dumps({"spec": {"desiredTopology": topology}})
+    return ["patch", "infrastructure", "cluster", "--type", "merge", "-p", patch]
+
+
+async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> None:
+    patch = """kubectl patch infrastructure cluster --type merge -p '{"spec":{"desiredTopology":"HighlyAvailable"}}'"""
+    readme = (_REPOSITORY / "README.md").read_text()
+    assert patch in readme
+    assert "kubectl wait --for=jsonpath='{.status.topologyTransition.phase}'=Completed" in readme
+    before = await terminal.kubectl("get", "infrastructures")
+    assert before.rows[0] == _COLUMNS
+    assert before.rows[1][:4] == ["cluster", "SingleReplica", "SingleReplica", "Idle"]
+    for name in ("master-1", "master-2"):
+        await kubelets.join(terminal.box.api, name)
+    said = await terminal.kubectl(*_wish("HighlyAvailable"))
+    assert said.printed == "infrastructure.config.openshift.io/cluster patched\n"
+    waited = await terminal.kubectl(
+        "wait", "--for=jsonpath={.status.topologyTransition.phase}=Completed", "infrastructure/cluster", "--timeout=20s"
+    )
+    assert waited.printed == "infrastructure.config.openshift.io/cluster condition met\n"
+    after = await terminal.kubectl("get", "infrastructures")
+    assert after.rows[0] == _COLUMNS
+    assert after.rows[1][:-1] == ["cluster", *["HighlyAvailable"] * 3, "Completed", "7/7"]
+    nodes = await terminal.kubectl("get", "nodes")
+    assert nodes.rows[0] == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
+    assert [row[:3] for row in nodes.rows[1:]] == [
+        [f"master-{number}", "Ready", "control-plane,master,worker"] for number in range(3)
+    ]
+    operators = await terminal.kubectl("get", "co", "topology")
+    assert operators.rows[0] == ["NAME", "VERSION", "AVAILABLE", "PROGRESSING", "DEGRADED", "SINCE"]
+    assert operators.rows[1][2:5] == ["True", "False", "False"]
+    for kind in ("events", "events.events.k8s.io"):
+        events = await terminal.kubectl("get", kind)
+        assert events.rows[0] == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+        assert "TransitionCompleted" in events.printed
+
+
+async def test_every_clusteroperator_is_listed(terminal: Terminal) -> None:
+    listed = await terminal.kubectl("get", "co")
+    names = [row[0] for row in listed.rows[1:]]
+    assert {"etcd", "kube-apiserver", "topology"} <= set(names)
+    assert names == sorted(names)
+
+
+async def test_get_w_shows_every_phase_as_it_comes(terminal: Terminal) -> None:
+    watching = await terminal.start("get", "infrastructure", "cluster", "-w")
+    assert watching.stdout is not None
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            header = (await watching.stdout.readline()).decode().split()
+            assert header == _COLUMNS
+            first = (await watching.stdout.readline()).decode().split()
+            assert "Idle" in first
+            await terminal.kubectl(*_wish("HighlyAvailable"))
+            line = ""
+            while "Pending" not in line:
+                line = (await watching.stdout.readline()).decode()
+                assert line, "kubectl get -w ended"
+            assert line.split()[1] == "HighlyAvailable"
+            assert re.search(r" \d/8 ", line), line
+    finally:
+        watching.terminate()
+        await watching.communicate()
+
+
+async def test_external_is_refused_with_what_is_legal(terminal: Terminal) -> None:
+    refused = await terminal.kubectl(*_wish("External"), code=1)
+    assert 'spec.desiredTopology: Unsupported value: "External"' in refused.complaint
+    assert '"SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"' in refused.complaint
+
+
+async def test_a_wish_without_a_way_is_refused_with_the_ways_there_are(terminal: Terminal) -> None:
+    refused = await terminal.kubectl(*_wish("DualReplica"), code=1)
+    assert "DualReplica cannot be reached from status.controlPlaneTopology SingleReplica" in refused.complaint
+    assert "from there it may be HighlyAvailable" in refused.complaint
+
+
+async def test_a_status_is_patched_apart_from_its_spec(terminal: Terminal) -> None:
+    change = {"spec": {"desiredTopology": "HighlyAvailable"}, "status": {"cpuPartitioning": "AllNodes"}}
+    await terminal.kubectl(
+        "patch", "infrastructure", "cluster", "--subresource=status", "--type=merge", "-p", json.dumps(change)
+    )
+    found = json.loads((await terminal.kubectl("get", "infrastructure", "cluster", "-o", "json")).printed)
+    assert found["status"]["cpuPartitioning"] == "AllNodes"
+    assert "desiredTopology" not in found["spec"]
+    await terminal.kubectl(
+        "patch", "infrastructure", "cluster", "--type=merge", "-p", '{"status":{"cpuPartitioning":"None"}}'
+    )
+    found = json.loads((await terminal.kubectl("get", "infrastructure", "cluster", "-o", "json")).printed)
+    assert found["status"]["cpuPartitioning"] == "AllNodes"
+
+
+async def test_objects_are_created_and_deleted(terminal: Terminal) -> None:
+    given = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note, namespace: default}\ndata: {text: hello}\n"
+    made = await terminal.kubectl("create", "-f", "-", given=given)
+    assert made.printed == "configmap/note created\n"
+    again = await terminal.kubectl("create", "-f", "-", given=given, code=1)
+    assert "AlreadyExists" in again.complaint
+    read = await terminal.kubectl("get", "configmap", "note", "-o", "jsonpath={.data.text}")
+    assert read.printed == "hello"
+    gone = await terminal.kubectl("delete", "configmap", "note")
+    assert gone.printed.startswith('configmap "note" deleted')
+    missing = await terminal.kubectl("get", "configmap", "note", code=1)
+    assert missing.complaint == 'Error from server (NotFound): configmaps "note" not found\n'
+
+
+async def test_the_api_explains_itself(terminal: Terminal) -> None:
+    resources = await terminal.kubectl("api-resources", "--api-group=config.openshift.io")
+    assert resources.rows[0] == ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
+    assert ["infrastructures", "config.openshift.io/v1", "false", "Infrastructure"] in resources.rows
+    assert ["clusteroperators", "co", "config.openshift.io/v1", "false", "ClusterOperator"] in resources.rows
+    record = await terminal.kubectl("explain", "infrastructure.status.topologyTransition")
+    assert "Written only by the" in record.printed
+    for field in ("phase", "checks", "attempt", "available", "baseline", "progress", "advisories"):
+        assert re.search(rf"^  {field}\t<", record.printed, re.MULTILINE), field
+    wish = await terminal.kubectl("explain", "infrastructure.spec.desiredTopology")
+    assert "HighlyAvailableArbiter" in wish.printed
+    assert "External" not in wish.printed
+
+
+async def test_waiting_for_what_does_not_come_times_out(terminal: Terminal) -> None:
+    waited = await terminal.kubectl(
+        "wait",
+        "--for=jsonpath={.status.topologyTransition.phase}=Completed",
+        "infrastructure/cluster",
+        "--timeout=1s",
+        code=1,
+    )
+    assert "timed out waiting for the condition" in waited.complaint
