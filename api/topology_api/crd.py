@@ -15,21 +15,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from . import served
 from .types import TopologyTransition
 from .vocabulary import EXTERNAL, Phase, Topology
 
 if TYPE_CHECKING:
     from .types import TopologyPair
 
-GROUP: Final = "config.openshift.io"
-VERSION: Final = "v1"
+GROUP: Final = served.GROUP
+VERSION: Final = served.VERSION
 KIND: Final = "Infrastructure"
 PLURAL: Final = "infrastructures"
-NAME: Final = f"{PLURAL}.{GROUP}"
+NAME: Final = served.NAME
 """Name of the CustomResourceDefinition."""
 
-WISH: Final = "desiredTopology"
-RECORD: Final = "topologyTransition"
+WISH: Final = served.WISH
+RECORD: Final = served.RECORD
 WISH_PATH: Final = f".spec.{WISH}"
 """Every rule of ours points here, which is also how an older rule of ours is recognised."""
 

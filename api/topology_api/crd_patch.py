@@ -3,8 +3,7 @@
 On a real cluster the definition belongs to the release payload and is many times larger than `crd` makes it: other
 fields, other rules, several versions. `add` returns the JSON patch that brings our fields, rules and columns of
 version v1 to the present level and leaves everything else alone; on a definition that is level it is empty. `remove`
-is the way back. `serves_our_fields` answers, at the start of the operator, whether a cluster has our fields at all:
-where it does not, a wish and a record are dropped without a word, and "no wish" would be read where there is one.
+is the way back. Whether a cluster has our fields at all is the question of `served`.
 
 What is ours is recognised by where it points: a rule whose fieldPath is our wish, a column that shows one of our
 fields. So what an older release of this operator put there is replaced, and nobody else's is. Every change of a list
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import crd
+from . import served as served_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,17 +28,6 @@ Operation = dict[str, Any]
 
 class NotPatchableError(Exception):
     """What is served is not an Infrastructure definition that our part fits into; the text says what was found."""
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """Does a cluster serve our fields? True in a condition when it does; `reason` says what is missing otherwise."""
-
-    ok: bool
-    reason: str = ""
-
-    def __bool__(self) -> bool:
-        return self.ok
 
 
 def add(served: dict[str, Any], edges: tuple[crd.Edge, ...]) -> list[Operation]:
@@ -75,28 +64,6 @@ def remove(served: dict[str, Any]) -> list[Operation]:
     )
 
 
-def serves_our_fields(definition: object) -> Served:
-    """Does this definition have the fields that the operator reads and writes? Never raises, whatever it is given."""
-    try:
-        version = _Version.of(definition)
-        if version.content.get("served") is not True:
-            return Served(ok=False, reason=f"{crd.NAME} does not serve version {crd.VERSION}")
-        present = _paths(version.schema)
-    except NotPatchableError as error:
-        return Served(ok=False, reason=str(error))
-    ours = {
-        "type": "object",
-        "properties": {
-            "spec": {"properties": {crd.WISH: crd.wish_schema()}},
-            "status": {"properties": {crd.RECORD: crd.record_schema()}},
-        },
-    }
-    missing = sorted(path for path in _paths(ours) - present if path.rpartition(".")[0] in {*present, ""})
-    if missing:
-        return Served(ok=False, reason=f"{crd.NAME} {crd.VERSION} has no {', '.join(missing)}")
-    return Served(ok=True)
-
-
 def apply(document: dict[str, Any], operations: list[Operation]) -> dict[str, Any]:
     """Return a copy of a document with a patch of `add` or `remove` applied, as the API server would.
 
@@ -124,28 +91,14 @@ def apply(document: dict[str, Any], operations: list[Operation]) -> dict[str, An
     return made
 
 
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _is_our_rule(rule: object) -> bool:
-    return _mapping(rule).get("fieldPath") == crd.WISH_PATH
+    return served_fields.mapping(rule).get("fieldPath") == crd.WISH_PATH
 
 
 def _is_our_column(column: object) -> bool:
-    path = str(_mapping(column).get("jsonPath"))
+    path = str(served_fields.mapping(column).get("jsonPath"))
     ours = path in {crd.WISH_PATH, f".status.{crd.RECORD}"} or path.startswith(f".status.{crd.RECORD}.")
     return ours or column in crd.columns()
-
-
-def _paths(schema: object, path: str = "") -> set[str]:
-    """Return the dotted path of every field of a schema; items of a list count as fields of the list."""
-    found: set[str] = set()
-    known = _mapping(schema)
-    for name, child in _mapping(known.get("properties")).items():
-        inner = f"{path}.{name}" if path else str(name)
-        found |= {inner} | _paths(child, inner)
-    return found | (_paths(known["items"], path) if "items" in known else set())
 
 
 def _pointer(*parts: str | int) -> str:
@@ -161,9 +114,9 @@ class _Version:
 
     @classmethod
     def of(cls, served: object) -> _Version:
-        found = _mapping(served)
-        spec = _mapping(found.get("spec"))
-        kind, name = found.get("kind"), _mapping(found.get("metadata")).get("name")
+        found = served_fields.mapping(served)
+        spec = served_fields.mapping(found.get("spec"))
+        kind, name = found.get("kind"), served_fields.mapping(found.get("metadata")).get("name")
         if kind != "CustomResourceDefinition" or name != crd.NAME or spec.get("group") != crd.GROUP:
             raise NotPatchableError(
                 f"wanted CustomResourceDefinition {crd.NAME}, found {kind or 'no kind'} {name or 'without a name'}"
@@ -171,28 +124,28 @@ class _Version:
         versions = spec.get("versions")
         listed = versions if isinstance(versions, list) else []
         for index, version in enumerate(listed):
-            if _mapping(version).get("name") == crd.VERSION:
+            if served_fields.mapping(version).get("name") == crd.VERSION:
                 return cls(index, version)
-        names = ", ".join(str(_mapping(version).get("name")) for version in listed) or "none"
+        names = ", ".join(str(served_fields.mapping(version).get("name")) for version in listed) or "none"
         raise NotPatchableError(f"{crd.NAME} has no version {crd.VERSION}; it has {names}")
 
     @property
     def schema(self) -> dict[str, Any]:
-        return _mapping(_mapping(self.content.get("schema")).get("openAPIV3Schema"))
+        return served_fields.mapping(served_fields.mapping(self.content.get("schema")).get("openAPIV3Schema"))
 
     def part(self, name: str) -> dict[str, Any]:
-        return _mapping(_mapping(self.schema.get("properties")).get(name))
+        return served_fields.mapping(served_fields.mapping(self.schema.get("properties")).get(name))
 
     def demand(self) -> None:
         where = f"{crd.NAME} {crd.VERSION}"
         for name in ("spec", "status"):
             if not self.part(name):
                 raise NotPatchableError(f"{where} has no schema for {name}")
-        known = _mapping(self.part("status").get("properties"))
+        known = served_fields.mapping(self.part("status").get("properties"))
         for name in ("controlPlaneTopology", "infrastructureTopology"):
             if name not in known:
                 raise NotPatchableError(f"{where} has no status.{name}, which our rules speak of")
-        if "status" not in _mapping(self.content.get("subresources")):
+        if "status" not in served_fields.mapping(self.content.get("subresources")):
             raise NotPatchableError(f"{where} has no status subresource")
 
     def guarded(self, operations: list[Operation]) -> list[Operation]:
@@ -212,7 +165,7 @@ class _Version:
         return [{"op": operation, "path": at + _pointer(name), "value": schema}]
 
     def drop_field(self, part: str, name: str) -> list[Operation]:
-        if name not in _mapping(self.part(part).get("properties")):
+        if name not in served_fields.mapping(self.part(part).get("properties")):
             return []
         at = self._at("schema", "openAPIV3Schema", "properties", part, "properties", name)
         return [{"op": "remove", "path": at}]
@@ -221,7 +174,7 @@ class _Version:
         """Make the items of ours in a list the wanted ones, in their order, where the first of them stood."""
         holder: dict[str, Any] = self.content
         for name in path[:-1]:
-            holder = _mapping(holder.get(name))
+            holder = served_fields.mapping(holder.get(name))
         present = holder.get(path[-1])
         at = self._at(*path)
         if not isinstance(present, list):
@@ -244,7 +197,7 @@ class _Version:
     def missing_columns(self) -> list[dict[str, Any]]:
         """Return our columns, without those whose field another column shows already."""
         columns = self.content.get("additionalPrinterColumns") or []
-        shown = {_mapping(column).get("jsonPath") for column in columns if not _is_our_column(column)}
+        shown = {served_fields.mapping(column).get("jsonPath") for column in columns if not _is_our_column(column)}
         return [column for column in crd.columns() if column["jsonPath"] not in shown]
 
     def _at(self, *parts: str | int) -> str:

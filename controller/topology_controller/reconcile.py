@@ -114,8 +114,9 @@ class Reconciler:
                 delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
                 self._rooms.metrics.reconciled(loop.time() - began, ok=False)
                 _LOG.warning("%s; trying again in %.1f s", error, delay)
-                # A change may cut the delay short, but not turn a failure into a hot loop: somebody may write all the time.
-                await asyncio.sleep(min(delay, _BREATH))
+                # A change may cut the delay short, but not turn a failure into a hot loop: somebody may write always.
+                asked = error.retry_after if isinstance(error, errors.KubeError) else None
+                await asyncio.sleep(min(delay, max(_BREATH, asked or 0.0)))
             except BaseException:
                 queue.done(ok=False)
                 raise
@@ -186,7 +187,6 @@ class Reconciler:
         """Do the steps of a decision, in their order; a live decision may follow from the last of them."""
         rooms = self._rooms
         self.decisions += 1
-        rooms.metrics.watches(rooms.watches.last_activity())
         rooms.queue.look_again(decision.look_again)
         infrastructure = known.infrastructure
         if isinstance(infrastructure, facts.Infrastructure) and infrastructure.control_plane is not None:
@@ -215,8 +215,10 @@ class Reconciler:
         self._rooms.metrics.decided(decision, known)
 
     def _tell(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
+        # A decision that leaves the record alone speaks of the one that is there: events are named after it.
+        kept = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
         for happening in self._happened(decision, infrastructure):
-            self._rooms.teller.tell(infrastructure, decision.record, happening)
+            self._rooms.teller.tell(infrastructure, decision.record or kept, happening)
 
     async def _write(
         self,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from topology_simulator import client as clients
-from topology_simulator import kinds
 
 from test.component import cluster, polling
+from topology_simulator import client as clients
+from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from test.component.world import World

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from test.component import polling
 from topology_simulator import box, kinds, pace, scenario
 from topology_simulator.actors import kubelets
-
-from test.component import polling
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,6 +31,10 @@ _REPOSITORY = pathlib.Path(__file__).parents[2]
 _OLDEST = (1, 30)
 _PATIENCE = 30.0
 _COLUMNS = ["NAME", "DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PHASE", "PROGRESS", "AGE"]
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)  # noqa: S603 - our own script, or the kubectl to be tested
 
 
 @functools.cache
@@ -43,17 +46,14 @@ def _found() -> str:
             return str(candidate)
     script = _REPOSITORY / "hack" / "envtest" / "envtest"
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        said = subprocess.run([script, "path"], capture_output=True, text=True, timeout=_PATIENCE, check=False)
+        said = _run(str(script), "path")
         candidate = pathlib.Path(said.stdout.strip() or "nowhere") / "kubectl"
         if said.returncode == 0 and os.access(candidate, os.X_OK):
             return str(candidate)
     installed = shutil.which("kubectl")
     if installed is None:
         return ""
-    said = subprocess.run(
-        [installed, "version", "--client", "--output=json"],
-        capture_output=True, text=True, timeout=_PATIENCE, check=False,
-    )  # fmt: skip
+    said = _run(installed, "version", "--client", "--output=json")
     with contextlib.suppress(ValueError, KeyError):
         client = json.loads(said.stdout)["clientVersion"]
         if (int(client["major"]), int(re.sub(r"\D", "", client["minor"]))) >= _OLDEST:

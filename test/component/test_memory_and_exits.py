@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from test.component import cluster
 from topology_api import crd
 from topology_controller import _version
 from topology_simulator import kinds
-
-from test.component import cluster
 
 if TYPE_CHECKING:
     from test.component.world import World
@@ -42,6 +41,13 @@ async def _printed(*arguments: str) -> tuple[int, str, str]:
             await process.wait()
     assert process.returncode is not None
     return process.returncode, printed.decode(), complaint.decode()
+
+
+def _resident_mib(pid: int) -> float:
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
+    assert found is not None, status
+    return int(found[1]) / 1024
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
@@ -89,7 +95,9 @@ async def test_asked_once_with_a_silent_server_it_still_ends_in_time(world: Worl
 
 
 async def test_a_lost_lease_ends_with_3_and_says_who_has_it(world: World) -> None:
-    operator = await world.idle_operator(lease=("--lease-duration", "15", "--renew-deadline", "13", "--retry-period", "1"))
+    operator = await world.idle_operator(
+        lease=("--lease-duration", "15", "--renew-deadline", "13", "--retry-period", "1")
+    )
     change = {"spec": {"holderIdentity": "somebody-else"}}
     await world.api.patch(kinds.LEASES, cluster.OWN_LEASE, change, cluster.OWN_NAMESPACE)
     assert await operator.ended() == LOST_LEASE
@@ -138,8 +146,5 @@ async def test_with_everything_watched_it_stays_within_its_memory(world: World) 
     world.echo.on = False
     await world.wish()
     await world.until_phase("Admitting")
-    status = pathlib.Path(f"/proc/{operator.process.pid}/status").read_text()
-    found = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
-    assert found is not None
-    mib = int(found[1]) / 1024
+    mib = _resident_mib(operator.process.pid)
     assert mib <= _MEMORY_MIB, f"{mib:.1f} MiB resident, wanted at most {_MEMORY_MIB}"

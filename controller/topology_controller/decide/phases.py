@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Reason
 
+from ..checks import operators
 from ..checks.result import listed
 from ..observe import facts
 from . import admission, applicability, convergence, records
@@ -27,10 +28,13 @@ from .decision import Decision, Said, Step
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from topology_api.types import RecordCopy
+
     from ..transitions import load, model
     from .decision import Term
 
 _MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
+_HOLDING = frozenset({Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
 
 
 def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: datetime) -> Decision:
@@ -41,7 +45,7 @@ def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: d
         # can be reported either.
         return _blind(infrastructure, own)
     if isinstance(infrastructure, facts.Unobserved):
-        return _without_infrastructure(infrastructure)
+        return _without_infrastructure(infrastructure, own)
     record = records.recover(infrastructure, own)
     scene = scenes.Scene(known, infrastructure, record, transitions, term, now)
     if isinstance(known.installed, facts.Installed) and known.installed.lacks:
@@ -75,13 +79,29 @@ def _blind(infrastructure: facts.Fact[facts.Infrastructure], own: facts.Unobserv
     return Decision(phase, watch=watched, note=str(own))
 
 
-def _without_infrastructure(why: facts.Unobserved) -> Decision:
+def _without_infrastructure(why: facts.Unobserved, own: facts.Fact[facts.OwnOperator]) -> Decision:
     if why.missing:
         message = "Infrastructure cluster does not exist: it is created by the installer. Nothing is decided without it"
         said = Said(Reason.INFRASTRUCTURE_MISSING, message)
         return Decision(Phase.IDLE, steps=(Step.REPORT,), degraded=said)
+    if why.malformed:
+        return _malformed(why, None if isinstance(own, facts.Unobserved) else own.copy)
     # What cannot be read is no reason to change what was said; readiness tells that we are blind.
     return Decision(Phase.IDLE, note=str(why))
+
+
+def _malformed(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
+    """Infrastructure was read and makes no sense.
+
+    The watch is well, so readiness says nothing: the conditions must. What was under way keeps holding upgrades back.
+    """
+    said = Said(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
+    if copy is None or copy.phase not in _HOLDING or copy.target is None:
+        return Decision(Phase.IDLE, steps=(Step.REPORT,), degraded=said)
+    block = operators.block_message(copy.name or "", copy.target.control_plane)
+    return Decision(
+        copy.phase, watch=True, steps=(Step.REPORT,), degraded=said, note=f"Waiting for {why.what}", upgrade_block=block
+    )
 
 
 def _disabled(scene: scenes.Scene, said: Said) -> Decision:

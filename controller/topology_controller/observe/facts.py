@@ -33,6 +33,8 @@ class Unobserved:
     missing: bool = False
     awaited: bool = False
     """Its first read has not ended yet: an answer, or the reason why there is none, is on its way."""
+    malformed: bool = False
+    """It was read, and is not what its API promises: waiting alone will not mend it."""
 
     def __str__(self) -> str:
         return f"{self.what}: {self.why}"

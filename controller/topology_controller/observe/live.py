@@ -55,6 +55,7 @@ async def read(client: clients.Client, source: catalog.Source) -> Any:
             namespace=selection.namespace,
             label_selector=selection.label_selector,
             metadata_only=selection.metadata_only,
+            page=selection.page,
             timeout=client.request_timeout,
         )
         return reading.value(source, listing.items)

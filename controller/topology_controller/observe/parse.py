@@ -13,7 +13,7 @@ from typing import Any
 
 import pydantic
 
-from topology_api import crd_patch, vocabulary
+from topology_api import served, vocabulary
 from topology_api.types import RecordCopy, TopologyTransition
 
 from . import facts, fields
@@ -185,7 +185,7 @@ def node(raw: Raw) -> facts.Node:
     taints = (
         f"{fields.text(item, 'key')}:{fields.text(item, 'effect')}"
         for item in fields.items(raw, "spec.taints")
-        if item.get("effect") in {"NoSchedule", "NoExecute"}
+        if fields.text(item, "effect") in {"NoSchedule", "NoExecute"}
     )
     return facts.Node(
         name=fields.text(raw, "metadata.name") or "",
@@ -293,5 +293,5 @@ def native_controller(raw: Raw) -> facts.NativeController:
 
 def installed(raw: Raw) -> facts.Installed:
     """CustomResourceDefinition infrastructures.config.openshift.io: does it have our fields?"""
-    found = crd_patch.serves_our_fields(raw)
+    found = served.serves_our_fields(raw)
     return facts.Installed(None if found.ok else found.reason)

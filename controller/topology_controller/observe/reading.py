@@ -34,7 +34,7 @@ def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
 
 def malformed(what: str, error: Exception) -> facts.Unobserved:
     """Say which field of an object is not what its API promises."""
-    return facts.Unobserved(what, f"malformed: {error}")
+    return facts.Unobserved(what, f"malformed: {error}", malformed=True)
 
 
 def absent(source: catalog.Source) -> facts.Unobserved:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import prometheus_client as prometheus
+from prometheus_client import registry as registries
 
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage
 
@@ -18,6 +19,7 @@ from ..checks import etcd, nodes
 from ..observe import facts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
     from topology_api.types import TopologyTransition
@@ -29,12 +31,30 @@ _PHASE_BUCKETS = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400)
 _WORK_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
+class _Renewal(registries.Collector):
+    """Comes first in the registry and has no metric: has the gauges of the last decision set when somebody asks."""
+
+    def __init__(self, renew: Callable[[], None]) -> None:
+        self._renew = renew
+
+    def describe(self) -> Iterable[prometheus.Metric]:
+        """Nothing: being registered is not being asked."""
+        return ()
+
+    def collect(self) -> Iterable[prometheus.Metric]:
+        """Set the gauges that come after it."""
+        self._renew()
+        return ()
+
+
 class Metrics:
     """The metrics of one operator process."""
 
     def __init__(self, transitions: load.Transitions, *, lease: str) -> None:
         self.registry = prometheus.CollectorRegistry()
         registry = self.registry
+        self._shown: tuple[Decision, facts.Facts] | None = None
+        registry.register(_Renewal(self._renew))
         prometheus.ProcessCollector(registry=registry)
         self._phase = prometheus.Gauge(
             "topology_transition_phase", "1 for the phase of the transition, 0 for the others.", ["phase"],
@@ -190,7 +210,16 @@ class Metrics:
             self._activity.labels(field).set(moment)
 
     def decided(self, decision: Decision, known: facts.Facts) -> None:
-        """Show what was decided and what it was decided from."""
+        """Show what was decided and what it was decided from, as of the next scrape.
+
+        Not now: decisions stand between a fact and the flip, and setting some fifty gauges costs as much as deciding.
+        """
+        self._shown = (decision, known)
+
+    def _renew(self) -> None:
+        if self._shown is None:
+            return
+        (decision, known), self._shown = self._shown, None
         for phase in Phase:
             self._phase.labels(phase.value).set(1 if phase is decision.phase else 0)
         stage = Stage.CONVERGENCE if decision.phase is Phase.CONVERGING else Stage.PREFLIGHT

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from topology_api import crd, crd_patch
+from topology_api import served as served_fields
 from topology_api.types import TopologyPair
 
 
@@ -142,22 +143,30 @@ def test_what_cannot_be_patched_is_named(payload, edges, spoil, message):
     spoil(payload)
     with pytest.raises(crd_patch.NotPatchableError, match=message):
         crd_patch.add(payload, edges)
-    assert not crd_patch.serves_our_fields(payload)
+    assert not served_fields.serves_our_fields(payload)
 
 
 def test_whether_our_fields_are_served(payload, edges):
-    bare = crd_patch.serves_our_fields(payload)
+    bare = served_fields.serves_our_fields(payload)
     assert not bare
     assert bare.reason.endswith("v1 has no spec.desiredTopology, status.topologyTransition")
     patched = crd_patch.apply(payload, crd_patch.add(payload, edges))
-    assert crd_patch.serves_our_fields(patched)
+    assert served_fields.serves_our_fields(patched)
     del root(patched)["properties"]["status"]["properties"]["topologyTransition"]["properties"]["baseline"]
-    older = crd_patch.serves_our_fields(patched)
+    older = served_fields.serves_our_fields(patched)
     assert older.reason.endswith("v1 has no status.topologyTransition.baseline"), older
     version(patched)["served"] = False
-    assert "does not serve version v1" in crd_patch.serves_our_fields(patched).reason
+    assert "does not serve version v1" in served_fields.serves_our_fields(patched).reason
 
 
 @pytest.mark.parametrize("garbage", [None, [], "text", {}, {"spec": None}, {"spec": {"versions": {"a": 1}}}])
 def test_garbage_serves_nothing(garbage):
-    assert crd_patch.serves_our_fields(garbage).reason
+    assert served_fields.serves_our_fields(garbage).reason
+
+
+def test_the_fields_that_are_asked_for_are_those_of_the_schema(edges):
+    """Two walks, one through the types and one through the schema made of them, see the same fields."""
+    schema = crd.record_schema()
+    assert {f"status.{crd.RECORD}.{path}" for path in served_fields.paths(schema)} == {
+        path for path in served_fields._ours() if path.startswith(f"status.{crd.RECORD}.")
+    }

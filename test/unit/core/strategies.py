@@ -15,7 +15,9 @@ from topology_controller.observe import facts
 
 from . import worlds
 
-UNREAD = st.sampled_from((worlds.BROKEN, facts.NOT_READ, facts.Unobserved("it", "NotFound: it does not exist", missing=True)))
+UNREAD = st.sampled_from(
+    (worlds.BROKEN, facts.NOT_READ, facts.Unobserved("it", "NotFound: it does not exist", missing=True))
+)
 STATUS = st.sampled_from(("True", "False", "Unknown", "garbage"))
 TOPOLOGY = st.sampled_from(("SingleReplica", "HighlyAvailable"))
 ODD_TOPOLOGY = st.sampled_from(("External", "DualReplica", "HighlyAvailableArbiter", "Mystery", None))
@@ -55,7 +57,8 @@ def node(index: int) -> st.SearchStrategy[facts.Fact[facts.Node]]:
 
 
 OTHERS = st.lists(
-    UNREAD | st.builds(facts.OtherNode, st.sampled_from(("cafe", "w-1", "w-2")), st.booleans(), st.booleans()), max_size=3
+    UNREAD | st.builds(facts.OtherNode, st.sampled_from(("cafe", "w-1", "w-2")), st.booleans(), st.booleans()),
+    max_size=3,
 ).map(tuple)
 MEMBER = st.tuples(
     st.sampled_from((*worlds.MEMBERS, "node-0", "cafe", "0a", "zz", "")),
@@ -105,8 +108,12 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
     """Facts in which anything may be wrong, but usually little is."""
     healthy = worlds.healthy()
     record = draw(st.none() | records())
-    pairs = st.sampled_from(((worlds.SNO.control_plane, worlds.SNO.infrastructure), (worlds.HA.control_plane, worlds.HA.infrastructure)))
-    here = draw(rarely(("SingleReplica", "SingleReplica"), pairs | st.tuples(TOPOLOGY | ODD_TOPOLOGY, TOPOLOGY | ODD_TOPOLOGY)))
+    pairs = st.sampled_from(
+        ((worlds.SNO.control_plane, worlds.SNO.infrastructure), (worlds.HA.control_plane, worlds.HA.infrastructure))
+    )
+    here = draw(
+        rarely(("SingleReplica", "SingleReplica"), pairs | st.tuples(TOPOLOGY | ODD_TOPOLOGY, TOPOLOGY | ODD_TOPOLOGY))
+    )
     infrastructure = worlds.infrastructure(
         desired=draw(rarely("HighlyAvailable", st.none() | TOPOLOGY | st.just("DualReplica"))),
         native_wish=draw(rarely(None, TOPOLOGY)),
@@ -121,15 +128,15 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         lambda found: facts.FeatureGates(tuple(found))
     )
     copies = records().map(worlds.copy_of)
-    version = st.builds(
-        worlds.version, st.sampled_from((worlds.BLOCK, None, "other")), progressing=STATUS
-    )
+    version = st.builds(worlds.version, st.sampled_from((worlds.BLOCK, None, "other")), progressing=STATUS)
     sources: dict[str, st.SearchStrategy[Any]] = {
         "infrastructure": rarely(infrastructure, UNREAD),
         "installed": rarely(healthy.installed, UNREAD | st.just(facts.Installed("x has no field"))),
         "own_operator": rarely(healthy.own_operator, UNREAD | copies | st.just(worlds.own(paused=True))),
         "feature_gates": rarely(healthy.feature_gates, UNREAD | gates),
-        "native_controller": rarely(healthy.native_controller, UNREAD | st.builds(facts.NativeController, st.booleans())),
+        "native_controller": rarely(
+            healthy.native_controller, UNREAD | st.builds(facts.NativeController, st.booleans())
+        ),
         "cluster_version": rarely(healthy.cluster_version, UNREAD | version),
         "cluster_operators": rarely(healthy.cluster_operators, UNREAD | st.lists(OPERATOR, max_size=3).map(tuple)),
         "control_plane_nodes": st.integers(0, 7).flatmap(
@@ -139,19 +146,23 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         "scheduler": rarely(healthy.scheduler, UNREAD | st.builds(facts.Scheduler, st.booleans())),
         "etcd_endpoints": rarely(
             healthy.etcd_endpoints,
-            UNREAD | st.lists(MEMBER, max_size=4, unique_by=lambda found: found[0]).map(lambda found: facts.EtcdEndpoints(tuple(found))),
+            UNREAD
+            | st.lists(MEMBER, max_size=4, unique_by=lambda found: found[0]).map(
+                lambda found: facts.EtcdEndpoints(tuple(found))
+            ),
         ),
         "etcd": rarely(
             healthy.etcd,
             UNREAD
-            | conditions(
-                EtcdMembersAvailable="True", EtcdMembersDegraded="False", EtcdMembersProgressing="False"
-            ).map(facts.Etcd),
+            | conditions(EtcdMembersAvailable="True", EtcdMembersDegraded="False", EtcdMembersProgressing="False").map(
+                facts.Etcd
+            ),
         ),
         "etcd_lease": rarely(healthy.etcd_lease, UNREAD | LEASE),
         "machine_config_pools": rarely(healthy.machine_config_pools, UNREAD | st.lists(POOL, max_size=3).map(tuple)),
         "ingress_controller": rarely(
-            healthy.ingress_controller, UNREAD | st.builds(facts.IngressController, st.none() | st.integers(0, 3), st.integers(0, 3))
+            healthy.ingress_controller,
+            UNREAD | st.builds(facts.IngressController, st.none() | st.integers(0, 3), st.integers(0, 3)),
         ),
         "live": st.booleans(),
         "disturbed": rarely((), st.just(("nodes",))),

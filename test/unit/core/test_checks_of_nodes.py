@@ -57,7 +57,10 @@ def test_three_whole_nodes_are_enough() -> None:
         ({"addresses": ()}, "is not home of an etcd voter"),
         ({"addresses": ("192.0.2.99",)}, "is not home of an etcd voter"),
         ({"worker": False}, "lacks label node-role.kubernetes.io/worker"),
-        ({"taints": ("node-role.kubernetes.io/master:NoSchedule",)}, "has taint node-role.kubernetes.io/master:NoSchedule"),
+        (
+            {"taints": ("node-role.kubernetes.io/master:NoSchedule",)},
+            "has taint node-role.kubernetes.io/master:NoSchedule",
+        ),
     ],
 )
 def test_the_first_reason_of_a_node_that_falls_short_is_named(changes: dict[str, Any], reason: str) -> None:
@@ -163,7 +166,9 @@ def test_a_long_list_of_workers_stays_readable() -> None:
 def test_masters_schedulable() -> None:
     check = CheckName.MASTERS_SCHEDULABLE
     assert ask(check, worlds.healthy())[0] is CheckStatus.MET
-    status, message = ask(check, dataclasses.replace(worlds.healthy(), scheduler=facts.Scheduler(masters_schedulable=False)))
+    status, message = ask(
+        check, dataclasses.replace(worlds.healthy(), scheduler=facts.Scheduler(masters_schedulable=False))
+    )
     assert status is CheckStatus.UNMET
     assert """oc patch scheduler cluster --type merge -p '{"spec":{"mastersSchedulable":true}}'""" in message
     assert ask(check, dataclasses.replace(worlds.healthy(), scheduler=worlds.BROKEN))[0] is CheckStatus.UNKNOWN

@@ -38,7 +38,13 @@ def operator(name: str = "dns", **statuses: str) -> facts.ClusterOperator:
 
 @pytest.mark.parametrize(
     ("type_", "status"),
-    [("Available", "False"), ("Available", "Unknown"), ("Progressing", "True"), ("Degraded", "True"), ("Degraded", "Unknown")],
+    [
+        ("Available", "False"),
+        ("Available", "Unknown"),
+        ("Progressing", "True"),
+        ("Degraded", "True"),
+        ("Degraded", "Unknown"),
+    ],
 )
 def test_an_operator_that_is_not_stable_is_named(type_: str, status: str) -> None:
     found, message = stable(operator(), operator("etcd", **{type_: status}))
@@ -132,7 +138,10 @@ def test_a_pool_that_is_equal_to_itself_may_not_have_heard_of_the_flip() -> None
         ({"observed": False}, "has not seen its newest generation"),
         ({"configuration": ""}, "no rendered configuration"),
         ({"wanted_configuration": "", "configuration": ""}, "no rendered configuration"),
-        ({"configuration": "rendered-master-1", "updated": 1}, "rolling out rendered-master-2, 1 of 3 machines updated"),
+        (
+            {"configuration": "rendered-master-1", "updated": 1},
+            "rolling out rendered-master-2, 1 of 3 machines updated",
+        ),
         ({"updated": 2}, "2 of 3 machines updated"),
         ({"ready": 2}, "2 of 3 machines ready"),
     ],

@@ -21,7 +21,9 @@ from .test_deciding_before_the_flip import WELL, F, T, reasons, row, said
 AFTER = worlds.NOW + timedelta(seconds=30)
 
 
-def later(record: TopologyTransition | None, now: Any = AFTER, *, followed: bool = False, **changes: Any) -> facts.Facts:
+def later(
+    record: TopologyTransition | None, now: Any = AFTER, *, followed: bool = False, **changes: Any
+) -> facts.Facts:
     known = worlds.healthy(now)
     known = worlds.converged(known) if followed else known
     return dataclasses.replace(worlds.moved(known, record), **changes)
@@ -141,7 +143,9 @@ def test_completed_stays_until_the_wish_goes() -> None:
     found = worlds.decide(known, now=AFTER)
     assert found.phase is Phase.COMPLETED
     assert found.steps == (Step.REPORT,)
-    gone = worlds.decide(worlds.with_infrastructure(known, desired=None, generation=3), worlds.term(available=()), AFTER)
+    gone = worlds.decide(
+        worlds.with_infrastructure(known, desired=None, generation=3), worlds.term(available=()), AFTER
+    )
     assert gone.phase is Phase.IDLE
     assert row(gone) == WELL
     assert gone.happened == ()
@@ -164,7 +168,11 @@ def test_a_lost_record_is_rebuilt_when_topology_is_the_target_of_the_copy(make: 
     assert found.phase is Phase.CONVERGING
     assert found.steps == (Step.SAVE, Step.REPORT)
     assert found.record is not None
-    assert (found.record.attempt, found.record.name, found.record.target) == (record.attempt, record.name, record.target)
+    assert (found.record.attempt, found.record.name, found.record.target) == (
+        record.attempt,
+        record.name,
+        record.target,
+    )
     assert found.record.admitted_time is not None
 
 
@@ -215,7 +223,9 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
 
 def test_the_way_out_is_to_remove_the_wish_and_make_it_again() -> None:
     overwritten = worlds.recorded(worlds.healthy(), worlds.converging())
-    removed = worlds.decide(worlds.with_infrastructure(overwritten, desired=None, generation=3), worlds.term(available=()))
+    removed = worlds.decide(
+        worlds.with_infrastructure(overwritten, desired=None, generation=3), worlds.term(available=())
+    )
     assert removed.phase is Phase.IDLE
     assert removed.steps == (Step.SAVE, Step.REPORT)
     assert row(removed) == WELL

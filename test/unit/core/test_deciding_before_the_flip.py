@@ -49,7 +49,9 @@ def failing(record: TopologyTransition | None) -> list[str]:
 
 @pytest.mark.parametrize("desired", [None, "SingleReplica"])
 def test_without_an_unfulfilled_wish_it_is_idle(desired: str | None) -> None:
-    found = worlds.decide(worlds.healthy(infrastructure=worlds.infrastructure(desired=desired)), worlds.term(available=()))
+    found = worlds.decide(
+        worlds.healthy(infrastructure=worlds.infrastructure(desired=desired)), worlds.term(available=())
+    )
     assert found.phase is Phase.IDLE
     assert not found.watch
     assert row(found) == WELL
@@ -80,7 +82,10 @@ def test_a_native_wish_that_nobody_reads_is_named() -> None:
         ({"desired": "DualReplica"}, "to DualReplica on platform None"),
         ({"platform": "AWS"}, "on platform AWS"),
         ({"platform": None}, "on platform unknown"),
-        ({"control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable", "desired": "SingleReplica"}, "From here: none"),
+        (
+            {"control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable", "desired": "SingleReplica"},
+            "From here: none",
+        ),
     ],
 )
 def test_a_wish_that_no_definition_leads_to(changes: dict[str, Any], text: str) -> None:
@@ -103,7 +108,10 @@ def test_a_wish_that_no_definition_leads_to(changes: dict[str, Any], text: str) 
 
 def test_what_would_be_legal_is_named() -> None:
     found = worlds.decide(worlds.with_infrastructure(worlds.healthy(), desired="DualReplica"))
-    assert "HighlyAvailable (sno-to-ha-compact, on platform None or External, with exactly 0 dedicated workers)" in found.note
+    assert (
+        "HighlyAvailable (sno-to-ha-compact, on platform None or External, with exactly 0 dedicated workers)"
+        in found.note
+    )
 
 
 def test_an_unsupported_wish_that_is_withdrawn_leaves_no_trace() -> None:
@@ -121,7 +129,10 @@ def test_an_unsupported_wish_that_is_withdrawn_leaves_no_trace() -> None:
 BREAKS: list[tuple[dict[str, Any], CheckName]] = [
     ({"cluster_operators": ()}, CheckName.CLUSTER_OPERATORS_STABLE),
     ({"cluster_version": worlds.version(progressing="True")}, CheckName.NO_UPGRADE_IN_PROGRESS),
-    ({"control_plane_nodes": (worlds.node(0), worlds.node(1), worlds.node(2, ready="False"))}, CheckName.CONTROL_PLANE_NODES),
+    (
+        {"control_plane_nodes": (worlds.node(0), worlds.node(1), worlds.node(2, ready="False"))},
+        CheckName.CONTROL_PLANE_NODES,
+    ),
     ({"other_nodes": (facts.OtherNode("w", master=False, arbiter=False),)}, CheckName.DEDICATED_WORKERS),
     ({"scheduler": facts.Scheduler(masters_schedulable=False)}, CheckName.MASTERS_SCHEDULABLE),
     ({"etcd_endpoints": facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]),))}, CheckName.ETCD_VOTING_MEMBERS),
@@ -262,7 +273,9 @@ def test_without_our_echo_it_waits(message: str | None) -> None:
     found = worlds.decide(known)
     assert found.phase is Phase.ADMITTING
     assert found.steps == (Step.SAVE, Step.REPORT)
-    again = worlds.decide(dataclasses.replace(worlds.recorded(known, found.record), live=True), worlds.term(attempt="next"))
+    again = worlds.decide(
+        dataclasses.replace(worlds.recorded(known, found.record), live=True), worlds.term(attempt="next")
+    )
     assert again.steps == (Step.REPORT,)
     assert again.look_again is not None
 
@@ -294,7 +307,9 @@ def test_after_a_timeout_it_backs_off_and_then_waits_for_the_echo(after: float, 
     silent = dataclasses.replace(worlds.healthy(now), cluster_version=worlds.version(None))
     pending = worlds.decide(worlds.recorded(silent, worlds.admitting()), worlds.term(attempt="mine"), now).record
     later = now + timedelta(seconds=after)
-    known = dataclasses.replace(worlds.healthy(later), cluster_version=worlds.version() if echo else worlds.version(None))
+    known = dataclasses.replace(
+        worlds.healthy(later), cluster_version=worlds.version() if echo else worlds.version(None)
+    )
     found = worlds.decide(worlds.recorded(known, pending), worlds.term(attempt="mine"), later)
     assert found.phase is phase
     if phase is Phase.ADMITTING:
@@ -325,7 +340,12 @@ def test_the_flip_carries_topology_record_and_baseline_together() -> None:
     assert found.steps == (Step.FLIP, Step.REPORT)
     record = found.record
     assert record is not None
-    assert (record.phase, record.attempt, record.source, record.target) == (Phase.CONVERGING, "mine", worlds.SNO, worlds.HA)
+    assert (record.phase, record.attempt, record.source, record.target) == (
+        Phase.CONVERGING,
+        "mine",
+        worlds.SNO,
+        worlds.HA,
+    )
     assert record.admitted_time == worlds.NOW
     assert record.baseline is not None
     assert {pool.name: pool.configuration for pool in record.baseline.machine_config_pools} == {
@@ -337,7 +357,11 @@ def test_the_flip_carries_topology_record_and_baseline_together() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"live": False}, {"live": True, "own_operator": worlds.own(paused=True)}, {"live": True, "cluster_version": worlds.version(None)}],
+    [
+        {"live": False},
+        {"live": True, "own_operator": worlds.own(paused=True)},
+        {"live": True, "cluster_version": worlds.version(None)},
+    ],
 )
 def test_no_flip_without_live_facts_while_paused_or_without_the_echo(changes: dict[str, Any]) -> None:
     known = dataclasses.replace(worlds.recorded(worlds.healthy(), worlds.admitting()), **changes)

@@ -69,7 +69,7 @@ def nearly_ready() -> st.SearchStrategy[facts.Facts]:
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(worlds_of_any_kind() | nearly_ready(), terms())
 def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
     known: facts.Facts, term: decision.Term
@@ -102,7 +102,7 @@ def test_the_strategies_reach_the_flip() -> None:
     assert_safe(known, term, found)
 
 
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(worlds_of_any_kind(), terms())
 def test_the_same_arguments_give_the_same_decision(known: facts.Facts, term: decision.Term) -> None:
     one = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
@@ -110,7 +110,7 @@ def test_the_same_arguments_give_the_same_decision(known: facts.Facts, term: dec
     assert one == other
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(worlds_of_any_kind(), terms(), st.floats(0, 0.9))
 def test_what_was_written_is_not_written_again(known: facts.Facts, term: decision.Term, passed: float) -> None:
     """Decide, let the server keep the record, decide again: nothing to save, the same conditions, no event."""

@@ -124,7 +124,9 @@ def test_discovery_that_could_not_read_infrastructure_says_nothing() -> None:
     assert discovery.available(worlds.healthy(infrastructure=worlds.BROKEN), worlds.ONLY_COMPACT, worlds.NOW) is None
 
 
-@pytest.mark.parametrize("changes", [{"platform": "AWS"}, {"control_plane": "HighlyAvailable"}, {"control_plane": "External"}])
+@pytest.mark.parametrize(
+    "changes", [{"platform": "AWS"}, {"control_plane": "HighlyAvailable"}, {"control_plane": "External"}]
+)
 def test_discovery_offers_nothing_that_does_not_start_here(changes: dict[str, Any]) -> None:
     known = worlds.with_infrastructure(worlds.healthy(), **changes)
     assert discovery.available(known, worlds.ONLY_COMPACT, worlds.NOW) == ()
@@ -133,9 +135,8 @@ def test_discovery_offers_nothing_that_does_not_start_here(changes: dict[str, An
 def test_a_verdict_that_stays_is_not_rewritten_because_its_words_or_its_time_changed() -> None:
     one = discovery.available(worlds.healthy(etcd=worlds.BROKEN), worlds.ONLY_COMPACT, worlds.NOW)
     other = facts.Etcd(facts.Conditions())
-    two = discovery.available(
-        worlds.healthy(etcd=other), worlds.ONLY_COMPACT, worlds.NOW.replace(hour=13)
-    )
+    later = worlds.NOW.replace(hour=13)
+    two = discovery.available(worlds.healthy(later, etcd=other), worlds.ONLY_COMPACT, later)
     assert one is not None
     assert two is not None
     assert one != two

@@ -162,7 +162,7 @@ def decide(
 
 def admitting(known: facts.Facts | None = None, attempt: str = "mine", now: datetime = NOW) -> TopologyTransition:
     """The record of an admission under way."""
-    record = decide(known or healthy(), term(next_attempt=attempt), now).record
+    record = decide(known or healthy(now), term(next_attempt=attempt), now).record
     assert record is not None
     assert record.phase is Phase.ADMITTING
     return record
@@ -192,9 +192,7 @@ def copy_of(record: TopologyTransition) -> facts.OwnOperator:
 
 def question(known: facts.Facts, check: CheckName, now: datetime = NOW, **spec: Any) -> result.Question:
     """A question to these facts, with the parameters of the shipped definition unless others are given."""
-    default = next(
-        (one for stage in Stage for one in COMPACT.stages[stage] if one.check is check), None
-    )
+    default = next((one for stage in Stage for one in COMPACT.stages[stage] if one.check is check), None)
     made = model.CheckSpec.model_validate({"check": check, **spec}) if spec else default
     assert made is not None
     return result.Question(known, made, COMPACT, now)

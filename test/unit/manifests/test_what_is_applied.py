@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from topology_api import crd, crd_patch
+from topology_api import served as served_fields
 from topology_controller import bindata, manifests
 
 NAMESPACE = "openshift-topology-operator"
@@ -194,7 +195,7 @@ def test_the_patch_script_runs_and_sends_the_override_and_the_patch(tmp_path, na
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LOG": str(log), "PATCH": str(patch), "NAMES": names}
     subprocess.run(["/bin/sh"], input=script, text=True, env=environment, check=True, timeout=20)
     sent = yaml.safe_load(patch.read_text(encoding="utf-8"))
-    assert crd_patch.serves_our_fields(crd_patch.apply(served, sent))
+    assert served_fields.serves_our_fields(crd_patch.apply(served, sent))
     patches = [line for line in log.read_text(encoding="utf-8").splitlines() if "patch clusterversion" in line]
     assert [override in line for line in patches] == ([True] if override else []), patches
 

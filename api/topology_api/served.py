@@ -1,0 +1,97 @@
+"""Does a cluster serve our fields? Asked at the start of the operator, and when a write came back without them.
+
+Where the served definition of Infrastructure lacks them, a wish and a record are dropped without a word, and "no wish"
+would be read where there is one. The fields that are looked for are walked out of the types themselves, not out of the
+schema that `crd` makes of them: the operator asks this question at every start, and a schema generator is not needed
+to answer it.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing
+from dataclasses import dataclass
+from typing import Any, Final
+
+from . import types
+
+GROUP: Final = "config.openshift.io"
+VERSION: Final = "v1"
+NAME: Final = f"infrastructures.{GROUP}"
+WISH: Final = "desiredTopology"
+RECORD: Final = "topologyTransition"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Does a cluster serve our fields? True in a condition when it does; `reason` says what is missing otherwise."""
+
+    ok: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def serves_our_fields(definition: object) -> Served:
+    """Does this definition have the fields that the operator reads and writes? Never raises, whatever it is given.
+
+    A field whose parent is missing is not named besides: the parent says enough.
+    """
+    found = mapping(definition)
+    kind, name = found.get("kind"), mapping(found.get("metadata")).get("name")
+    if kind != "CustomResourceDefinition" or name != NAME:
+        wanted = f"wanted CustomResourceDefinition {NAME}"
+        return Served(ok=False, reason=f"{wanted}, found {kind or 'no kind'} {name or 'without a name'}")
+    versions = mapping(found.get("spec")).get("versions")
+    version = next((one for one in _objects(versions) if one.get("name") == VERSION), None)
+    if version is None or version.get("served") is not True:
+        return Served(ok=False, reason=f"{NAME} does not serve version {VERSION}")
+    present = paths(mapping(version.get("schema")).get("openAPIV3Schema"))
+    missing = sorted(path for path in _ours() - present if path.rpartition(".")[0] in {*present, ""})
+    if missing:
+        return Served(ok=False, reason=f"{NAME} {VERSION} has no {', '.join(missing)}")
+    return Served(ok=True)
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """A JSON object, empty for everything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def paths(schema: object, path: str = "") -> set[str]:
+    """Return the dotted path of every field of a schema; items of a list count as fields of the list."""
+    found: set[str] = set()
+    known = mapping(schema)
+    for name, child in mapping(known.get("properties")).items():
+        inner = f"{path}.{name}" if path else str(name)
+        found |= {inner} | paths(child, inner)
+    return found | (paths(known["items"], path) if "items" in known else set())
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+@functools.cache
+def _ours() -> frozenset[str]:
+    record = f"status.{RECORD}"
+    fields = _fields(types.TopologyTransition, record)
+    return frozenset({"spec", f"spec.{WISH}", "status", record, *fields})
+
+
+def _fields(model: type[types.ApiModel], path: str) -> set[str]:
+    found: set[str] = set()
+    for name, field in model.model_fields.items():
+        inner = f"{path}.{field.alias or name}"
+        found.add(inner)
+        for nested in _models(field.annotation):
+            found |= _fields(nested, inner)
+    return found
+
+
+def _models(annotation: object) -> list[type[types.ApiModel]]:
+    """The models inside an annotation such as `tuple[Check, ...]` or `Progress | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, types.ApiModel):
+        return [annotation]
+    return [model for part in typing.get_args(annotation) for model in _models(part)]

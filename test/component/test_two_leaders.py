@@ -1,0 +1,146 @@
+"""Two operators, one cluster: one acts, the other is ready; and a leader that should not act does not."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test.component import backend, cluster, polling
+
+if TYPE_CHECKING:
+    from topology_simulator.apiserver import requests
+
+    from test.component.world import World
+
+LOST_THE_LEASE = 3
+SHORT = ("--lease-duration", "4", "--renew-deadline", "3", "--retry-period", "0.5")
+"""Too short for any write, which needs ten seconds of it, and long enough to see what becomes of a leader."""
+
+
+async def held_by(world: World, name: str, seconds: float = 10.0) -> None:
+    async def look() -> bool:
+        return await world.holder() == name
+
+    await polling.until(f"the lease is held by {name}", look, seconds)
+
+
+async def test_of_two_operators_one_acts(world: World) -> None:
+    first = await world.idle_operator("operator-a")
+    second = await world.operator("operator-b")
+    await world.wish()
+    await world.completed_once()
+
+    assert {one.who for one in world.embedded.writes} == {"operator-a"}
+    assert "leading as" in first.words()
+    assert "leading as" not in second.words()
+    # The one who waits is warm: its idle watches are open.
+    waiting = [one for one in world.embedded.server.open_watches if backend.who(one) == "operator-b"]
+    assert len(waiting) == 4
+
+
+async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World) -> None:
+    world.echo.on = False
+    first = await world.idle_operator("operator-a")
+    await world.operator("operator-b")
+    await world.wish()
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+    attempt = (await world.record())["attempt"]
+
+    began = time.monotonic()
+    assert await first.stop() == 0
+    assert await world.holder() in {"", "operator-b"}
+    await held_by(world, "operator-b", seconds=3.0)
+    lasted = time.monotonic() - began
+    print(f"SIGTERM to the next leader: {lasted:.2f} s")
+    assert lasted < 3.0
+
+    async def superseded() -> bool:
+        return (await world.record())["attempt"] != attempt
+
+    await polling.until("the new leader writes an attempt of its own", superseded)
+    assert world.embedded.flips == []
+    await world.echo.say(await world.api.get(cluster.kinds.CLUSTER_OPERATORS, "topology"))
+    world.echo.on = True
+    await world.completed_once()
+    assert {one.who for one in world.embedded.flips} == {"operator-b"}
+
+
+@pytest.mark.parametrize("asleep", [0.0, 2.5], ids=["awake at once", "awake when its evidence is old"])
+async def test_a_leader_that_slept_between_its_live_read_and_the_flip_does_not_flip(
+    world: World, asleep: float
+) -> None:
+    world.echo.on = False
+    first = await world.idle_operator("operator-a")
+    second = await world.operator("operator-b")
+    await world.wish()
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+    old = (await world.record())["attempt"]
+    stopped = asyncio.Event()
+
+    async def stop(request: requests.Request) -> None:
+        assert backend.who(request) == "operator-a"
+        first.send(signal.SIGSTOP)
+        stopped.set()
+
+    world.embedded.before(backend.is_live_read, stop)
+    operator = await world.api.get(cluster.kinds.CLUSTER_OPERATORS, "topology")
+    await world.echo.say(operator)
+    async with asyncio.timeout(5.0):
+        await stopped.wait()
+    # Nobody else may admit while it sleeps: what matters is that a new attempt stands there when it wakes up.
+    await cluster.set_ready(world.api, "master-2", ready=False)
+    await world.forget_lease()
+    await held_by(world, "operator-b", seconds=5.0)
+
+    async def superseded() -> bool:
+        return (await world.record()).get("attempt") != old
+
+    await polling.until("the new leader supersedes the attempt", superseded)
+    await asyncio.sleep(asleep)
+    assert world.embedded.flips == []
+    first.send(signal.SIGCONT)
+
+    assert await first.ended(10.0) == LOST_THE_LEASE, first.tail()
+    assert "operator-b" in first.words()
+    assert await world.moves() == []
+    codes = [one.code for one in world.embedded.asked() if (one.verb, one.resource) == ("patch", "infrastructures")]
+    assert codes.count(409) == len(world.embedded.flips) <= 1
+    if asleep:
+        assert world.embedded.flips == []
+
+    world.echo.on = True
+    await cluster.set_ready(world.api, "master-2", ready=True)
+    await world.completed_once()
+    assert world.embedded.flips[-1].who == "operator-b"
+    assert second.alive
+
+
+async def test_a_leader_that_cannot_reach_the_server_stops_itself(world: World) -> None:
+    first = await world.operator("operator-a", lease=SHORT)
+    await held_by(world, "operator-a")
+    gone = world.embedded.fault("drop")
+    began = time.monotonic()
+    assert await first.ended(8.0) == LOST_THE_LEASE, first.tail()
+    lasted = time.monotonic() - began
+    print(f"no server: a leader with a renew deadline of 3 s stopped itself after {lasted:.2f} s")
+    assert 1.5 < lasted < 5.0  # counted from its last renewal, up to half a second earlier
+    assert "not renewed for 3 s" in first.words()
+
+    # And not earlier than others may take over: whoever comes next waits for the whole duration.
+    world.embedded.lift(gone)
+    await world.operator("operator-b", lease=SHORT)
+    await held_by(world, "operator-b", seconds=8.0)
+
+
+async def test_a_leader_whose_lease_somebody_took_stops_itself(world: World) -> None:
+    first = await world.operator("operator-a", lease=SHORT)
+    await held_by(world, "operator-a")
+    await world.api.patch(
+        cluster.kinds.LEASES, cluster.OWN_LEASE, {"spec": {"holderIdentity": "somebody"}}, cluster.OWN_NAMESPACE
+    )
+    assert await first.ended(5.0) == LOST_THE_LEASE, first.tail()
+    assert "somebody holds it" in first.words()

@@ -1,0 +1,365 @@
+"""A cluster in memory behind the client's methods, for the loop in virtual time.
+
+`Cluster` keeps raw objects with one global version, answers lists, gets, watches, creates and guarded status patches,
+and echoes an upgrade block as the version operator would. `fault` is asked before each write and may raise; `after` is
+asked when the write has happened and may raise too (an answer that was lost). `Running` wires a real `Reconciler`, real
+watches, the real queue and the real hands to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import dataclasses
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from topology_controller import act, reconcile
+from topology_controller.kube import client as clients
+from topology_controller.kube import errors, queue, resource
+from topology_controller.observe import catalog, facts, watches
+from topology_controller.report import events, metrics
+
+from . import worlds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+Raw = dict[str, Any]
+Key = tuple[str, str | None, str]
+INFRASTRUCTURE: Key = ("infrastructures", None, "cluster")
+OPERATOR: Key = ("clusteroperators", None, "topology")
+VERSION: Key = ("clusterversions", None, "version")
+
+
+def conditions(**statuses: str) -> list[Raw]:
+    """Conditions as the API writes them."""
+    return [{"type": type_, "status": status, "reason": "R", "message": ""} for type_, status in statuses.items()]
+
+
+def objects() -> dict[Key, Raw]:
+    """A single-node cluster that is ready to move; nothing is wished for yet."""
+    stable = {"conditions": conditions(Available="True", Progressing="False", Degraded="False")}
+    found: dict[Key, Raw] = {
+        INFRASTRUCTURE: {
+            "spec": {},
+            "status": {
+                "controlPlaneTopology": "SingleReplica",
+                "infrastructureTopology": "SingleReplica",
+                "platformStatus": {"type": "None"},
+            },
+        },
+        VERSION: {"status": {"desired": {"version": "4.20.1"}, "conditions": conditions(Progressing="False")}},
+        ("featuregates", None, "cluster"): {"status": {"featureGates": [{"version": "4.20.1", "enabled": []}]}},
+        ("configs", None, "cluster"): {"status": {}},
+        ("clusteroperators", None, "dns"): {"status": stable},
+        ("schedulers", None, "cluster"): {"spec": {"mastersSchedulable": True}},
+        ("configmaps", "openshift-etcd", "etcd-endpoints"): {
+            "data": dict(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))
+        },
+        ("etcds", None, "cluster"): {
+            "status": {
+                "conditions": conditions(
+                    EtcdMembersAvailable="True", EtcdMembersDegraded="False", EtcdMembersProgressing="False"
+                )
+            }
+        },
+        ("leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock"): {
+            "spec": {"holderIdentity": "h", "renewTime": "2026-03-01T11:59:59.000000Z", "leaseDurationSeconds": 360000}
+        },
+        ("machineconfigpools", None, "master"): pool("rendered-1"),
+        ("ingresscontrollers", "openshift-ingress-operator", "default"): {"status": {"availableReplicas": 1}},
+        ("customresourcedefinitions", None, "infrastructures.config.openshift.io"): {},
+    }
+    for name, address in zip(worlds.NAMES, worlds.ADDRESSES, strict=True):
+        found["nodes", None, name] = {
+            "metadata": {
+                "labels": {f"node-role.kubernetes.io/{role}": "" for role in ("control-plane", "master", "worker")}
+            },
+            "status": {
+                "capacity": {"cpu": "8", "memory": "32Gi"},
+                "conditions": conditions(Ready="True"),
+                "addresses": [{"type": "InternalIP", "address": address}],
+                "nodeInfo": {"kubeletVersion": "v1.34.2"},
+            },
+        }
+    return found
+
+
+def pool(configuration: str) -> Raw:
+    """A master pool that is rolled out."""
+    counts = {"machineCount": 3, "updatedMachineCount": 3, "readyMachineCount": 3, "observedGeneration": 1}
+    return {
+        "metadata": {"generation": 1},
+        "spec": {"configuration": {"name": configuration}},
+        "status": {"configuration": {"name": configuration}, **counts},
+    }
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """RFC 7386."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+class Cluster:
+    """The API. `writes` has every write that happened, `asked` every request."""
+
+    request_timeout = 10.0
+
+    def __init__(self) -> None:
+        self.version = 100
+        self.objects: dict[Key, Raw] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.writes: list[tuple[str, Raw]] = []
+        self.echo = True
+        self.limit = 3000
+        self.latency: Callable[[], float] = lambda: 0.0
+        self.fault: Callable[[str, Raw], None] = lambda where, body: None
+        self.after: Callable[[str, Raw], None] = lambda where, body: None
+        self.before_get: Callable[[str], None] = lambda where: None
+        self._watching: dict[int, tuple[resource.Selection, asyncio.Queue[tuple[str, Raw]]]] = {}
+        for key, raw in objects().items():
+            self.put(key, raw)
+
+    # What happens in the cluster.
+    def put(self, key: Key, raw: Raw) -> Raw:
+        """Create or replace an object and tell the watches."""
+        self.version += 1
+        plural, namespace, name = key
+        made = copy.deepcopy(raw)
+        metadata = {"name": name, "uid": f"uid-{name}", "generation": 1, **made.get("metadata", {})}
+        if namespace:
+            metadata["namespace"] = namespace
+        made["metadata"] = {**metadata, "resourceVersion": str(self.version)}
+        kind = "MODIFIED" if key in self.objects else "ADDED"
+        self.objects[key] = made
+        for selection, waiting in list(self._watching.values()):
+            if self._selects(selection, key, made):
+                waiting.put_nowait((kind, copy.deepcopy(made)))
+        return copy.deepcopy(made)
+
+    def change(self, key: Key, patch: Raw) -> Raw:
+        """Merge into an object, as somebody else."""
+        return self.put(key, merged(self.objects[key], patch))
+
+    def wish(self, topology: str | None) -> None:
+        """Make, change or withdraw the wish."""
+        metadata = {"generation": self.objects[INFRASTRUCTURE]["metadata"]["generation"] + 1}
+        self.change(INFRASTRUCTURE, {"metadata": metadata, "spec": {"desiredTopology": topology}})
+
+    def follow(self) -> None:
+        """Let the other operators follow the topology."""
+        self.put(("machineconfigpools", None, "master"), pool("rendered-2"))
+        self.change(
+            ("ingresscontrollers", "openshift-ingress-operator", "default"), {"status": {"availableReplicas": 2}}
+        )
+
+    # What is seen of it.
+    @property
+    def phase(self) -> str | None:
+        """Phase of the record."""
+        found = self.objects[INFRASTRUCTURE]["status"].get("topologyTransition") or {}
+        return found.get("phase")
+
+    @property
+    def topology(self) -> str:
+        """The topology of the control plane."""
+        return str(self.objects[INFRASTRUCTURE]["status"]["controlPlaneTopology"])
+
+    @property
+    def flips(self) -> int:
+        """How often topology was written."""
+        return sum("controlPlaneTopology" in body.get("status", {}) for _, body in self.writes)
+
+    @property
+    def watched(self) -> set[str]:
+        """Plurals that are being watched."""
+        return {selection.resource.plural for selection, _ in self._watching.values()}
+
+    def condition(self, type_: str) -> tuple[str, str]:
+        """Status and reason of a condition of ClusterOperator topology."""
+        found = self.objects[OPERATOR]["status"]["conditions"]
+        return next((item["status"], item["reason"]) for item in found if item["type"] == type_)
+
+    def error(self, kind: type[errors.KubeError], status: int = 0, verb: str = "patch") -> errors.KubeError:
+        """An error as the client raises it."""
+        return kind(verb, catalog.INFRASTRUCTURES, None, "cluster", status, kind.__name__, "as the test wants")
+
+    # The client's methods.
+    async def get(self, kind: resource.Resource, name: str, *, namespace: str | None = None, **_: Any) -> Raw:
+        """Read one object."""
+        self._count("get", kind.plural)
+        await self._pause()
+        self.before_get(f"{kind.plural}/{name}")
+        found = self.objects.get((kind.plural, namespace, name))
+        if found is None:
+            raise self.error(errors.NotFound, 404, "get")
+        return copy.deepcopy(found)
+
+    async def list(
+        self, kind: resource.Resource, *, reduce: Any = lambda raw: raw, **options: Any
+    ) -> clients.Listing[Any]:
+        """Read a list."""
+        self._count("list", kind.plural)
+        await self._pause()
+        name = (options.get("field_selector") or "").partition("metadata.name=")[2] or None
+        selection = resource.Selection(kind, options.get("namespace"), name, options.get("label_selector"))
+        items = tuple(
+            reduce(copy.deepcopy(raw)) for key, raw in self.objects.items() if self._selects(selection, key, raw)
+        )
+        return clients.Listing(items, str(self.version))
+
+    @contextlib.asynccontextmanager
+    async def open_watch(self, selection: resource.Selection, _version: str, *_: Any) -> AsyncIterator[Any]:
+        """Watch from now on; these tests never miss anything between list and watch."""
+        self._count("watch", selection.resource.plural)
+        happening: asyncio.Queue[tuple[str, Raw]] = asyncio.Queue()
+        self._watching[id(happening)] = (selection, happening)
+
+        async def lines() -> AsyncIterator[tuple[str, Raw]]:
+            while True:
+                yield await happening.get()
+
+        try:
+            yield lines()
+        finally:
+            del self._watching[id(happening)]
+
+    async def create(self, kind: resource.Resource, body: Raw, **_: Any) -> Raw:
+        """Create an object."""
+        return await self._write((kind.plural, None, body["metadata"]["name"]), body, create=True)
+
+    async def merge_patch(self, kind: resource.Resource, name: str, body: Raw, **options: Any) -> Raw:
+        """Patch a status."""
+        assert options["subresource"] == "status"
+        return await self._write((kind.plural, None, name), body, create=False)
+
+    async def _write(self, key: Key, body: Raw, *, create: bool) -> Raw:
+        where = f"{key[0]}/{key[2]}"
+        self._count("write", where)
+        await self._pause()
+        self.fault(where, body)
+        if create and key in self.objects:
+            raise self.error(errors.AlreadyExists, 409)
+        version = body["metadata"].get("resourceVersion")
+        if not create and version != self.objects[key]["metadata"]["resourceVersion"]:
+            raise self.error(errors.Conflict, 409)
+        self.writes.append((where, copy.deepcopy(body)))
+        made = self.put(key, body) if create else self.change(key, {"status": body["status"]})
+        if key == OPERATOR and self.echo:
+            self._echo()
+        self.after(where, body)
+        return made
+
+    def _echo(self) -> None:
+        said = self.objects[OPERATOR].get("status", {}).get("conditions", [])
+        found = conditions(Progressing="False")
+        found += [item for item in said if item["type"] == "Upgradeable" and item["status"] == "False"]
+        if found != self.objects[VERSION]["status"]["conditions"]:
+            self.change(VERSION, {"status": {"conditions": found}})
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(self.latency())
+
+    def _count(self, verb: str, what: str) -> None:
+        self.asked.append((verb, what))
+        # Virtual time stands still in a hot loop: without this such a test would hang and not fail.
+        assert len(self.asked) < self.limit, f"a hot loop: {self.asked[-5:]}"
+
+    @staticmethod
+    def _selects(selection: resource.Selection, key: Key, raw: Raw) -> bool:
+        plural, namespace, name = key
+        if plural != selection.resource.plural or selection.namespace not in {None, namespace}:
+            return False
+        if selection.name not in {None, name}:
+            return False
+        label = selection.label_selector
+        if label is None:
+            return True
+        has = label.removeprefix("!") in raw["metadata"].get("labels", {})
+        return has is not label.startswith("!")
+
+
+class Told:
+    """Remembers what would become events: the same name is the same event."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+        self._names: set[str] = set()
+
+    def tell(self, infrastructure: facts.Infrastructure, record: Any, happening: Any) -> None:
+        """Remember the reason."""
+        assert infrastructure.uid
+        assert record is not None
+        name = events.name(infrastructure.uid, happening.reason, record)
+        if name not in self._names:
+            self._names.add(name)
+            self.reasons.append(happening.reason.value)
+
+
+class Lease:
+    """A lease whose time the test sets."""
+
+    def __init__(self) -> None:
+        self.left = float("inf")
+
+    def time_left(self) -> float:
+        """Seconds left."""
+        return self.left
+
+
+def virtual_now() -> datetime:
+    """The wall clock of these tests goes with the loop."""
+    return worlds.NOW + timedelta(seconds=asyncio.get_running_loop().time())
+
+
+@dataclasses.dataclass
+class Running:
+    """One operator at work on a cluster."""
+
+    cluster: Cluster
+    loop: reconcile.Reconciler
+    watches: watches.Watches
+    queue: queue.WorkQueue
+    metrics: metrics.Metrics
+    told: Told
+    lease: Lease
+    topologies: list[str]
+
+
+@contextlib.asynccontextmanager
+async def running(cluster: Cluster, lease: Lease | None = None) -> AsyncIterator[Running]:
+    """Run the loop until the block ends; what ends the loop by itself is raised."""
+    client: Any = cluster
+    lease = lease or Lease()
+    measured = metrics.Metrics(worlds.ONLY_COMPACT, lease="l")
+    told: Any = Told()
+    topologies: list[str] = []
+    work = queue.WorkQueue(measured)
+    async with watches.Watches(client, work.add) as watched:
+        watched.installed = facts.Installed()
+        await watched.first_answers()
+        rooms = reconcile.Rooms(client, watched, work, act.Act(client, lease), told, measured)
+        settings = reconcile.Settings("1.2.3", "ns")
+        loop = reconcile.Reconciler(
+            rooms, worlds.ONLY_COMPACT, settings, on_topology=topologies.append, now=virtual_now
+        )
+        work.add()
+        task = asyncio.create_task(loop.run())
+        try:
+            yield Running(cluster, loop, watched, work, measured, told, lease, topologies)
+            if task.done():
+                task.result()
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task

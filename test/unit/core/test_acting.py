@@ -1,0 +1,191 @@
+"""The writes and what guards them: the version, the age of the evidence, the lease, the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topology_controller import act
+from topology_controller.observe import facts, live
+
+from . import worlds
+
+LEAVES = st.booleans() | st.integers() | st.text(max_size=4)
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=12,
+)
+OBJECT = st.dictionaries(st.sampled_from("abcd"), JSON, max_size=4)
+
+
+def applied(target: Any, patch: Any) -> Any:
+    """RFC 7386, as it is written there."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = applied(result.get(key), value)
+    return result
+
+
+@given(OBJECT, OBJECT)
+def test_the_patch_leads_from_one_object_to_the_other(before: Any, after: Any) -> None:
+    untouched = copy.deepcopy((before, after))
+    patch = act.merge_patch(before, after)
+    assert applied(before, patch) == after
+    assert (before, after) == untouched
+
+
+@given(OBJECT)
+def test_there_is_nothing_to_patch_between_equals(before: Any) -> None:
+    assert act.merge_patch(before, copy.deepcopy(before)) == {}
+
+
+def test_a_patch_of_one_check_leaves_the_rest_out() -> None:
+    before = worlds.converging().to_api()
+    after = {**before, "name": "other"}
+    assert act.merge_patch(before, after) == {"name": "other"}
+
+
+class Server:
+    """Answers patches: with what they ask for, or as the test wants."""
+
+    request_timeout = 10.0
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+        self.drop = False
+
+    async def merge_patch(self, resource: Any, name: str, body: dict[str, Any], **options: Any) -> dict[str, Any]:
+        self.sent.append((f"{resource.plural}/{name}", body, options))
+        status = {} if self.drop else body["status"]
+        return {"metadata": {"name": name, "resourceVersion": "101"}, "status": applied({}, status)}
+
+    async def create(self, resource: Any, body: dict[str, Any], **options: Any) -> dict[str, Any]:
+        self.sent.append((f"{resource.plural}", body, options))
+        return {"metadata": {"name": body["metadata"]["name"], "resourceVersion": "50"}}
+
+
+class Left:
+    """A lease with so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def time_left(self) -> float:
+        return self.seconds
+
+
+def hands(server: Server, lease: act.Lease | None = None) -> act.Act:
+    client: Any = server
+    return act.Act(client, lease or act.Unelected())
+
+
+async def evidence() -> live.Evidence:
+    return live.Evidence(facts.Facts(live=True), asyncio.get_running_loop().time())
+
+
+@pytest.mark.looptime
+async def test_the_flip_is_one_write_with_topology_record_and_version() -> None:
+    server = Server()
+    await hands(server).flip(await evidence(), worlds.infrastructure(), worlds.converging())
+    ((where, body, options),) = server.sent
+    assert where == "infrastructures/cluster"
+    assert options == {"subresource": "status", "retry": False}
+    assert body["metadata"] == {"resourceVersion": "100"}
+    assert body["status"]["controlPlaneTopology"] == "HighlyAvailable"
+    assert body["status"]["infrastructureTopology"] == "HighlyAvailable"
+    assert body["status"]["topologyTransition"]["phase"] == "Converging"
+    assert set(body["status"]) == {"controlPlaneTopology", "infrastructureTopology", "topologyTransition"}
+
+
+async def test_a_saved_record_leaves_topology_alone() -> None:
+    server = Server()
+    await hands(server).save(worlds.infrastructure(), worlds.admitting())
+    ((_, body, _),) = server.sent
+    assert set(body["status"]) == {"topologyTransition"}
+    assert body["metadata"] == {"resourceVersion": "100"}
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("age", "sent"), [(0.0, 1), (2.0, 1), (2.01, 0), (60.0, 0)])
+async def test_evidence_older_than_two_seconds_voids_the_flip(age: float, sent: int) -> None:
+    server = Server()
+    found = await evidence()
+    await asyncio.sleep(age)
+    if sent:
+        await hands(server).flip(found, worlds.infrastructure(), worlds.converging())
+    else:
+        with pytest.raises(act.Voided, match="older than 2 s"):
+            await hands(server).flip(found, worlds.infrastructure(), worlds.converging())
+    assert len(server.sent) == sent
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("left", "sent"), [(10.0, 1), (9.99, 0), (0.0, 0), (-5.0, 0)])
+async def test_a_lease_about_to_run_out_voids_every_write(left: float, sent: int) -> None:
+    record = worlds.converging()
+    for write in ("save", "flip", "report"):
+        server = Server()
+        doing = hands(server, Left(left))
+        known = await evidence()
+        calls = {
+            "save": lambda doing=doing: doing.save(worlds.infrastructure(), record),
+            "flip": lambda doing=doing, known=known: doing.flip(known, worlds.infrastructure(), record),
+            "report": lambda doing=doing: doing.report(worlds.own(), {"versions": []}),
+        }
+        if sent:
+            await calls[write]()
+        else:
+            with pytest.raises(act.Voided, match="lease"):
+                await calls[write]()
+        assert len(server.sent) == sent, write
+
+
+async def test_a_record_that_the_server_drops_is_noticed() -> None:
+    server = Server()
+    server.drop = True
+    with pytest.raises(act.RecordDropped):
+        await hands(server).save(worlds.infrastructure(), worlds.admitting())
+
+
+async def test_a_record_without_a_target_cannot_be_flipped_to() -> None:
+    server = Server()
+    record = worlds.converging().model_copy(update={"target": None})
+    with pytest.raises(act.Voided):
+        await hands(server).flip(await evidence(), worlds.infrastructure(), record)
+    assert server.sent == []
+
+
+async def test_a_report_that_stands_already_is_not_sent() -> None:
+    server = Server()
+    status = {"versions": [{"name": "operator", "version": "1"}], "extension": None}
+    assert await hands(server).report(worlds.own(status={"versions": status["versions"], "foreign": 1}), status) is None
+    assert server.sent == []
+
+
+async def test_a_report_carries_the_version_and_only_what_differs() -> None:
+    server = Server()
+    standing = worlds.own(status={"versions": [1], "extension": {"a": 1, "b": 2}, "foreign": 1})
+    await hands(server).report(standing, {"versions": [1], "extension": {"a": 1}})
+    ((where, body, options),) = server.sent
+    assert where == "clusteroperators/topology"
+    assert options == {"subresource": "status"}
+    assert body == {"metadata": {"resourceVersion": "7"}, "status": {"extension": {"b": None}}}
+
+
+async def test_a_missing_operator_object_is_created_first() -> None:
+    server = Server()
+    missing = facts.Unobserved("x", "NotFound", missing=True)
+    await hands(server).report(missing, {"versions": [1], "extension": None})
+    assert [where for where, _, _ in server.sent] == ["clusteroperators", "clusteroperators/topology"]
+    assert server.sent[1][1] == {"metadata": {"resourceVersion": "50"}, "status": {"versions": [1]}}

@@ -1,0 +1,299 @@
+"""Raw objects that may hold anything: a fact comes out, or fields.Malformed; never another exception."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topology_api.types import TopologyTransition
+from topology_controller.observe import catalog, facts, fields, parse
+
+from . import worlds
+
+Raw = dict[str, Any]
+
+
+def conditions(**statuses: str) -> list[Raw]:
+    return [{"type": type_, "status": status, "reason": "R", "message": "m"} for type_, status in statuses.items()]
+
+
+OBJECTS: dict[str, Raw] = {
+    "infrastructure": {
+        "metadata": {
+            "name": "cluster",
+            "uid": "u",
+            "resourceVersion": "5",
+            "generation": 2,
+            "labels": {"a": "b"},
+            "managedFields": [
+                {
+                    "manager": "old",
+                    "time": "2026-01-01T00:00:00Z",
+                    "fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}},
+                },
+                {
+                    "manager": "new",
+                    "time": "2026-02-01T00:00:00Z",
+                    "fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}},
+                },
+                {"manager": "spec", "time": "2026-03-01T00:00:00Z", "fieldsV1": {"f:spec": {}}},
+            ],
+        },
+        "spec": {"desiredTopology": "HighlyAvailable", "controlPlaneTopology": "HighlyAvailable"},
+        "status": {
+            "controlPlaneTopology": "SingleReplica",
+            "infrastructureTopology": "SingleReplica",
+            "platform": "None",
+            "platformStatus": {"type": "None"},
+            "topologyTransition": worlds.converging().to_api(),
+        },
+    },
+    "own_operator": {
+        "metadata": {
+            "name": "topology",
+            "resourceVersion": "5",
+            "annotations": {"topology.openshift.io/paused": "true"},
+        },
+        "status": {
+            "conditions": conditions(Available="True"),
+            "extension": worlds.copy_of(worlds.converging()).status["extension"],
+        },
+    },
+    "cluster_operators": {"metadata": {"name": "dns"}, "status": {"conditions": conditions(Available="True")}},
+    "cluster_version": {
+        "metadata": {"name": "version"},
+        "status": {
+            "desired": {"version": "4.20.1"},
+            "conditions": conditions(Progressing="False", Upgradeable="False"),
+        },
+    },
+    "control_plane_nodes": {
+        "metadata": {"name": "n", "labels": {"node-role.kubernetes.io/master": ""}, "deletionTimestamp": None},
+        "spec": {"unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]},
+        "status": {
+            "capacity": {"cpu": "7500m", "memory": "15204352Ki"},
+            "addresses": [{"type": "InternalIP", "address": "2001:DB8::1"}, {"type": "Hostname", "address": "n"}],
+            "conditions": conditions(Ready="True"),
+            "nodeInfo": {"kubeletVersion": "v1.34.2"},
+        },
+    },
+    "other_nodes": {"metadata": {"name": "w", "labels": {"node-role.kubernetes.io/arbiter": ""}}},
+    "scheduler": {"metadata": {"name": "cluster"}, "spec": {"mastersSchedulable": True}},
+    "etcd_endpoints": {"metadata": {"name": "etcd-endpoints"}, "data": {"cafe": "192.0.2.1", "a.b": "192.0.2.2"}},
+    "etcd": {"metadata": {"name": "cluster"}, "status": {"conditions": conditions(EtcdMembersAvailable="True")}},
+    "etcd_lease": {
+        "metadata": {"name": "l"},
+        "spec": {"holderIdentity": "h", "renewTime": "2026-03-01T11:59:50.123456Z", "leaseDurationSeconds": 137},
+    },
+    "machine_config_pools": {
+        "metadata": {"name": "master", "generation": 3},
+        "spec": {"configuration": {"name": "r"}},
+        "status": {"configuration": {"name": "r"}, "machineCount": 3, "observedGeneration": 3},
+    },
+    "ingress_controller": {
+        "metadata": {"name": "default"},
+        "spec": {"replicas": 2},
+        "status": {"availableReplicas": 2},
+    },
+    "feature_gates": {
+        "metadata": {"name": "cluster"},
+        "status": {"featureGates": [{"version": "4.20.1", "enabled": [{"name": "MutableTopology"}], "disabled": None}]},
+    },
+    "native_controller": {
+        "metadata": {"name": "cluster"},
+        "status": {"conditions": conditions(TopologyTransitionControllerDegraded="False")},
+    },
+}
+SOURCES = {source.field: source for source in (*catalog.IDLE, *catalog.EVIDENCE, *catalog.OPERANDS)}
+
+
+def parse_as(field: str, raw: Any) -> Any:
+    return SOURCES[field].reduce(raw)
+
+
+def test_every_source_has_an_object_here() -> None:
+    assert set(OBJECTS) == set(SOURCES)
+
+
+def paths(value: Any, before: tuple[Hashable, ...] = ()) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = [before] if before else []
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found += paths(inner, (*before, key))
+    elif isinstance(value, list):
+        # The others of a list are read by the same lines as its first.
+        for index, inner in enumerate(value[:1]):
+            found += paths(inner, (*before, index))
+    return found
+
+
+def put(raw: Raw, path: tuple[Any, ...], value: Any) -> Raw:
+    changed = copy.deepcopy(raw)
+    inner: Any = changed
+    for part in path[:-1]:
+        inner = inner[part]
+    if value is ...:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return changed
+
+
+ODD: list[Any] = [
+    ..., None, "", "x", 0, -1, 1.5, True, [], [None], ["x"], {}, {"x": None}, [[]], [{}], 10**30, 10**400, math.inf,
+    math.nan, "1e999", "2026-03-01T12:00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z",
+    "9999-12-31T23:59:59-14:00", "\u00b2", "x" * 5000, "v1.\u00b2.3", "v" + "9" * 5000 + ".1.2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", OBJECTS)
+def test_any_field_may_be_anything(field: str) -> None:
+    """Each path of a real-looking object, replaced in turn by each odd value."""
+    for path in paths(OBJECTS[field]):
+        for value in ODD:
+            raw = put(OBJECTS[field], path, value)
+            try:
+                fact = parse_as(field, raw)
+            except fields.Malformed as error:
+                assert str(error), (path, value)
+                continue
+            # What came out can be asked: by every check and every decision, without an exception.
+            hash_or_compare(fact)
+            use(field, fact)
+
+
+def hash_or_compare(fact: Any) -> None:
+    assert fact == copy.deepcopy(fact) or fact != fact, fact  # noqa: PLR0124 - a fact with NaN in it differs from itself
+
+
+def use(field: str, fact: Any) -> None:
+    """Decide with it, as one of a list where the source is a list."""
+    value = fact if SOURCES[field].single else (fact,)
+    for base in (worlds.healthy(), worlds.moved(worlds.healthy(), worlds.converging())):
+        worlds.decide(dataclasses.replace(base, **{field: value}))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150)
+@given(st.data(), st.sampled_from(sorted(OBJECTS)))
+def test_several_fields_may_be_anything_at_once(data: st.DataObject, field: str) -> None:
+    raw = OBJECTS[field]
+    for _ in range(data.draw(st.integers(1, 3))):
+        raw = put(raw, data.draw(st.sampled_from(paths(raw) or [("metadata",)])), data.draw(JSON))
+    try:
+        fact = parse_as(field, raw)
+    except fields.Malformed:
+        return
+    use(field, fact)
+
+
+@given(JSON, st.sampled_from(sorted(OBJECTS)))
+def test_the_object_itself_may_be_anything(raw: Any, field: str) -> None:
+    try:
+        parse_as(field, raw)
+    except fields.Malformed:
+        return
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [
+        ("32Gi", 32 * 2**30), ("15204352Ki", 15204352 * 1024), ("7500m", 7.5), ("8", 8), (8, 8), ("1e3", 1000),
+        ("1E3", 1000), ("2E", 2e18), ("0.5", 0.5), (".5Gi", 2**29), ("1k", 1000), ("100u", 1e-4), ("5M", 5e6),
+        ("", None), ("Gi", None), ("32GiB", None), ("32 Gi", None), ("-1", None), ("1K", None), ("1gi", None),
+        ("1e", None), ("NaN", None), ("inf", None), (None, None), (True, None), ([], None), ("1e999", None),
+        (math.inf, None), (math.nan, None), (10**400, None), ("\u0663", None), ("1\n", None),
+    ],
+)  # fmt: skip
+def test_quantities(written: object, number: float | None) -> None:
+    found = parse.quantity(written)
+    assert found == (None if number is None else pytest.approx(number))
+
+
+@given(st.text() | st.integers() | st.floats())
+def test_a_quantity_is_a_finite_number_or_none(written: object) -> None:
+    found = parse.quantity(written)
+    assert found is None or math.isfinite(found)
+
+
+@pytest.mark.parametrize(
+    ("written", "short"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("[2001:DB8:0::1]", "2001:db8::1"),
+        (" ::1 ", "::1"),
+        ("x", None),
+        ("", None),
+        ("1", None),
+    ],
+)
+def test_addresses(written: str, short: str | None) -> None:
+    assert parse.address(written) == short
+
+
+def test_a_whole_object_becomes_the_fact_that_is_asked_about() -> None:
+    node = parse_as("control_plane_nodes", OBJECTS["control_plane_nodes"])
+    assert node == facts.Node(
+        name="n", master=True, worker=False, ready="True", cordoned=True, deleting=False, kubelet_version="v1.34.2",
+        cpus=7.5, memory_bytes=15204352 * 1024, addresses=("2001:db8::1",), taints=("k:NoSchedule",),
+    )  # fmt: skip
+    infrastructure = parse_as("infrastructure", OBJECTS["infrastructure"])
+    assert infrastructure.record == worlds.converging()
+    assert infrastructure.topology_writer == "new"
+    own = parse_as("own_operator", OBJECTS["own_operator"])
+    assert own.paused
+    assert own.copy == worlds.copy_of(worlds.converging()).copy
+    assert parse_as("feature_gates", OBJECTS["feature_gates"]).mutable_topology == (("4.20.1", True),)
+    assert parse_as("native_controller", OBJECTS["native_controller"]).present
+    assert parse_as("etcd_endpoints", OBJECTS["etcd_endpoints"]).entries == (
+        ("a.b", "192.0.2.2"),
+        ("cafe", "192.0.2.1"),
+    )
+    assert parse_as("machine_config_pools", OBJECTS["machine_config_pools"]).observed
+
+
+@pytest.mark.parametrize("value", ["true", "", "yes", "false"])
+def test_any_value_of_the_pause_but_false_pauses(value: str) -> None:
+    raw = put(OBJECTS["own_operator"], ("metadata", "annotations", "topology.openshift.io/paused"), value)
+    assert parse_as("own_operator", raw).paused is (value != "false")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda record: {**record, "phase": "Dreaming"},
+        lambda record: {**record, "phaseTransitionTime": "2026-03-01T12:00:00"},
+        lambda record: {**record, "admittedTime": "9999-12-31T23:59:59Z"},
+        lambda record: {**record, "admittedTime": "soon"},
+        lambda record: {**record, "attempt": "x" * 65},
+        lambda record: {**record, "target": {"controlPlane": None}},
+        lambda record: {key: value for key, value in record.items() if key != "phase"},
+    ],
+)
+def test_a_record_that_is_not_what_the_schema_promises_is_unobserved_and_no_copy(spoil: Callable[[Raw], Raw]) -> None:
+    record = spoil(worlds.converging().to_api())
+    found = parse_as("infrastructure", put(OBJECTS["infrastructure"], ("status", "topologyTransition"), record))
+    assert isinstance(found.record, facts.Unobserved)
+    assert "topologyTransition" in found.record.why
+    assert found.raw_record == record
+    own = parse_as("own_operator", put(OBJECTS["own_operator"], ("status", "extension"), record))
+    assert own.copy is None
+
+
+def test_fields_of_a_newer_version_do_not_matter() -> None:
+    record = {**worlds.converging().to_api(), "inventedLater": {"x": 1}}
+    found = parse_as("infrastructure", put(OBJECTS["infrastructure"], ("status", "topologyTransition"), record))
+    assert isinstance(found.record, TopologyTransition)
