@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import pathlib
@@ -181,6 +182,9 @@ def _manifests(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    # What is imported stays for good: looking through it for garbage, now or later, costs a tenth of the start
+    # (measured) and finds nothing.
+    gc.disable()
     from . import bindata
     from .kube import lease
     from .transitions import load
@@ -196,6 +200,8 @@ def _run(options: argparse.Namespace) -> int:
         return FAILED
     from . import process, serve
 
+    gc.enable()
+    gc.freeze()
     try:
         figures = _lease_timing(options)
         address = serve.Address.parse(options.bind_address)
