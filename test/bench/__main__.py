@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from topology_simulator import client
 
-from . import costs, figures, processes, reaction, side
+from topology_simulator import client, kinds
+
+from . import costs, figures, processes, procfs, reaction, side
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +112,7 @@ async def _pending_rss(ours: side.Side, operator: costs.Operator) -> float:
     await ours.wish(side.WISH)
     await ours.lookout.until(lambda: ours.phase() == "Pending", "Pending")
     await costs.settled(ours, 1.0)
-    found = costs.procfs.rss_mib(operator.pid)
+    found = procfs.rss_mib(operator.pid)
     await ours.wish(None)
     await ours.lookout.until(lambda: ours.phase() == "Idle", "Idle")
     await ours.fact(there=True)
@@ -174,17 +175,18 @@ async def _loaded(run: Run, ours: side.Side, bare: side.Side) -> Found:
     workers = NODES - side.MEMBERS
     run.say(f"{workers} workers on both sides")
     await asyncio.gather(ours.add_workers(0, workers), bare.add_workers(0, workers))
-    async with costs.operator_on(ours, run.folder, _with_workers(run.folder)), costs.beating(run.folder, workers) as beats:
+    async with (
+        costs.operator_on(ours, run.folder, _with_workers(run.folder)),
+        costs.beating(run.folder, workers) as beats,
+    ):
         run.say(f"last_fact_to_flip with {NODES} nodes, {run.sizes.loaded} trials")
         since = time.time()
-        mine, theirs = await reaction.compare(
-            ours, bare, "fact", run.sizes.loaded, run.folder, load=beats.to
-        )
+        mine, theirs = await reaction.compare(ours, bare, "fact", run.sizes.loaded, run.folder, load=beats.to)
         rate = await beats.off()
         await costs.settled(ours, 0.5)
         for one, trials, agent in ((ours, mine, "cluster-topology-operator"), (bare, theirs, "floor")):
-            found = reaction.stages(await one.audit(since), trials.windows, agent)
-            run.show_stages("with 500 nodes", agent, found)
+            times = reaction.stages(await one.audit(since), trials.windows, agent)
+            run.show_stages("with 500 nodes", agent, times)
         await reaction.Operator(ours).prepare("wish")
     found = reaction.latency("last_fact_to_flip_500_nodes", mine, theirs)
     more = f", {NODES} nodes, {rate:.0f} node status updates a second"
@@ -195,7 +197,8 @@ def _with_workers(folder: pathlib.Path) -> pathlib.Path:
     """Definitions for a cluster with workers: the built-in one, and its sibling with as many as there are."""
     definitions = folder / "transitions"
     definitions.mkdir()
-    content = yaml.load(_COMPACT.read_text(), Loader=yaml.BaseLoader)
+    # Not safe_load: to YAML 1.1 the platform None is null.
+    content = yaml.load(_COMPACT.read_text(), Loader=yaml.BaseLoader)  # noqa: S506 - it makes words only
     (definitions / _COMPACT.name).write_text(_COMPACT.read_text())
     content |= {"name": "bench-with-workers", "summary": "For the bench", "workers": {"min": 1}}
     text = json.dumps(content)
@@ -220,25 +223,23 @@ def _value(value: object) -> object:
 
 async def _workers(run: Run, ours: side.Side, pending: float | None) -> Found:
     """With 2,000 workers: memory, and CPU while heartbeats arrive."""
-    present = len([one for one in await ours.api.list(side.kinds.NODES) if "worker-" in one["metadata"]["name"]])
+    present = len([one for one in await ours.api.list(kinds.NODES) if "worker-" in one["metadata"]["name"]])
     run.say(f"{MANY} workers")
     await ours.add_workers(present, MANY)
     found: Found = {}
     async with costs.operator_on(ours, run.folder) as operator, costs.beating(run.folder, MANY) as beats:
         await costs.scrape(operator)
         run.say(f"heartbeats, twice {run.sizes.beats:g} s")
-        found[WORKERS[2]] = await costs.with_beats(
-            ours, operator, beats, run.sizes.beats, costs.IDLE_CPU, "no wish"
-        )
+        found[WORKERS[2]] = await costs.with_beats(ours, operator, beats, run.sizes.beats, costs.IDLE_CPU, "no wish")
         await ours.fact(there=False)
         await ours.wish(side.WISH)
         await ours.lookout.until(lambda: ours.phase() == "Pending", "Pending")
         await costs.settled(ours, 1.0)
-        before = costs.procfs.rss_mib(operator.pid)
+        before = procfs.rss_mib(operator.pid)
         found[WORKERS[1]] = await costs.with_beats(
             ours, operator, beats, run.sizes.beats, costs.BUSY_CPU, f"a wish Pending, {MANY} workers"
         )
-        after = costs.procfs.rss_mib(operator.pid)
+        after = procfs.rss_mib(operator.pid)
     if pending is None:
         found[WORKERS[0]] = figures.missing("MiB", "memory without workers is not known", costs.RSS_EXTRA_MIB)
     else:
@@ -275,7 +276,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", choices=ALL, metavar="FIGURE", action="append", help=f"one of {', '.join(ALL)}")
     parser.add_argument("--strict", action="store_true", help="exit 1 when a target is missed")
     parser.add_argument("--verbose", action="store_true", help="show when each stage of a trial reached the server")
-    parser.add_argument("--output", type=pathlib.Path, default=_ROOT / "build" / "bench.json", help="where it is written")
+    parser.add_argument(
+        "--output", type=pathlib.Path, default=_ROOT / "build" / "bench.json", help="where it is written"
+    )
     return parser.parse_args(argv)
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
+import datetime as dt
 import json
 import sys
 import time
 
 import aiohttp
+
 from topology_simulator import machines
 
 _MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -42,8 +43,10 @@ async def beat(session: aiohttp.ClientSession, url: str, names: list[str], rate:
 _SENT = {"sent": 0.0, "seconds": 0.0}
 
 
-async def _send(session: aiohttp.ClientSession, url: str, states: list[dict[str, str]], free: asyncio.Semaphore) -> None:
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+async def _send(
+    session: aiohttp.ClientSession, url: str, states: list[dict[str, str]], free: asyncio.Semaphore
+) -> None:
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     beating = [{**state, "lastHeartbeatTime": now, "lastTransitionTime": "2026-01-01T00:00:00Z"} for state in states]
     # Real ones differ in every beat; the time has seconds only, and a second may hold several.
     body = {"status": {"conditions": beating, "volumesInUse": [f"kubernetes.io/beat/{time.time_ns()}"]}}

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+
 from topology_controller import reconcile
 from topology_controller.kube import watch
 from topology_controller.observe import catalog
@@ -169,7 +170,7 @@ async def beating(folder: pathlib.Path, workers: int) -> AsyncIterator[Beats]:
         yield Beats(process)
 
 
-async def with_beats(
+async def with_beats(  # noqa: PLR0917 - where, who, and what is promised
     cluster: side.Side, operator: Operator, beats: Beats, seconds: float, target: float, what: str
 ) -> figures.Figure:
     """CPU while heartbeats arrive; null when the rate was not reached."""

@@ -1,7 +1,7 @@
 """What is reported: figures with a target, and how they are shown.
 
-A figure is `{value, unit, floor, ratio, target, met, note}`. With a floor the target speaks of the ratio, without one of
-the value. `met` is null where nothing is promised, and false where something is promised but could not be measured:
+A figure is `{value, unit, floor, ratio, target, met, note}`. With a floor the target is about the ratio, else the
+value. `met` is null where nothing is promised, and false where something is promised but could not be measured:
 an unmeasured promise is not a kept one. `note` tells the sample size, or why there is no value.
 """
 

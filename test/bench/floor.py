@@ -1,9 +1,9 @@
 """The floor: a bare client in a process of its own that sends what the operator sends, and thinks nothing.
 
-It watches what the operator watches, is woken by the same event, and then sends the same requests in the same order and
-with the same concurrency: the record, the report, eight reads at once, Infrastructure, the flip; for a wish it opens the
-watches first and waits for the echo, as the operator must. It decodes only what it cannot do without (the wish and
-resourceVersions). Nobody could be much faster than this against the same server in the same language.
+It watches what the operator watches, is woken by the same event, and then sends the same requests in the same order
+and with the same concurrency: the record, the report, eight reads at once, Infrastructure, the flip; for a wish it
+opens the watches first and waits for the echo, as the operator must. It decodes only what it cannot do without (the
+wish and resourceVersions). Nobody could be much faster than this against the same server in the same language.
 
 `python -m test.bench.floor URL PLAN`; PLAN is a file of JSON that `side` has made. It is told what to wait for by lines
 on stdin (`wish`, `fact`; `watch` and `rest` prepare for them), and says `ready` on stdout when it does.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pathlib
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 _MERGE = {"Content-Type": "application/merge-patch+json"}
+_CONTINUE = re.compile(rb'"continue":\s*"([^"]+)"')
 
 
 class Floor:
@@ -77,11 +79,17 @@ class Floor:
         await self._echo.wait()
         async with asyncio.TaskGroup() as group:
             for path, accept in self._plan["reads"]:
-                group.create_task(self._call("GET", path, accept=accept))
+                group.create_task(self._read(path, accept))
         found = json.loads(await self._call("GET", self._plan["infrastructure"]))
         version = found["metadata"]["resourceVersion"]
         body = {"metadata": {"resourceVersion": version}, "status": self._plan["flip"]}
         await self._call("PATCH", self._plan["infrastructure"] + "/status", body)
+
+    async def _read(self, path: str, accept: str) -> None:
+        """Read one object, or every page of a list, and look at nothing but the way to the next page."""
+        raw = await self._call("GET", path, accept=accept)
+        while found := _CONTINUE.search(raw):
+            raw = await self._call("GET", f"{path}&continue={found[1].decode()}", accept=accept)
 
     async def _open(self, sources: list[Raw], tasks: list[asyncio.Task[None]]) -> None:
         """List all of them at once, and go on watching each; return when all are listed."""
@@ -130,7 +138,9 @@ class Floor:
         if len(json.loads(line)["object"].get("data") or {}) >= self._plan["voters"]:
             self._wake("fact")
 
-    async def _call(self, method: str, path: str, body: Raw | None = None, *, accept: str = "application/json") -> bytes:
+    async def _call(
+        self, method: str, path: str, body: Raw | None = None, *, accept: str = "application/json"
+    ) -> bytes:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": accept, **(_MERGE if body is not None else {})}
         async with self._session.request(method, self._url + path, data=data, headers=headers) as response:
@@ -147,7 +157,7 @@ async def _ended(tasks: list[asyncio.Task[None]]) -> None:
     tasks.clear()
 
 
-async def main(url: str, plan: pathlib.Path) -> None:
+async def main(url: str, plan: Raw) -> None:
     """Be the floor of a server."""
     connector = aiohttp.TCPConnector(limit=100)
     timeout = aiohttp.ClientTimeout(total=None, connect=5.0)
@@ -155,8 +165,8 @@ async def main(url: str, plan: pathlib.Path) -> None:
     async with aiohttp.ClientSession(
         connector=connector, timeout=timeout, headers=headers, read_bufsize=4 << 20
     ) as session:
-        await Floor(session, url, json.loads(plan.read_text())).run()
+        await Floor(session, url, plan).run()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], pathlib.Path(sys.argv[2])))
+    asyncio.run(main(sys.argv[1], json.loads(pathlib.Path(sys.argv[2]).read_text())))

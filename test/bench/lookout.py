@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
+
 from topology_simulator import conditions, kinds
 
 from . import processes
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
     from topology_simulator import client
 
 Raw = dict[str, Any]
-OBJECTS = ((kinds.INFRASTRUCTURES, "cluster"), (kinds.CLUSTER_OPERATORS, "topology"), (kinds.CLUSTER_VERSIONS, "version"))
+OBJECTS = (
+    (kinds.INFRASTRUCTURES, "cluster"),
+    (kinds.CLUSTER_OPERATORS, "topology"),
+    (kinds.CLUSTER_VERSIONS, "version"),
+)
 _ECHO = "Cluster operator topology should not be upgraded between minor versions: "
 
 
@@ -94,7 +99,7 @@ class Lookout:
 
     async def quiet(self, seconds: float) -> None:
         """Wait until nothing has been seen for so long."""
-        while (left := self.moved + seconds - time.perf_counter()) > 0:
+        while (left := self.moved + seconds - time.perf_counter()) > 0:  # noqa: ASYNC110 - time is what is waited for
             await asyncio.sleep(left)
 
     async def _watch(self, session: aiohttp.ClientSession, kind: kinds.Kind, name: str) -> None:

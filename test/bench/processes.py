@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import pathlib
 import signal
 import socket
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import AsyncIterator
 
 _STOP_SECONDS = 10.0

@@ -116,9 +116,7 @@ def _echo_milliseconds(seen: list[tuple[float, str, Raw]]) -> float:
 
 
 @contextlib.asynccontextmanager
-async def floor_of(
-    cluster: side.Side, script: side.Script, folder: pathlib.Path
-) -> AsyncIterator[Floor]:
+async def floor_of(cluster: side.Side, script: side.Script, folder: pathlib.Path) -> AsyncIterator[Floor]:
     """Run the floor with a script."""
     plan, log = folder / "floor.json", folder / "floor.log"
     plan.write_text(json.dumps(script.plan()))

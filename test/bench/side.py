@@ -1,9 +1,9 @@
 """One cluster to measure on: an API server of its own, the objects in it, and how a trial is begun and undone.
 
-There are two that are alike. On one the operator works, on the other the floor. A trial is undone in a way that is legal
-for an operator at work: first the fact that admitted is taken away, then topology and record are set back in one write
-(as after a restored backup), then the wish is withdrawn where the trial began with a wish. On the floor's side the
-driver also writes what the operator would have written itself.
+There are two that are alike. On one the operator works, on the other the floor. A trial is undone in a way that is
+legal for an operator at work: first the fact that admitted is taken away, then topology and record are set back in one
+write (as after a restored backup), then the wish is withdrawn where the trial began with a wish. On the floor's side
+the driver also writes what the operator would have written itself.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+
 from topology_api import vocabulary
 from topology_controller.kube import answer
 from topology_controller.observe import catalog
@@ -51,7 +52,9 @@ class Side:
         for number in range(first, last):
             made = machines.node(f"worker-{number}", roles=("worker",), ready=True)
             # What other controllers leave behind on a real node.
-            made["metadata"]["annotations"] |= {f"csi.example.com/volume-{n}": machines.digest(n) * 4 for n in range(14)}
+            made["metadata"]["annotations"] |= {
+                f"csi.example.com/volume-{n}": machines.digest(n) * 4 for n in range(14)
+            }
             await self.api.create(kinds.NODES, made)
 
     async def fact(self, *, there: bool) -> None:
@@ -223,7 +226,7 @@ def _read(source: catalog.Source) -> tuple[str, str]:
     chosen = source.selection
     if chosen.name is not None:
         return chosen.resource.path(chosen.namespace, chosen.name), "application/json"
-    return f"{chosen.resource.path(chosen.namespace)}?{_query(source, limit='500')}", _accept(source, "List")
+    return f"{chosen.resource.path(chosen.namespace)}?{_query(source, limit=str(chosen.page))}", _accept(source, "List")
 
 
 def unix_of(stamp: float) -> float:

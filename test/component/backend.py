@@ -12,9 +12,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from topology_simulator.apiserver import faults, server, statuses
-
 from test.component import process
+from topology_simulator.apiserver import faults, server, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

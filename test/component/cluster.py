@@ -62,7 +62,9 @@ async def grow(api: client.Client) -> None:
     """Make every preflight fact of sno-to-ha-compact good."""
     for name in MASTERS[1:]:
         await add_node(api, name)
-    await set_endpoints(api, {simulated.member_id(name): machines.address(machines.number_of(name)) for name in MASTERS})
+    await set_endpoints(
+        api, {simulated.member_id(name): machines.address(machines.number_of(name)) for name in MASTERS}
+    )
     await set_conditions(api, kinds.ETCDS, "cluster", *simulated.etcd_states(len(MASTERS)))
     machines_in_it = {"machineCount": 3, "updatedMachineCount": 3, "readyMachineCount": 3}
     await api.patch_status(kinds.MACHINE_CONFIG_POOLS, "master", machines_in_it)

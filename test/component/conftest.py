@@ -10,8 +10,9 @@ from test.component import world as worlds
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator, Generator
+    from collections.abc import AsyncIterator, Callable, Generator
 
+_FIGURE = "figure"
 _CHOICES = ("embedded", "real", "both")
 
 
@@ -38,6 +39,25 @@ def apiserver(request: pytest.FixtureRequest) -> str:
 async def world(apiserver: str, tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
     async with worlds.opened(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Say a figure that documentation may quote; all of them are printed at the end of the run."""
+    return lambda text: record_property(_FIGURE, text)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    said = [
+        (report.nodeid.rpartition("::")[2], text)
+        for report in terminalreporter.getreports("passed")
+        for name, text in report.user_properties
+        if name == _FIGURE and report.when == "call"
+    ]
+    if said:
+        terminalreporter.write_sep("-", "figures")
+        for test, text in said:
+            terminalreporter.write_line(f"{test}\n    {text}")
 
 
 @pytest.hookimpl(wrapper=True)

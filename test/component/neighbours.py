@@ -10,13 +10,12 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from test.component import cluster
 from topology_simulator import client as clients
 from topology_simulator import conditions, kinds
 
-from test.component import cluster
-
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
     from topology_simulator import kubeconfig
 
@@ -126,5 +125,3 @@ async def living(access: kubeconfig.Access) -> AsyncIterator[tuple[Echo, Operand
             finally:
                 for task in tasks:
                     task.cancel()
-
-

@@ -11,27 +11,27 @@ import collections
 import contextlib
 from typing import TYPE_CHECKING
 
-from topology_simulator import client as clients
-from topology_simulator import kinds
-
 from test.component import polling
 from test.component import world as worlds
+from topology_simulator import client as clients
+from topology_simulator import kinds
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Awaitable, Callable
 
-    from topology_simulator.apiserver import requests
-
     from test.component.process import Operator
     from test.component.world import World
+    from topology_simulator.apiserver import requests
 
 IDLE, OPEN = 4, 14
 """Watches while nothing is wished, and while a wish is open."""
 PHASES = ("Idle", "Pending", "Admitting", "Converging")
 
 
-async def side_by_side(folder: pathlib.Path, names: tuple[str, ...], run: Callable[[World, str], Awaitable[None]]) -> None:
+async def side_by_side(
+    folder: pathlib.Path, names: tuple[str, ...], run: Callable[[World, str], Awaitable[None]]
+) -> None:
     """Run one story for each name, each in a world of its own, at the same time."""
 
     async def one(name: str) -> None:
@@ -86,7 +86,9 @@ async def go_on(world: World, phase: str) -> None:
         await world.echo.say(await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))
 
 
-async def test_watches_that_are_cut_or_expired_come_back(apiserver: str, tmp_path: pathlib.Path) -> None:
+async def test_watches_that_are_cut_or_expired_come_back(
+    apiserver: str, tmp_path: pathlib.Path, figure: Callable[[str], None]
+) -> None:
     assert apiserver == "embedded"
 
     def disturb(world: World, how: str) -> None:
@@ -103,7 +105,7 @@ async def test_watches_that_are_cut_or_expired_come_back(apiserver: str, tmp_pat
         await go_on(world, "Pending")
         await world.completed_once(seconds=25.0)
         asked = collections.Counter(one.verb for one in world.embedded.asked(before))
-        print(f"{how}: {dict(asked)}")
+        figure(f"{how}: {dict(asked)}")
         assert asked["watch"] <= OPEN + IDLE, asked
         # One list for each watch that has lost its place, three in the evidence of each look, three of discovery.
         assert asked["list"] <= OPEN * (how == "expired") + 9, asked
@@ -111,11 +113,17 @@ async def test_watches_that_are_cut_or_expired_come_back(apiserver: str, tmp_pat
     await side_by_side(tmp_path, ("cut", "cut in a line", "expired"), run)
 
 
-async def test_cut_again_while_converging_it_is_not_called_finished_from_old_news(world: World) -> None:
+async def test_while_a_watch_is_down_nothing_is_called_finished_from_old_news(world: World) -> None:
     await reach(world, "Converging")
-    refused = world.embedded.fault("status", code=503, verb="watch", resource="machineconfigpools")
-    world.embedded.fault("cut", verb="watch", resource="machineconfigpools")
+    refused = world.embedded.fault("status", code=503, verb="watch", resource="nodes")
+    assert world.embedded.fault("cut", verb="watch", resource="nodes").hits == 2
     await world.operands.go_on()
+    await world.until(
+        "everything that is known is good",
+        lambda status: (
+            status["topologyTransition"]["progress"]["met"] == status["topologyTransition"]["progress"]["total"]
+        ),
+    )
 
     async def not_completed() -> bool:
         return (await world.record())["phase"] == "Converging"
@@ -125,7 +133,9 @@ async def test_cut_again_while_converging_it_is_not_called_finished_from_old_new
     await world.completed_once(seconds=15.0)
 
 
-async def test_the_server_restarts_in_every_phase(apiserver: str, tmp_path: pathlib.Path) -> None:
+async def test_the_server_restarts_in_every_phase(
+    apiserver: str, tmp_path: pathlib.Path, figure: Callable[[str], None]
+) -> None:
     assert apiserver == "embedded"
 
     async def run(world: World, phase: str) -> None:
@@ -135,7 +145,7 @@ async def test_the_server_restarts_in_every_phase(apiserver: str, tmp_path: path
         await go_on(world, phase)
         await world.completed_once(seconds=25.0)
         asked = len(world.embedded.asked(before))
-        print(f"restart in {phase}: {asked} requests until Completed")
+        figure(f"restart in {phase}: {asked} requests until Completed")
         assert asked < 120
 
     await side_by_side(tmp_path, PHASES, run)
@@ -150,9 +160,11 @@ async def test_429_is_obeyed_although_there_is_news_all_the_time(world: World) -
         asked.append(loop.time())
 
     world.embedded.before(
-        lambda request: request.verb == "patch"
-        and request.target.plural == "infrastructures"
-        and request.user_agent.startswith("cluster-topology-operator/"),
+        lambda request: (
+            request.verb == "patch"
+            and request.target.plural == "infrastructures"
+            and request.user_agent.startswith("cluster-topology-operator/")
+        ),
         note,
         count=3,
     )

@@ -11,15 +11,17 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+
+from test.component import backend, cluster, polling
 from topology_simulator import client as clients
 from topology_simulator import conditions, kinds
 
-from test.component import backend, cluster, polling, process
-
 if TYPE_CHECKING:
-    from topology_simulator.apiserver import requests
+    from collections.abc import Callable
 
+    from test.component import process
     from test.component.world import World
+    from topology_simulator.apiserver import requests
 
 _FLIP = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
 OTHER = "0123456789abcdef0123456789abcdef"
@@ -117,6 +119,8 @@ async def test_an_attempt_that_somebody_else_superseded_does_not_flip(world: Wor
     assert len(first) == 1
     assert record["attempt"] not in {first[0], OTHER}
     assert len(world.embedded.flips) == (2 if moment == "before the flip" else 1)
+    admitted = [one.record["attempt"] for one in world.embedded.writes if one.record.get("attempt") and not one.flips]
+    assert admitted == [first[0], record["attempt"]], "what flips was recorded before"
     codes = [one.code for one in world.embedded.asked() if one.resource == "infrastructures" and one.verb == "patch"]
     assert codes.count(409) == (1 if moment == "before the flip" else 0), codes
 
@@ -222,7 +226,7 @@ async def test_without_a_cluster_version_nothing_is_admitted(world: World) -> No
     await world.completed_once()
 
 
-async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World) -> None:
+async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World, figure: Callable[[str], None]) -> None:
     await pending(world)
     writes = 0
 
@@ -248,14 +252,16 @@ async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World) -> 
         with contextlib.suppress(asyncio.CancelledError):
             await blowing
     conflicts = sum(one.code == 409 for one in asked)
-    print(f"{writes} foreign writes: flipped in {lasted:.2f} s, {conflicts} conflicts, {len(asked)} requests")
+    figure(f"{writes} foreign writes: flipped in {lasted:.2f} s, {conflicts} conflicts, {len(asked)} requests")
     assert lasted < 15.0
     # A conflict costs two reads, and at most one new look at all evidence.
     assert len(asked) <= 12 * (conflicts + 1) + 12
     await world.completed_once()
 
 
-async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_flips(world: World) -> None:
+async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_flips(
+    world: World, figure: Callable[[str], None]
+) -> None:
     operator = await pending(world)
     conflicts = 25
 
@@ -276,7 +282,7 @@ async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_flips
     lasted = time.monotonic() - began
 
     asked = [one for one in world.embedded.asked(before) if one.resource not in {"leases", "events"}]
-    print(f"{conflicts} conflicts in a row: flipped in {lasted:.2f} s, {len(asked)} requests")
+    figure(f"{conflicts} conflicts in a row: flipped in {lasted:.2f} s, {len(asked)} requests")
     assert sum(one.code == 409 for one in asked) == conflicts
     # A conflict of the record costs itself and two reads.
     assert len(asked) <= 3 * conflicts + 20

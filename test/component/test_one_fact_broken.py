@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from topology_simulator import cluster as simulated
-from topology_simulator import conditions, kinds, machines
 
 from test.component import cluster
 from test.component import world as worlds
+from topology_simulator import cluster as simulated
+from topology_simulator import conditions, kinds, machines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -138,9 +138,7 @@ async def restore_lease(api: client.Client) -> None:
 
 def lease(**spec: object) -> Change:
     """Change the lease of the etcd operator."""
-    return lambda api: api.patch(
-        kinds.LEASES, simulated.ETCD_LEASE, {"spec": spec}, simulated.ETCD_OPERATOR_NAMESPACE
-    )
+    return lambda api: api.patch(kinds.LEASES, simulated.ETCD_LEASE, {"spec": spec}, simulated.ETCD_OPERATOR_NAMESPACE)
 
 
 def schedulable(*, wanted: bool) -> Change:

@@ -483,3 +483,94 @@ async def test_a_foreign_clusteroperator_topology_deleted_is_made_again(world: W
     await world.idle_operator()
     await world.api.delete(kinds.CLUSTER_OPERATORS, "topology")
     await until_told(world)
+
+
+def _without_types(schema: dict[str, Any]) -> dict[str, Any]:
+    """Infrastructure with our fields as they are and anything in all others."""
+    changed = definitions.without_rules(copy.deepcopy(schema))
+    for part in ("spec", "status"):
+        fields = changed["properties"][part]["properties"]
+        for name in set(fields) - {"desiredTopology", "topologyTransition"}:
+            fields[name] = {"x-kubernetes-preserve-unknown-fields": True}
+    return changed
+
+
+@pytest.mark.parametrize("phase", ["Idle", "Converging"])
+async def test_a_malformed_infrastructure_is_told_and_keeps_what_it_held_back(world: World, phase: str) -> None:
+    await world.idle_operator()
+    await definitions.change(world.api, kinds.INFRASTRUCTURES, _without_types)
+    world.operands.on = False
+    reasons = {"Degraded": "EvidenceUnreadable"}
+    if phase == "Converging":
+        await world.wish()
+        await world.until_phase("Converging")
+        reasons |= {"Progressing": "TransitionConverging", "Upgradeable": "TransitionInProgress"}
+        await world.until_condition("Upgradeable", "False", "TransitionInProgress")
+    deafen(world.operands)
+    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"platformStatus": "None"})
+    await until_told(world, **reasons)
+    message = (await world.condition("Degraded"))["message"]
+    assert "infrastructures.config.openshift.io/cluster" in message
+    assert "status.platformStatus should be an object, found str" in message
+    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"platformStatus": {"type": "None"}})
+    await until_told(world, **{name: reason for name, reason in reasons.items() if name != "Degraded"})
+    await world.wish()
+    await world.until_phase("Converging")
+    await cluster.follow_the_flip(world.api)
+    await world.until_phase("Completed")
+    assert len(world.embedded.flips) == 1
+
+
+async def test_a_malformed_feature_gate_admits_nothing_until_it_can_be_read(world: World) -> None:
+    await definitions.change(world.api, kinds.FEATURE_GATES, definitions.anything)
+    good = (await world.api.get(kinds.FEATURE_GATES, "cluster"))["status"]
+    await world.api.patch_status(kinds.FEATURE_GATES, "cluster", {"featureGates": [7]})
+    await world.idle_operator()
+    await world.wish()
+    await world.until_phase("Pending")
+
+    async def named() -> bool:
+        return "featuregates.config.openshift.io/cluster" in (await world.condition("Progressing"))["message"]
+
+    await polling.until("the feature gate is named", named)
+    assert await world.pair() == _SNO
+    await world.api.patch_status(kinds.FEATURE_GATES, "cluster", good)
+    await world.until_phase("Completed")
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"conditions": None},
+        {"capacity": None},
+        {"addresses": None},
+        {"nodeInfo": None},
+        {"capacity": {"cpu": "many", "memory": "32Gi"}},
+    ],
+    ids=["no-conditions", "no-capacity", "no-addresses", "no-version", "no-number"],
+)
+async def test_a_node_that_says_too_little_is_not_eligible(world: World, spoilt: dict[str, Any]) -> None:
+    await world.idle_operator()
+    kept = (await world.api.get(kinds.NODES, "master-2"))["status"]
+    await world.api.patch_status(kinds.NODES, "master-2", spoilt)
+    await world.wish()
+    found = await world.until_check("ControlPlaneNodes", "Unmet", "Unknown")
+    assert "master-2" in found["message"]
+    await world.api.patch_status(kinds.NODES, "master-2", {key: kept[key] for key in spoilt})
+    await world.until_phase("Completed")
+
+
+@pytest.mark.parametrize("kind", [kinds.CLUSTER_VERSIONS, kinds.SCHEDULERS, kinds.ETCDS], ids=lambda kind: kind.kind)
+async def test_an_object_that_is_not_there_is_unknown_and_named(world: World, kind: kinds.Kind) -> None:
+    name = "version" if kind is kinds.CLUSTER_VERSIONS else "cluster"
+    check = {
+        kinds.CLUSTER_VERSIONS: "NoUpgradeInProgress",
+        kinds.SCHEDULERS: "MastersSchedulable",
+        kinds.ETCDS: "EtcdHealthy",
+    }[kind]
+    await world.api.delete(kind, name)
+    await world.idle_operator()
+    await world.wish()
+    found = await world.until_check(check, "Unknown")
+    assert f"{kind.plural}.{kind.group}/{name}: NotFound: it does not exist" in found["message"]
+    assert await world.pair() == _SNO

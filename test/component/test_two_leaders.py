@@ -12,9 +12,10 @@ import pytest
 from test.component import backend, cluster, polling
 
 if TYPE_CHECKING:
-    from topology_simulator.apiserver import requests
+    from collections.abc import Callable
 
     from test.component.world import World
+    from topology_simulator.apiserver import requests
 
 LOST_THE_LEASE = 3
 SHORT = ("--lease-duration", "4", "--renew-deadline", "3", "--retry-period", "0.5")
@@ -42,7 +43,7 @@ async def test_of_two_operators_one_acts(world: World) -> None:
     assert len(waiting) == 4
 
 
-async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World) -> None:
+async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World, figure: Callable[[str], None]) -> None:
     world.echo.on = False
     first = await world.idle_operator("operator-a")
     await world.operator("operator-b")
@@ -55,7 +56,7 @@ async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World) ->
     assert await world.holder() in {"", "operator-b"}
     await held_by(world, "operator-b", seconds=3.0)
     lasted = time.monotonic() - began
-    print(f"SIGTERM to the next leader: {lasted:.2f} s")
+    figure(f"SIGTERM to the next leader: {lasted:.2f} s")
     assert lasted < 3.0
 
     async def superseded() -> bool:
@@ -119,14 +120,14 @@ async def test_a_leader_that_slept_between_its_live_read_and_the_flip_does_not_f
     assert second.alive
 
 
-async def test_a_leader_that_cannot_reach_the_server_stops_itself(world: World) -> None:
+async def test_a_leader_that_cannot_reach_the_server_stops_itself(world: World, figure: Callable[[str], None]) -> None:
     first = await world.operator("operator-a", lease=SHORT)
     await held_by(world, "operator-a")
     gone = world.embedded.fault("drop")
     began = time.monotonic()
     assert await first.ended(8.0) == LOST_THE_LEASE, first.tail()
     lasted = time.monotonic() - began
-    print(f"no server: a leader with a renew deadline of 3 s stopped itself after {lasted:.2f} s")
+    figure(f"no server: a leader with a renew deadline of 3 s stopped itself after {lasted:.2f} s")
     assert 1.5 < lasted < 5.0  # counted from its last renewal, up to half a second earlier
     assert "not renewed for 3 s" in first.words()
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+
+from test.component import backend, cluster, neighbours, polling, process
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import conditions, install, kinds, kubeconfig
-
-from test.component import backend, cluster, neighbours, polling, process
 
 if TYPE_CHECKING:
     import pathlib
@@ -65,7 +65,10 @@ class World:
         """Start an operator; with `wait`, return when it is ready."""
         number = len(self.operators)
         file = self._folder / f"kubeconfig-{name}-{number}"
-        named = {**self._access, "users": [{"name": one["name"], "user": {"token": name}} for one in self._access["users"]]}
+        named = {
+            **self._access,
+            "users": [{"name": one["name"], "user": {"token": name}} for one in self._access["users"]],
+        }
         file.write_text(yaml.safe_dump(named))
         started = await process.start(
             name, file, self._folder / f"{name}-{number}.log", settle=settle, lease=lease, flags=flags
@@ -78,7 +81,9 @@ class World:
     async def idle_operator(self, name: str = "operator-a", **options: Any) -> process.Operator:
         """Start an operator and wait until it leads and has said what could be asked for."""
         started = await self.operator(name, **options)
-        await self.until("discovery is written", lambda status: (status.get("topologyTransition") or {}).get("available"))
+        await self.until(
+            "discovery is written", lambda status: (status.get("topologyTransition") or {}).get("available")
+        )
         return started
 
     async def holder(self) -> str:
@@ -252,5 +257,3 @@ async def _end(made: World) -> None:
         await one.kill()
     complaints = {one.name: found for one in made.operators if (found := one.complaints())}
     assert not complaints, f"{complaints}\n{made.logs()}"
-
-

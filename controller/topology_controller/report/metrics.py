@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import prometheus_client as prometheus
 from prometheus_client import registry as registries
 
-from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage, Topology
 
 from ..checks import etcd, nodes
 from ..observe import facts
@@ -163,8 +163,12 @@ class Metrics:
         for definition in transitions.definitions:
             target = str(definition.target.pair)
             for infrastructure in definition.source.infrastructure:
-                for counter in (self._started, self._completed, self._cancelled, self._rejected):
-                    counter.labels(f"{definition.source.control_plane}/{infrastructure}", target)
+                source = f"{definition.source.control_plane}/{infrastructure}"
+                for counter in (self._started, self._completed, self._cancelled):
+                    counter.labels(source, target)
+                for wish in Topology:
+                    # What is rejected leads nowhere, so there is a wish and no pair.
+                    self._rejected.labels(source, wish.value)
 
     # The work queue's observer.
     def depth(self, waiting: int) -> None:
@@ -260,7 +264,7 @@ class Metrics:
         elif after.phase is Phase.COMPLETED:
             self._completed.labels(source, target).inc()
         elif after.phase is Phase.UNSUPPORTED:
-            self._rejected.labels(source, wish or "").inc()
+            self._rejected.labels(source, wish if wish in set(Topology) else "other").inc()
         elif after.phase is Phase.IDLE and was in {Phase.PENDING, Phase.ADMITTING, Phase.UNSUPPORTED}:
             self._cancelled.labels(source, target).inc()
 

@@ -57,6 +57,11 @@ REQUIRED: dict[CheckName, frozenset[str]] = {
 """Parameters without which a check cannot be answered."""
 
 
+_COUNTED = (CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS)
+_QUORUM = 3
+"""Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
+
+
 class CheckSpec(_Strict):
     """One question of a definition: the check and its parameters."""
 
@@ -171,6 +176,27 @@ class Definition(_Strict):
                 if stage not in STAGES[spec.check]:
                     raise ValueError(f"check {spec.check} cannot be asked in {stage.value.lower()}")
                 seen.add(spec.check)
+        return self
+
+    @model_validator(mode="after")
+    def _asks_for_proof(self) -> Self:
+        """What keeps a cluster from a deadlock may not depend on the care of whoever writes a file."""
+        asked = {spec.check: spec for spec in self.preflight}
+        wanted: list[CheckName] = [CheckName.NO_UPGRADE_IN_PROGRESS, CheckName.CLUSTER_OPERATORS_STABLE]
+        if self.workers != Workers():
+            wanted.append(CheckName.DEDICATED_WORKERS)
+        if (
+            self.target.control_plane is Topology.HIGHLY_AVAILABLE
+            and self.source.control_plane != self.target.control_plane
+        ):
+            wanted += [CheckName.ETCD_HEALTHY, CheckName.ETCD_OPERATOR_ALIVE, *_COUNTED]
+            for name in _COUNTED:
+                if name in asked and (asked[name].at_least or 0) < _QUORUM:
+                    raise ValueError(
+                        f"check {name} must ask for atLeast {_QUORUM} before a control plane becomes HighlyAvailable"
+                    )
+        if missing := [name for name in wanted if name not in asked]:
+            raise ValueError(f"preflight must ask {', '.join(missing)} for this transition")
         return self
 
     @property

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import copy
 import dataclasses
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from topology_controller import act, reconcile
@@ -25,6 +25,7 @@ from . import worlds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from datetime import datetime
 
 Raw = dict[str, Any]
 Key = tuple[str, str | None, str]
@@ -110,6 +111,10 @@ def merged(target: Any, patch: Any) -> Any:
     return result
 
 
+def accept(*_: object) -> None:
+    """Nothing is wrong with it."""
+
+
 class Cluster:
     """The API. `writes` has every write that happened, `asked` every request."""
 
@@ -123,9 +128,9 @@ class Cluster:
         self.echo = True
         self.limit = 3000
         self.latency: Callable[[], float] = lambda: 0.0
-        self.fault: Callable[[str, Raw], None] = lambda where, body: None
-        self.after: Callable[[str, Raw], None] = lambda where, body: None
-        self.before_get: Callable[[str], None] = lambda where: None
+        self.fault: Callable[[str, Raw], None] = accept
+        self.after: Callable[[str, Raw], None] = accept
+        self.before_get: Callable[[str], None] = accept
         self._watching: dict[int, tuple[resource.Selection, asyncio.Queue[tuple[str, Raw]]]] = {}
         for key, raw in objects().items():
             self.put(key, raw)
@@ -134,7 +139,7 @@ class Cluster:
     def put(self, key: Key, raw: Raw) -> Raw:
         """Create or replace an object and tell the watches."""
         self.version += 1
-        plural, namespace, name = key
+        _plural, namespace, name = key
         made = copy.deepcopy(raw)
         metadata = {"name": name, "uid": f"uid-{name}", "generation": 1, **made.get("metadata", {})}
         if namespace:
@@ -156,9 +161,9 @@ class Cluster:
         metadata = {"generation": self.objects[INFRASTRUCTURE]["metadata"]["generation"] + 1}
         self.change(INFRASTRUCTURE, {"metadata": metadata, "spec": {"desiredTopology": topology}})
 
-    def follow(self) -> None:
+    def follow(self, configuration: str = "rendered-2") -> None:
         """Let the other operators follow the topology."""
-        self.put(("machineconfigpools", None, "master"), pool("rendered-2"))
+        self.put(("machineconfigpools", None, "master"), pool(configuration))
         self.change(
             ("ingresscontrollers", "openshift-ingress-operator", "default"), {"status": {"availableReplicas": 2}}
         )

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.types import AvailableTransition, TopologyTransition
+from topology_api.types import AvailableTransition
 from topology_api.vocabulary import ConditionStatus, ConditionType, EventReason, Phase, Reason
-from topology_controller.decide.decision import Decision, Step
+from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
 from topology_controller.transitions import load
 
 from . import worlds
 from .test_deciding_before_the_flip import WELL, F, T, reasons, row, said
+
+if TYPE_CHECKING:
+    from topology_api.types import TopologyTransition
+    from topology_controller.decide.decision import Decision
 
 AFTER = worlds.NOW + timedelta(seconds=30)
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, ConditionStatus, ConditionType, EventReason, Phase, Reason
-from topology_controller.decide.decision import Decision, Step
+from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
 from topology_controller.transitions import load, model
 
 from . import worlds
+
+if TYPE_CHECKING:
+    from topology_api.types import TopologyTransition
+    from topology_controller.decide.decision import Decision
 
 T, F = ConditionStatus.TRUE, ConditionStatus.FALSE
 

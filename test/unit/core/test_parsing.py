@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +15,9 @@ from topology_api.types import TopologyTransition
 from topology_controller.observe import catalog, facts, fields, parse
 
 from . import worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
 
 Raw = dict[str, Any]
 
@@ -161,16 +163,10 @@ def test_any_field_may_be_anything(field: str) -> None:
             raw = put(OBJECTS[field], path, value)
             try:
                 fact = parse_as(field, raw)
-            except fields.Malformed as error:
-                assert str(error), (path, value)
+            except fields.Malformed:
                 continue
             # What came out can be asked: by every check and every decision, without an exception.
-            hash_or_compare(fact)
             use(field, fact)
-
-
-def hash_or_compare(fact: Any) -> None:
-    assert fact == copy.deepcopy(fact) or fact != fact, fact  # noqa: PLR0124 - a fact with NaN in it differs from itself
 
 
 def use(field: str, fact: Any) -> None:

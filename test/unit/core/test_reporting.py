@@ -139,7 +139,9 @@ def test_counters_and_phase_start_at_zero_and_gauges_of_facts_are_absent() -> No
     for phase in Phase:
         assert value(found, "topology_transition_phase", phase=phase.value) == 0
     route = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
-    for counter in ("started", "completed", "cancelled", "rejected"):
+    rejected = {"source": "SingleReplica/SingleReplica", "target": "DualReplica"}
+    assert value(found, "topology_transition_rejected_total", **rejected) == 0
+    for counter in ("started", "completed", "cancelled"):
         assert value(found, f"topology_transition_{counter}_total", **route) == 0, counter
     for result in ("success", "error"):
         assert value(found, "controller_runtime_reconcile_total", controller="topology", result=result) == 0

@@ -10,14 +10,18 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from topology_api.types import RecordCopy, TopologyPair, TopologyTransition
-from topology_api.vocabulary import CheckName, Phase, Stage
+from topology_api.types import RecordCopy, TopologyPair
+from topology_api.vocabulary import Phase, Stage
 from topology_controller.checks import operators, result
 from topology_controller.decide import decision, phases
 from topology_controller.observe import facts
 from topology_controller.transitions import load, model
+
+if TYPE_CHECKING:
+    from topology_api.types import TopologyTransition
+    from topology_api.vocabulary import CheckName
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 SNO = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")
