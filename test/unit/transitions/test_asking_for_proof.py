@@ -1,4 +1,4 @@
-"""A definition that forgets a proof is refused: what keeps a cluster from a deadlock is not left to whoever writes it."""
+"""A definition that forgets a proof is refused: a deadlock is not left to the care of whoever writes the file."""
 
 from __future__ import annotations
 
