@@ -26,6 +26,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from . import serve
     from .kube import lease
 
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
@@ -129,10 +130,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _whole(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError(text)
-    return value
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 0 or more")
+    return int(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -204,7 +204,7 @@ def _run(options: argparse.Namespace) -> int:
     gc.freeze()
     try:
         figures = _lease_timing(options)
-        address = serve.Address.parse(options.bind_address)
+        address = _address(options.bind_address)
         serve.refuse_open_http(address, options.serving_cert_dir)
     except ValueError as error:
         _complain(error)
@@ -230,6 +230,15 @@ def _run(options: argparse.Namespace) -> int:
         _complain(error)
         return LOST_LEASE
     return OK
+
+
+def _address(text: str) -> serve.Address:
+    from . import serve
+
+    try:
+        return serve.Address.parse(text)
+    except ValueError as error:
+        raise ValueError(f"--bind-address: {error}") from None
 
 
 def _lease_timing(options: argparse.Namespace) -> lease.LeaseTiming | None:

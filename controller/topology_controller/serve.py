@@ -57,6 +57,9 @@ class Address:
             raise ValueError(f"{text!r} is not HOST:PORT")
         return cls(host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port))
 
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
     @property
     def loopback(self) -> bool:
         """Is it reachable from this machine only?"""
@@ -70,7 +73,7 @@ def refuse_open_http(address: Address, certificates: pathlib.Path | None) -> Non
     """Raise ValueError for an address that others can reach while there is no certificate."""
     if certificates is None and not address.loopback:
         raise ValueError(
-            f"--bind-address {address.host}:{address.port} is not a loopback address and needs --serving-cert-dir: "
+            f"--bind-address {address} is not a loopback address and needs --serving-cert-dir: "
             "without certificates metrics are served on loopback only"
         )
 
@@ -125,7 +128,14 @@ class Server:
             return None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(self._certificates / "tls.crt", self._certificates / "tls.key")
+        pair = self._certificates / "tls.crt", self._certificates / "tls.key"
+        try:
+            context.load_cert_chain(*pair)
+        except OSError as error:
+            # OpenSSL's own error names neither file.
+            missing = next((file for file in pair if not file.is_file()), None)
+            why = f"{missing} does not exist" if missing else f"{pair[0]} and {pair[1]} cannot be used: {error}"
+            raise OSError(f"--serving-cert-dir: {why}") from error
         return context
 
     async def _show_metrics(self, _: web.Request) -> web.Response:

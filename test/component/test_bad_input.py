@@ -187,11 +187,7 @@ async def test_a_kubeconfig_that_cannot_be_used_is_named(
         (["--lease-duration", "nan", "--renew-deadline", "6", "--retry-period", "1"], ["nan s"]),
         (["--lease-duration", "9"], ["--lease-duration, --renew-deadline and --retry-period go together"]),
         (["--bind-address", "0.0.0.0:8443"], ["0.0.0.0:8443", "--serving-cert-dir", "loopback"]),
-        pytest.param(
-            ["--bind-address", "[::]:8443"],
-            ["[::]:8443", "--serving-cert-dir", "loopback"],
-            marks=pytest.mark.xfail(strict=True, reason="serve.refuse_open_http leaves out the brackets: :::8443"),
-        ),
+        (["--bind-address", "[::]:8443"], ["[::]:8443", "--serving-cert-dir", "loopback"]),
         ([], ["0.0.0.0:8443", "--serving-cert-dir"]),
         (["--bind-address", "nonsense"], ["'nonsense' is not HOST:PORT"]),
         (["--bind-address", "127.0.0.1:99999"], ["'127.0.0.1:99999' is not HOST:PORT"]),
@@ -252,7 +248,6 @@ async def test_a_taken_port_is_named(tmp_path: pathlib.Path) -> None:
     assert "address already in use" in lines[-1]
 
 
-@pytest.mark.xfail(strict=True, reason="serve.Server passes on an OSError that does not name the file")
 async def test_a_certificate_folder_without_certificates_is_named(tmp_path: pathlib.Path) -> None:
     api = server.ApiServer()
     await api.start()

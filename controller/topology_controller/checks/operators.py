@@ -35,12 +35,19 @@ def stable(question: Question) -> CheckResult:
     if not others:
         return question.unknown("there are no ClusterOperators besides our own; look at oc get co")
     unstable = [f"{operator.name} ({why})" for operator in others if (why := _instability(operator))]
+    if unstable and not any(_says_no(operator) for operator in others):
+        return question.unknown(f"ClusterOperators that do not say how they are: {result.listed(unstable)}")
     if unstable:
         return question.unmet(
             f"Wanted: every ClusterOperator Available, not Progressing, not Degraded. "
             f"Found: {result.listed(unstable)}. Look at oc get co"
         )
     return question.met("Every ClusterOperator is Available, not Progressing and not Degraded")
+
+
+def _says_no(operator: facts.ClusterOperator) -> bool:
+    """Does a condition say the opposite of what is wanted? Absent and Unknown say nothing."""
+    return any(operator.conditions.status(type_) in {"True", "False"} - {wanted} for type_, wanted in _STABLE)
 
 
 def _instability(operator: facts.ClusterOperator) -> str:

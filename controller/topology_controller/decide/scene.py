@@ -75,6 +75,11 @@ def requested(scene: Scene, target: TopologyPair | None) -> datetime:
     record = scene.record
     if record is not None and record.phase in BEFORE_FLIP and record.requested_time and record.target == target:
         return record.requested_time
+    own = scene.known.own_operator
+    copy = None if isinstance(own, facts.Unobserved) else own.copy
+    if record is None and copy is not None and copy.phase in BEFORE_FLIP and copy.target == target:
+        # Somebody dropped the record: it is the same wish, and its events were told under this time.
+        return copy.requested_time or scene.now.replace(microsecond=0)
     return scene.now.replace(microsecond=0)
 
 

@@ -164,12 +164,15 @@ class Elector:
 
     async def _acquire(self) -> None:
         pauses = backoffs.Backoff(1.0, self._timing.retry_period, self._uniform)
+        said = ""
         while True:
             try:
                 if await self._try_to_take():
                     return
             except errors.KubeError as error:
-                _LOG.warning("waiting for the lease: %s", error)
+                if str(error) != said:
+                    said = str(error)
+                    _LOG.warning("waiting for the lease: %s", error)
                 await asyncio.sleep(pauses.next(error.retry_after))
                 continue
             pauses.reset()

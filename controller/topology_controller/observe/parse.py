@@ -6,6 +6,7 @@ few words. A field of the wrong type raises `fields.Malformed`; whoever called t
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import math
 import re
@@ -53,6 +54,7 @@ def _number(value: object) -> float | None:
     return float(number) * _SUFFIX[suffix] if suffix in _SUFFIX else None
 
 
+@functools.lru_cache(maxsize=256)
 def address(value: str) -> str | None:
     """An IP address in its shortest form, None when it is none; brackets around IPv6 are accepted."""
     try:

@@ -48,15 +48,20 @@ def operator(name: str = "dns", **statuses: str) -> facts.ClusterOperator:
 )
 def test_an_operator_that_is_not_stable_is_named(type_: str, status: str) -> None:
     found, message = stable(operator(), operator("etcd", **{type_: status}))
-    assert found is CheckStatus.UNMET
+    assert found is (CheckStatus.UNKNOWN if status == "Unknown" else CheckStatus.UNMET)
     assert f"etcd ({type_}={status})" in message
     assert "dns" not in message
 
 
-def test_an_operator_that_never_spoke_is_not_stable() -> None:
-    found, message = stable(operator(), facts.ClusterOperator("mute", facts.Conditions()))
-    assert found is CheckStatus.UNMET
+def test_an_operator_that_never_spoke_proves_nothing() -> None:
+    mute = facts.ClusterOperator("mute", facts.Conditions())
+    found, message = stable(operator(), mute)
+    assert found is CheckStatus.UNKNOWN
     assert "mute (Available=absent, Progressing=absent, Degraded=absent)" in message
+    found, message = stable(operator("dns", Progressing="True"), mute)
+    assert found is CheckStatus.UNMET, "one that says no is enough to know"
+    assert "dns (Progressing=True)" in message
+    assert "mute (" in message
 
 
 def test_our_own_operator_does_not_count() -> None:

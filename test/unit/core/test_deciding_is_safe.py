@@ -84,7 +84,9 @@ def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
         if decision.Step.SAVE in found.steps and found.phase is Phase.CONVERGING:
             # Without a flip the record may only say what is so already.
             assert isinstance(known.infrastructure, facts.Infrastructure)
-            assert known.infrastructure.control_plane == "HighlyAvailable"
+            assert found.record is not None
+            assert found.record.target is not None
+            assert known.infrastructure.control_plane == found.record.target.control_plane
             assert was is not Phase.ADMITTING
     if decision.Step.SAVE in found.steps or decision.Step.FLIP in found.steps:
         assert found.record is not None
