@@ -30,6 +30,8 @@ from .report import clusteroperator, events
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from topology_api.types import TopologyTransition
+
     from .checks.result import CheckResult
     from .decide.decision import Decision, Happening
     from .kube import client as clients
@@ -97,6 +99,7 @@ class Reconciler:
         self._discovered: tuple[Any, ...] | None = None
         self._discovery_due = 0.0
         self._told_after_restart = False
+        self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, Happening]] = []
         self._said = ""
         self._answers: dict[str, CheckResult] = {}
         self.decisions = 0
@@ -109,7 +112,11 @@ class Reconciler:
             await queue.get()
             began = loop.time()
             try:
-                await self._pass()
+                try:
+                    await self._pass()
+                finally:
+                    # Never before a flip, and not lost when something after the write of a record failed.
+                    self._send_news()
             except (errors.KubeError, act.Voided) as error:
                 delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
                 self._rooms.metrics.reconciled(loop.time() - began, ok=False)
@@ -204,7 +211,7 @@ class Reconciler:
                 if step is Step.FLIP:
                     # Not before: until then it is only intended.
                     self._show(known, decision)
-                # At once: a report that fails after it must not lose them, since nothing will differ next time.
+                # Now: when a report after it fails, nothing will differ next time.
                 told = True
                 self._tell(decision, infrastructure)
         if not told and isinstance(infrastructure, facts.Infrastructure):
@@ -214,11 +221,16 @@ class Reconciler:
         self._log(decision)
         self._rooms.metrics.decided(decision, known)
 
+    def _send_news(self) -> None:
+        news, self._news = self._news, []
+        for infrastructure, record, happening in news:
+            self._rooms.teller.tell(infrastructure, record, happening)
+
     def _tell(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
         # A decision that leaves the record alone speaks of the one that is there: events are named after it.
         kept = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
         for happening in self._happened(decision, infrastructure):
-            self._rooms.teller.tell(infrastructure, decision.record or kept, happening)
+            self._news.append((infrastructure, decision.record or kept, happening))
 
     async def _write(
         self,

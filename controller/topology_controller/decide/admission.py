@@ -15,13 +15,13 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
 from ..checks import catalog, operators
+from ..checks.result import CheckResult
 from ..observe import facts
 from . import applicability, records
 from . import scene as scenes
 from .decision import Decision, Step
 
 if TYPE_CHECKING:
-    from ..checks.result import CheckResult
     from ..transitions import model
 
 ECHO_BOUND = timedelta(minutes=5)
@@ -41,6 +41,24 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
         results = (*results, echo if not echo.met else dataclasses.replace(echo, status=CheckStatus.UNMET))
     hold = _hold(scene, definition)
     failing = [result for result in results if not result.met]
+    said = scene.record
+    if not failing and _holding(scene) and said is not None and said.phase is Phase.PENDING:
+        # What the record says was read live a moment ago; what is watched here is older, and would take it back.
+        kept = tuple(
+            CheckResult(CheckName(check.name), check.status, check.message)
+            for check in records.of_stage(said, Stage.PREFLIGHT)
+            if check.name in set(CheckName)
+        )
+        return Decision(
+            Phase.PENDING,
+            watch=True,
+            definition=definition,
+            results=kept,
+            note=hold,
+            upgrade_block=block,
+            degraded=scenes.unreadable(said, Stage.PREFLIGHT, now),
+            look_again=_next_look(scene, said),
+        )
     ready = not failing and not hold
     phase = Phase.ADMITTING if ready else Phase.PENDING
     target = definition.target.pair
@@ -86,12 +104,17 @@ def _hold(scene: scenes.Scene, definition: model.Definition) -> str:
         return f"It cannot be told whether the native controller is in charge: {unread}"
     if applicability.native_awaited(scene.known, scene.term.since, scene.now) is not None:
         return "Feature gate MutableTopology is on: waiting whether the native controller shows up"
-    if scene.term.hold_until is not None and scene.now < scene.term.hold_until:
+    if _holding(scene):
         return "What was read live differed from what was watched: waiting a moment"
     asks_pools = any(s.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT for s in definition.convergence.checks)
     if asks_pools and records.baseline(scene.known) is None:
         return "The machine config pools cannot be read, and convergence is measured against them"
     return ""
+
+
+def _holding(scene: scenes.Scene) -> bool:
+    """Did live evidence disagree with the watches so lately that these may still be behind?"""
+    return scene.term.hold_until is not None and scene.now < scene.term.hold_until
 
 
 def _attempt(scene: scenes.Scene, definition: model.Definition) -> str:

@@ -437,3 +437,21 @@ def test_workers_that_cannot_be_counted_choose_nothing_and_admit_nothing(others:
     found = worlds.decide(worlds.healthy(other_nodes=others), transitions=siblings())
     assert found.phase is Phase.PENDING
     assert CheckName.DEDICATED_WORKERS in failing(found.record)
+
+
+def test_what_live_evidence_said_stands_while_the_watches_may_be_behind() -> None:
+    """The live read saw a node fail; the watch has not heard of it yet, and must not take the news back."""
+    lagging = worlds.healthy()
+    broken = dataclasses.replace(
+        lagging, live=True, control_plane_nodes=(worlds.node(0), worlds.node(1), worlds.node(2, ready="False"))
+    )
+    said = worlds.decide(worlds.recorded(broken, worlds.admitting()), worlds.term(attempt="mine")).record
+    assert said is not None
+    assert said.phase is Phase.PENDING
+    known = worlds.recorded(lagging, said)
+    held = worlds.decide(known, worlds.term(hold_until=worlds.NOW + timedelta(seconds=1)))
+    assert (held.phase, held.steps, held.record) == (Phase.PENDING, (), None)
+    assert {result.name: result.status for result in held.results}[CheckName.CONTROL_PLANE_NODES] is CheckStatus.UNMET
+    assert held.look_again is not None
+    assert held.look_again <= 1.1
+    assert worlds.decide(known).phase is Phase.ADMITTING, "afterwards the watches are believed again"
