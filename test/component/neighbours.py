@@ -6,6 +6,7 @@ at once, and both can be told to hold still, so that a test decides when a trans
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ _RETRY = 0.05
 _REASON = "RiskNameNotCompatibleWithReasonProperty"
 
 
-class _Neighbour:
+class _Neighbour(abc.ABC):
     """Calls `_act` with every state of one kind, and again after a failure."""
 
     agent = ""
@@ -40,8 +41,9 @@ class _Neighbour:
                         await self._act(obj)
             await asyncio.sleep(_RETRY)
 
+    @abc.abstractmethod
     async def _act(self, obj: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """React to an object that is new or has changed."""
 
 
 class Echo(_Neighbour):
