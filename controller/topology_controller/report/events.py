@@ -12,9 +12,9 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
+from topology_api.vocabulary import OPERATOR_NAME, Phase
 
-from ..decide.decision import Happening
+from ..decide import happenings
 from ..kube import errors, events
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_api.types import TopologyTransition
+    from topology_api.vocabulary import EventReason
 
+    from ..decide.decision import Happening
     from ..kube import client as clients
     from ..observe import facts
 
@@ -92,13 +94,8 @@ class Teller:
             event = await self._queue.get()
             await self._send(event)
 
-    async def flush(self) -> None:
-        """Send what still waits, once each; used at a clean end."""
-        while not self._queue.empty():
-            await self._send(self._queue.get_nowait(), tries=1)
-
-    async def _send(self, event: dict[str, Any], tries: int = _TRIES) -> None:
-        for attempt in range(tries):
+    async def _send(self, event: dict[str, Any]) -> None:
+        for attempt in range(_TRIES):
             try:
                 await events.post(
                     self._client,
@@ -108,7 +105,7 @@ class Teller:
                     now=self._utcnow(),
                 )
             except errors.KubeError as error:
-                if not error.may_pass or attempt == tries - 1:
+                if not error.may_pass or attempt == _TRIES - 1:
                     _LOG.warning("event %s was not sent: %s", event["reason"], error)
                     self._told.pop(event["name"], None)
                     return
@@ -122,12 +119,8 @@ def after_restart(record: TopologyTransition, now: datetime) -> tuple[Happening,
     entered = record.phase_transition_time
     if entered is None or (now - entered).total_seconds() > _RECENT:
         return ()
-    route = f"from {record.source} to {record.target}"
-    if record.phase is Phase.CONVERGING:
-        return (
-            Happening(EventReason.TRANSITION_ADMITTED, f"Transition {record.name} {route} was admitted"),
-            Happening(EventReason.TOPOLOGY_CHANGED, f"Topology moved {route}"),
-        )
-    if record.phase is Phase.COMPLETED:
-        return (Happening(EventReason.TRANSITION_COMPLETED, f"Transition {record.name} {route} is completed"),)
-    return ()
+    if record.phase not in {Phase.CONVERGING, Phase.COMPLETED}:
+        return ()
+    # The same events as for the step that led here, whichever open phase it came from.
+    before = record.model_copy(update={"phase": Phase.ADMITTING})
+    return happenings.between(before, record, None, "")
