@@ -45,11 +45,7 @@ async def test_cancelling_while_pending_leaves_nothing_behind(world: World, back
     record = await world.until_phase("Idle")
     assert not {"name", "source", "target", "attempt", "checks", "progress", "requestedTime"} & set(record), record
     await until_calm(world)
-
-    async def told() -> bool:
-        return "TransitionCancelled" in await world.reasons()
-
-    await polling.until("event TransitionCancelled", told)
+    await world.until_told("TransitionCancelled")
     assert await world.reasons() == ["TransitionBlocked", "TransitionCancelled", "TransitionRequested"]
     assert world.embedded.flips == []
     assert await world.pair() == _SNO
@@ -93,7 +89,7 @@ async def test_a_wish_that_is_withdrawn_while_admitting_is_never_flipped(world: 
     await world.until_phase("Idle")
     await until_calm(world)
     assert world.embedded.flips == []
-    assert "TransitionCancelled" in await world.reasons()
+    await world.until_told("TransitionCancelled")
 
 
 @pytest.mark.parametrize("other", [None, "SingleReplica", "DualReplica"], ids=str)

@@ -141,11 +141,7 @@ async def test_a_wish_that_is_withdrawn_at_the_last_moment_costs_nothing(world: 
         await world.until_condition(type_, status, "AsExpected")
     assert await world.moves() == []
     assert len(world.embedded.flips) == (1 if moment == "before the flip" else 0)
-
-    async def cancelled() -> bool:
-        return "TransitionCancelled" in await world.reasons()
-
-    await polling.until("event TransitionCancelled", cancelled)
+    await world.until_told("TransitionCancelled")
     assert "TopologyChanged" not in await world.reasons()
 
 

@@ -196,6 +196,14 @@ class World:
         """Read the reasons of our events, sorted."""
         return sorted(one["reason"] for one in await self.events())
 
+    async def until_told(self, *reasons: str) -> None:
+        """Wait for these events: they follow the conditions of the same decision, a moment later."""
+
+        async def told() -> bool:
+            return set(reasons) <= set(await self.reasons())
+
+        await polling.until(f"events {sorted(reasons)}", told)
+
     async def completed_once(self, seconds: float = 15.0) -> dict[str, Any]:
         """Wait for Completed, assert that the topology moved exactly once and that no event was told twice.
 
@@ -205,12 +213,7 @@ class World:
         await self.until_condition("Progressing", "False", "TransitionCompleted")
         moves = await self.moves()
         assert moves == [MOVED], moves
-        told = {"TopologyChanged", "TransitionAdmitted", "TransitionCompleted"}
-
-        async def all_told() -> bool:
-            return told <= set(await self.reasons())
-
-        await polling.until(f"events {sorted(told)}", all_told)
+        await self.until_told("TopologyChanged", "TransitionAdmitted", "TransitionCompleted")
         reasons = await self.reasons()
         once = [reason for reason in reasons if reason != "TransitionBlocked"]
         assert len(set(once)) == len(once), reasons
