@@ -1,0 +1,361 @@
+"""`RealServer`: etcd and kube-apiserver, up in a few seconds, restarted when a test wants it, and gone afterwards.
+
+Who may come in is a table of users with one token each; with RBAC on, anybody but a member of `system:masters` can
+do only what a binding allows. Start lines and what was measured about them: hack/envtest/README.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import pathlib
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from .. import kubeconfig
+from . import audit, binaries
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
+    from types import TracebackType
+
+_KEEPER = pathlib.Path(__file__).with_name("keeper.py")
+_READY_SECONDS = 60.0
+_ORDER_SECONDS = 10.0
+_POLL_SECONDS = 0.05
+_ATTEMPTS = 3
+_TAIL = 15
+MASTERS = "system:masters"
+
+
+class RealServerError(Exception):
+    """The servers did not start or did not answer; the message has the last words of whoever failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who a token stands for."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+ADMIN = User("admin", (MASTERS,))
+
+
+class RealServer:
+    """A real API server; use it as an async context manager.
+
+    `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `flags` are more
+    flags of kube-apiserver. Raises binaries.MissingError, RealServerError.
+    """
+
+    def __init__(self, users: Mapping[str, User] | None = None, *, port: int = 0, flags: tuple[str, ...] = ()) -> None:
+        self._users = {"admin": ADMIN, **(users or {})}
+        self._flags = flags
+        self._assets = binaries.folder()
+        self._asked_port = port
+        self.port = port
+        self._etcd_port = 0
+        self._folder = pathlib.Path()
+        self._keeper: asyncio.subprocess.Process | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._pids: dict[str, int] = {}
+        self._news = asyncio.Condition()
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._open()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    # -- what it offers
+
+    @property
+    def url(self) -> str:
+        """Where the API is."""
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def etcd_url(self) -> str:
+        """Where its etcd is, plain HTTP: for compaction, never for objects."""
+        return f"http://127.0.0.1:{self._etcd_port}"
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The running processes by name: etcd, kube-apiserver."""
+        return dict(self._pids)
+
+    @property
+    def folder(self) -> pathlib.Path:
+        """Where its data and logs are: etcd.log, kube-apiserver.log, audit.log."""
+        return self._folder
+
+    def audit(self) -> audit.Log:
+        """Return a reader of the audit log that begins now."""
+        log = audit.Log(self._folder / "audit.log")
+        log.skip()
+        return log
+
+    def kubeconfig(self, token: str = "admin", *, server: str = "") -> dict[str, Any]:  # noqa: S107 - the name of a user
+        """Return a kubeconfig for whoever has this token; `server` is another way in, e.g. a proxy's URL."""
+        authority = base64.b64encode((self._folder / "certs" / "apiserver.crt").read_bytes()).decode()
+        name = "envtest"
+        cluster = {"server": server or self.url}
+        if cluster["server"].startswith("https"):
+            cluster["certificate-authority-data"] = authority
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": cluster}],
+            "users": [{"name": token, "user": {"token": token}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": token}}],
+            "current-context": name,
+        }
+
+    def tls(self) -> ssl.SSLContext:
+        """Return a client's TLS context that trusts the API server."""
+        found = kubeconfig.access(self.kubeconfig(), self._folder).tls
+        if found is None:
+            raise RealServerError("the API server is asked without TLS")
+        return found
+
+    async def stop_api(self) -> None:
+        """Kill the API server; etcd keeps the state."""
+        await self._stop("kube-apiserver")
+
+    async def start_api(self) -> None:
+        """Start the API server again, on the same port with the same certificate, and wait until it is ready."""
+        await self._start("kube-apiserver", self._api_command())
+        await self._ready()
+
+    async def restart_api(self, down: float = 0.0) -> None:
+        """Kill the API server, wait for `down` seconds, and start it again."""
+        await self.stop_api()
+        await asyncio.sleep(down)
+        await self.start_api()
+
+    async def compact(self) -> int:
+        """Let etcd forget every revision but the latest, and return that one."""
+        async with aiohttp.ClientSession(self.etcd_url, timeout=aiohttp.ClientTimeout(total=_ORDER_SECONDS)) as session:
+            async with session.post("/v3/maintenance/status", json={}) as response:
+                revision = int((await response.json())["header"]["revision"])
+            async with session.post(
+                "/v3/kv/compaction", json={"revision": str(revision), "physical": True}
+            ) as response:
+                response.raise_for_status()
+        return revision
+
+    # -- opening and closing
+
+    async def _open(self) -> None:
+        self._folder = pathlib.Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="envtest-"))
+        await self._hire_keeper()
+        self._write_files()
+        for attempt in range(_ATTEMPTS):
+            self._etcd_port, peer, free = _free_ports(3)
+            self.port = self._asked_port or free
+            try:
+                await self._start("etcd", self._etcd_command(peer))
+                await self.start_api()
+            except RealServerError as error:
+                # Somebody else took a port between our look and their bind.
+                if "address already in use" not in str(error) or self._asked_port or attempt == _ATTEMPTS - 1:
+                    raise
+                await self._stop("kube-apiserver")
+                await self._stop("etcd")
+                shutil.rmtree(self._folder / "etcd", ignore_errors=True)
+            else:
+                return
+
+    async def _close(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None and keeper.stdin is not None:
+            keeper.stdin.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_ORDER_SECONDS):
+                    await keeper.wait()
+            if keeper.returncode is None:
+                keeper.kill()
+                await keeper.wait()
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        if self._folder != pathlib.Path():
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _write_files(self) -> None:
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        text = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        rows = []
+        for number, (token, user) in enumerate(self._users.items()):
+            groups = f',"{",".join(user.groups)}"' if user.groups else ""
+            rows.append(f"{token},{user.name},{number}{groups}\n")
+        for name, content in (
+            ("service-account.key", text),
+            ("tokens.csv", "".join(rows).encode()),
+            ("audit-policy.json", json.dumps(audit.POLICY).encode()),
+        ):
+            file = self._folder / name
+            file.touch(mode=0o600)
+            file.write_bytes(content)
+
+    def _etcd_command(self, peer: int) -> list[str]:
+        peers = f"http://127.0.0.1:{peer}"
+        return [
+            str(self._assets / "etcd"),
+            f"--data-dir={self._folder / 'etcd'}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            f"--listen-client-urls={self.etcd_url}",
+            f"--advertise-client-urls={self.etcd_url}",
+            f"--listen-peer-urls={peers}",
+            f"--initial-advertise-peer-urls={peers}",
+            f"--initial-cluster=default={peers}",
+        ]
+
+    def _api_command(self) -> list[str]:
+        key = self._folder / "service-account.key"
+        return [
+            str(self._assets / "kube-apiserver"),
+            f"--etcd-servers={self.etcd_url}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.port}",
+            "--advertise-address=127.0.0.1",
+            f"--cert-dir={self._folder / 'certs'}",
+            "--anonymous-auth=false",
+            f"--token-auth-file={self._folder / 'tokens.csv'}",
+            "--authorization-mode=RBAC",
+            f"--service-account-issuer={self.url}/",
+            f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            # Without it the server publishes its own address in the Service kubernetes; loopback is not legal there.
+            "--endpoint-reconciler-type=none",
+            # It would let a pod wait for a ServiceAccount that no controller makes.
+            "--disable-admission-plugins=ServiceAccount",
+            f"--audit-policy-file={self._folder / 'audit-policy.json'}",
+            f"--audit-log-path={self._folder / 'audit.log'}",
+            *self._flags,
+        ]
+
+    async def _ready(self) -> None:
+        limit = aiohttp.ClientTimeout(total=2.0)
+        headers = {"Authorization": "Bearer admin"}
+        said = "nothing"
+        try:
+            async with (
+                asyncio.timeout(_READY_SECONDS),
+                aiohttp.ClientSession(timeout=limit, headers=headers) as session,
+            ):
+                # The certificate is written before anything is listened to.
+                while not (self._folder / "certs" / "apiserver.crt").exists():
+                    await self._alive()
+                tls = self.tls()
+                while True:
+                    with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                        async with session.get(f"{self.url}/readyz", ssl=tls) as response:
+                            said = await response.text()
+                            if response.status == 200:
+                                return
+                    await self._alive()
+        except TimeoutError:
+            raise RealServerError(
+                f"kube-apiserver is not ready after {_READY_SECONDS:g} s; /readyz says {said}\n{self.last_words()}"
+            ) from None
+
+    async def _alive(self) -> None:
+        for name in ("etcd", "kube-apiserver"):
+            if name not in self._pids:
+                raise RealServerError(f"{name} has ended\n{self.last_words()}")
+        await asyncio.sleep(_POLL_SECONDS)
+
+    def last_words(self) -> str:
+        """Return the ends of both logs."""
+        parts = []
+        for name in ("etcd", "kube-apiserver"):
+            file = self._folder / f"{name}.log"
+            lines = file.read_text(errors="replace").splitlines()[-_TAIL:] if file.exists() else []
+            parts.append("\n".join((f"--- {name}", *lines)))
+        return "\n".join(parts)
+
+    # -- the keeper
+
+    async def _hire_keeper(self) -> None:
+        self._keeper = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            str(_KEEPER),
+            str(self._folder),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._listening = asyncio.create_task(self._listen(self._keeper), name="keeper of the API server")
+
+    async def _listen(self, keeper: asyncio.subprocess.Process) -> None:
+        if keeper.stdout is None:
+            return
+        while line := await keeper.stdout.readline():
+            told = json.loads(line)
+            async with self._news:
+                if "started" in told:
+                    self._pids[told["started"]] = told["pid"]
+                else:
+                    self._pids.pop(told["ended"], None)
+                self._news.notify_all()
+        async with self._news:
+            self._pids.clear()
+            self._news.notify_all()
+
+    async def _order(self, order: dict[str, Any]) -> None:
+        if self._keeper is None or self._keeper.stdin is None:
+            raise RealServerError("the server was not started")
+        self._keeper.stdin.write(json.dumps(order).encode() + b"\n")
+        await self._keeper.stdin.drain()
+
+    async def _start(self, name: str, argv: list[str]) -> None:
+        await self._order({"start": name, "argv": argv, "log": str(self._folder / f"{name}.log")})
+        await self._until(name, running=True)
+
+    async def _stop(self, name: str) -> None:
+        await self._order({"stop": name, "signal": signal.SIGKILL})
+        await self._until(name, running=False)
+
+    async def _until(self, name: str, *, running: bool) -> None:
+        try:
+            async with asyncio.timeout(_ORDER_SECONDS), self._news:
+                await self._news.wait_for(lambda: (name in self._pids) is running)
+        except TimeoutError:
+            raise RealServerError(f"{name} did not {'start' if running else 'end'}\n{self.last_words()}") from None
+
+
+def _free_ports(number: int) -> list[int]:
+    """Return ports that were free a moment ago, all different."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
