@@ -78,6 +78,7 @@ class CheckName(StrEnum):
     ETCD_VOTING_MEMBERS = "EtcdVotingMembers"
     ETCD_HEALTHY = "EtcdHealthy"
     ETCD_OPERATOR_ALIVE = "EtcdOperatorAlive"
+    ETCD_MEMBERS_DIRECT = "EtcdMembersDirect"
     UPGRADES_BLOCKED = "UpgradesBlocked"
     MACHINE_CONFIG_POOLS_ROLLED_OUT = "MachineConfigPoolsRolledOut"
     ROUTER_REPLICAS = "RouterReplicas"

@@ -108,6 +108,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         help="overrides settleSeconds of the definitions (tests, demos)",
     )
+    run.add_argument(
+        "--etcd-cert-dir", type=pathlib.Path, metavar="D",
+        help="folder with ca.crt, tls.crt and tls.key of an etcd client: before the flip etcd's members are asked "
+        "themselves (check EtcdMembersDirect)",
+    )  # fmt: skip
+    run.add_argument(
+        "--etcd-endpoints", type=_endpoints, metavar="URL[,URL...]", default=(),
+        help="where to ask etcd, https://HOST:PORT; default: what ConfigMap openshift-etcd/etcd-endpoints lists",
+    )  # fmt: skip
     run.add_argument("--log-level", choices=_LEVELS, default="info", help="what is logged; default: %(default)s")
     run.add_argument(
         "--log-format", choices=("text", "json"), default="text", help="how it is logged; default: %(default)s"
@@ -133,6 +142,15 @@ def _whole(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 0 or more")
     return int(text)
+
+
+def _endpoints(text: str) -> tuple[str, ...]:
+    from .etcd import endpoint
+
+    try:
+        return tuple(dict.fromkeys(endpoint.parse(url) for url in text.split(",")))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -182,6 +200,9 @@ def _manifests(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.etcd_endpoints and options.etcd_cert_dir is None:
+        _complain("--etcd-endpoints goes with --etcd-cert-dir")
+        return USAGE
     # What is imported stays for good: looking through it for garbage, now or later, costs a tenth of the start
     # (measured) and finds nothing.
     gc.disable()
@@ -191,7 +212,9 @@ def _run(options: argparse.Namespace) -> int:
 
     _set_up_logging(options)
     try:
-        transitions = load.load(options.transitions_dir or bindata.root() / "transitions")
+        place = options.transitions_dir or bindata.root() / "transitions"
+        # The one place where the certificates turn into a question: whoever gives them wants it asked.
+        transitions = load.load(place, members_directly=options.etcd_cert_dir is not None)
     except load.DefinitionError as error:
         _complain(error)
         return USAGE
@@ -218,6 +241,9 @@ def _run(options: argparse.Namespace) -> int:
         leader_elect=options.leader_elect,
         lease=figures,
         settle_seconds=options.settle_seconds,
+        etcd=None
+        if options.etcd_cert_dir is None
+        else process.EtcdAccess(options.etcd_cert_dir, options.etcd_endpoints),
     )
     from .kube import config
 

@@ -16,7 +16,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import LEASE, OPERATOR_NAME, Topology
+from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
 
 from . import act, reconcile, serve
 from ._version import __version__
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable, Coroutine
 
+    from .observe import members
     from .transitions import load
 
 _LOG = logging.getLogger(__name__)
@@ -37,8 +38,19 @@ SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
 
 
 @dataclass(frozen=True, slots=True)
+class EtcdAccess:
+    """How to reach etcd itself: the certificate folder, and where to ask if not where the cluster publishes it."""
+
+    certificates: pathlib.Path
+    endpoints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asked for. `lease` is None when the figures follow the topology."""
+    """What the command line asked for.
+
+    `lease` is None when the figures follow the topology, `etcd` when its members are not asked.
+    """
 
     kubeconfig: str | None
     context: str | None
@@ -48,6 +60,7 @@ class Options:
     leader_elect: bool
     lease: lease.LeaseTiming | None
     settle_seconds: int | None
+    etcd: EtcdAccess | None = None
 
 
 def identity() -> str:
@@ -83,11 +96,25 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             )
         )
         work = queue.WorkQueue(measured)
-        watched = await stack.enter_async_context(watches.Watches(client, work.add))
+        etcd = _etcd(options, transitions)
+        poll = None if etcd is None else etcd.poll()
+        watched = await stack.enter_async_context(watches.Watches(client, work.add, etcd=poll))
         server = serve.Server(options.address, measured, watched, work, options.certificates)
         await stack.enter_async_context(server)
         _LOG.info("%s %s serves on port %d", OPERATOR_NAME, __version__, server.bound)
-        await _until(stop, _lead(client, watched, work, measured, who, options, transitions))
+        await _until(stop, _lead(client, watched, work, measured, who, options, transitions, etcd))
+
+
+def _etcd(options: Options, transitions: load.Transitions) -> members.Members | None:
+    """Open the way to etcd's members where there is one, and somebody asks: the room for it stays closed otherwise."""
+    if options.etcd is None:
+        return None
+    if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
+        _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
+        return None
+    from .observe import members  # noqa: PLC0415 - see above: memory that most clusters need not spend
+
+    return members.Members(options.etcd.certificates, options.etcd.endpoints)
 
 
 async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, handed to the one who works in them
@@ -98,6 +125,7 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
     who: str,
     options: Options,
     transitions: load.Transitions,
+    etcd: members.Members | None,
 ) -> None:
     """Wait for the caches and the lease, then reconcile for as long as it is ours."""
     await watched.first_answers()
@@ -105,14 +133,14 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
     teller = events.Teller(client, who, reconcile.utcnow)
     settings = reconcile.Settings(__version__, options.namespace, options.settle_seconds)
     if not options.leader_elect:
-        rooms = reconcile.Rooms(client, watched, work, act.Act(client, act.Unelected()), teller, measured)
+        rooms = reconcile.Rooms(client, watched, work, act.Act(client, act.Unelected()), teller, measured, etcd)
         await _work(rooms, transitions, settings, lambda _: None)
         return
     seen = watched.known().infrastructure
     topology = seen.control_plane if isinstance(seen, facts.Infrastructure) else None
     timing = options.lease or timing_for(topology or "")
     elector = lease.Elector(client, options.namespace, LEASE, who, timing)
-    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), teller, measured)
+    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), teller, measured, etcd)
 
     def adapt(control_plane: str) -> None:
         if options.lease is None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .decide.decision import Decision, Happening
     from .kube import client as clients
     from .kube import queue as queues
+    from .observe import members
     from .observe import watches as watching
     from .report import metrics as measuring
     from .transitions import load
@@ -72,6 +73,8 @@ class Rooms:
     act: act.Act
     teller: events.Teller
     metrics: measuring.Metrics
+    etcd: members.Members | None = None
+    """The way to etcd itself, where the administrator has given one."""
 
 
 class Reconciler:
@@ -189,6 +192,8 @@ class Reconciler:
             watches.open()
         elif not decision.watch and watches.is_open:
             await watches.close()
+        # After the flip nobody asks what etcd's members say.
+        await watches.ask_etcd(wanted=decision.watch and decision.phase is not Phase.CONVERGING)
 
     async def _perform(self, known: facts.Facts, decision: Decision, evidence: live.Evidence | None) -> None:
         """Do the steps of a decision, in their order; a live decision may follow from the last of them."""
@@ -270,7 +275,7 @@ class Reconciler:
     async def _gather(self) -> None:
         """Read the evidence live and decide again from it; what was watched only led here."""
         base = self._rooms.watches.known()
-        evidence = await live.gather(self._rooms.client, base, catalog.EVIDENCE)
+        evidence = await live.gather(self._rooms.client, base, catalog.EVIDENCE, self._rooms.etcd)
         decision = phases.decide(evidence.facts, self._transitions, self._term, self._now())
         if decision.phase is Phase.PENDING:
             self._hold = min(max(_HOLD_FIRST, 2 * self._hold), _HOLD_CAP)
@@ -304,7 +309,7 @@ class Reconciler:
         if place == self._discovered and loop.time() < self._discovery_due:
             self._rooms.queue.add_after(self._discovery_due - loop.time())
             return
-        evidence = await live.gather(self._rooms.client, known, catalog.EVIDENCE)
+        evidence = await live.gather(self._rooms.client, known, catalog.EVIDENCE, self._rooms.etcd)
         found = discovery.available(evidence.facts, self._transitions, self._now())
         if found is None:
             self._rooms.queue.add_after(_HOLD_CAP)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName
 
-from . import etcd, nodes, operands, operators
+from . import etcd, etcd_direct, nodes, operands, operators
 from .result import Question
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {
     CheckName.ETCD_VOTING_MEMBERS: etcd.voting_members,
     CheckName.ETCD_HEALTHY: etcd.healthy,
     CheckName.ETCD_OPERATOR_ALIVE: etcd.operator_alive,
+    CheckName.ETCD_MEMBERS_DIRECT: etcd_direct.members,
     CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: operands.pools_rolled_out,
     CheckName.ROUTER_REPLICAS: operands.routers,
 }

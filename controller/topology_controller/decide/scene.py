@@ -56,7 +56,7 @@ class Scene:
         known = self.known
         found = (
             known.cluster_version, known.cluster_operators, known.control_plane_nodes, known.other_nodes,
-            known.scheduler, known.etcd_endpoints, known.etcd, known.etcd_lease,
+            known.scheduler, known.etcd_endpoints, known.etcd, known.etcd_lease, known.etcd_members,
             known.machine_config_pools, known.ingress_controller,
         )  # fmt: skip
         return any(isinstance(fact, facts.Unobserved) and fact.awaited for fact in found)

@@ -5,5 +5,6 @@
 * `parse`: one function per kind, raw object in, fact out.
 * `catalog`: which objects are looked at, when, and which fact each becomes.
 * `watches`: keeps them current; opens the idle watches always, the others while a wish is open.
+* `members`: asks etcd itself, where the administrator has given certificates for it; imported only then.
 * `live`: reads the evidence for the flip, all at once, Infrastructure last.
 """

@@ -184,6 +184,55 @@ class EtcdLease:
 
 
 @dataclass(frozen=True, slots=True)
+class EtcdMember:
+    """A member as a member list has it. Ids are spelt as the keys of the ConfigMap etcd-endpoints."""
+
+    id: str
+    name: str
+    """Empty until it has started."""
+    learner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdVoice:
+    """What a member answered at one endpoint.
+
+    `confirmed` says that `members` came through the quorum. Otherwise it is this member's own opinion (empty when it
+    gave none), `unconfirmed` says why, and it proves nothing. `errors` are in etcd's words: alarms, no leader.
+    """
+
+    endpoint: str
+    member: str
+    cluster: str
+    members: tuple[EtcdMember, ...]
+    confirmed: bool
+    leader: str | None
+    term: int
+    learner: bool = False
+    healthy: Fact[bool] = True
+    errors: tuple[str, ...] = ()
+    unconfirmed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdSilence:
+    """An endpoint that gave no answer to go by. `members` advertise it; `down` says that they may be down."""
+
+    endpoint: str
+    members: tuple[str, ...]
+    why: str
+    down: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdMembers:
+    """What the members of etcd say themselves, by endpoint. At least one of them answered."""
+
+    voices: tuple[EtcdVoice, ...]
+    silences: tuple[EtcdSilence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MachineConfigPool:
     """A machine config pool."""
 
@@ -230,6 +279,10 @@ class Installed:
 
 Fact: TypeAlias = T | Unobserved
 NOT_READ = Unobserved("it", "not read yet", awaited=True)
+NO_ETCD_ACCESS = Unobserved(
+    "the members of etcd",
+    "no certificates were given. Start the operator with --etcd-cert-dir, or take the check out of the definition",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +306,8 @@ class Facts:
     etcd_endpoints: Fact[EtcdEndpoints] = NOT_READ
     etcd: Fact[Etcd] = NOT_READ
     etcd_lease: Fact[EtcdLease] = NOT_READ
+    etcd_members: Fact[EtcdMembers] = NO_ETCD_ACCESS
+    """Asked of etcd itself, only where the administrator has given certificates for it."""
     machine_config_pools: Fact[tuple[Fact[MachineConfigPool], ...]] = NOT_READ
     ingress_controller: Fact[IngressController] = NOT_READ
     live: bool = False

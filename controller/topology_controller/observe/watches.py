@@ -4,6 +4,8 @@ Each source is one reflector, which keeps reduced facts only and calls `on_chang
 that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One that is in
 trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news.
 
+etcd itself cannot be watched: where there is a way to it (`members`), it is asked again and again while that is wanted.
+
 The lease of the etcd operator is a special case. Whether somebody is alive cannot be read from a time that another
 machine's clock wrote; so we also note, on our own clock, when we last saw it move.
 """
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
 
     from ..kube import client as clients
     from ..kube import watch
+    from . import members
 
 _LOG = logging.getLogger(__name__)
 _LEASE_GRACE = 30.0
+_ABOUT_ETCD = frozenset({"etcd_endpoints", "etcd"})
 
 
 @dataclass(slots=True)
@@ -38,14 +42,23 @@ class _Watch:
 
 
 class Watches:
-    """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open wish."""
+    """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open wish.
+
+    `etcd`, where it is given, asks etcd's members while `ask_etcd` says so.
+    """
 
     def __init__(
-        self, client: clients.Client, on_change: Callable[[], None], *, timing: watch.Timing | None = None
+        self,
+        client: clients.Client,
+        on_change: Callable[[], None],
+        *,
+        timing: watch.Timing | None = None,
+        etcd: members.Poll | None = None,
     ) -> None:
         self._client = client
         self._on_change = on_change
         self._timing = timing
+        self._etcd = etcd
         self._watches: dict[str, _Watch] = {}
         self._lease_seen: tuple[Any, float] | None = None
         self._lease_moved: float | None = None
@@ -58,6 +71,7 @@ class Watches:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.ask_etcd(wanted=False)
         await self._stop(tuple(self._watches))
 
     @property
@@ -73,6 +87,15 @@ class Watches:
         """Stop all but the idle watches and forget what they knew."""
         await self._stop(tuple(source.field for source in (*catalog.EVIDENCE, *catalog.OPERANDS)))
         self._lease_seen = self._lease_moved = None
+
+    async def ask_etcd(self, *, wanted: bool) -> None:
+        """Begin or end asking etcd's members; nothing happens when that is so already, or there is no way to them."""
+        if self._etcd is None:
+            return
+        if wanted:
+            self._etcd.start(self._published, self._on_change)
+        else:
+            await self._etcd.stop()
 
     async def first_answers(self) -> None:
         """Wait until every open watch has read its first list, or has a reason why it could not."""
@@ -105,6 +128,8 @@ class Watches:
         )
         if "etcd_lease" in found:
             found["etcd_lease"] = self._lease(found["etcd_lease"])
+        if self._etcd is not None:
+            found["etcd_members"] = self._etcd.fact
         return facts.Facts(**found, installed=self.installed, disturbed=disturbed)
 
     def _start(self, sources: Iterable[catalog.Source]) -> None:
@@ -135,6 +160,8 @@ class Watches:
 
     def _changed(self, source: catalog.Source) -> None:
         self._news.set()
+        if self._etcd is not None and source.field in _ABOUT_ETCD:
+            self._etcd.nudge()
         watch = self._watches.get(source.field)
         trouble = None if watch is None else self._trouble(watch)
         # Said when it begins, when its reason changes, and when it ends; not at every attempt.
@@ -161,6 +188,12 @@ class Watches:
         for watch in self._watches.values():
             if watch.task.done() and not watch.task.cancelled():
                 watch.task.result()
+        if self._etcd is not None:
+            self._etcd.raise_failed()
+
+    def _published(self) -> facts.Fact[facts.EtcdEndpoints]:
+        watch = self._watches.get("etcd_endpoints")
+        return facts.NOT_READ if watch is None else self._fact(watch)
 
     def _trouble(self, watch: _Watch) -> str | None:
         error = watch.reflector.snapshot().error

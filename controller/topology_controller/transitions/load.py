@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pathlib
 
     from topology_api.types import TopologyPair
+    from topology_api.vocabulary import CheckName
 
 LARGEST_FILE = 64 * 1024
 """Bytes; a definition has about a thousand."""
@@ -76,10 +77,16 @@ class Transitions:
         """Return the definition of that name, None when there is none."""
         return next((one for one in self.definitions if one.name == name), None)
 
+    def asks(self, check: CheckName) -> bool:
+        """Does any definition ask this check, in any stage?"""
+        return any(spec.check is check for one in self.definitions for specs in one.stages.values() for spec in specs)
 
-def load(directory: pathlib.Path) -> Transitions:
+
+def load(directory: pathlib.Path, *, members_directly: bool = False) -> Transitions:
     """Read every `*.yaml` file of a folder.
 
+    With `members_directly` every definition that asks for the number of etcd's voters also asks the members
+    themselves: the administrator has given certificates for that, and the definitions need not be written anew.
     Raises DefinitionError, and nothing else, when the folder or any of its files cannot be used.
     """
     try:
@@ -98,7 +105,8 @@ def load(directory: pathlib.Path) -> Transitions:
     problems += _conflicts(read)
     if problems:
         raise DefinitionError(tuple(problems))
-    return Transitions(tuple(sorted((file.definition for file in read if file.definition), key=lambda one: one.name)))
+    found = sorted((file.definition for file in read if file.definition), key=lambda one: one.name)
+    return Transitions(tuple(one.asking_members() if members_directly else one for one in found))
 
 
 @dataclass(frozen=True, slots=True)

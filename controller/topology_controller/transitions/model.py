@@ -35,6 +35,7 @@ STAGES: dict[CheckName, frozenset[Stage]] = {
     CheckName.ETCD_VOTING_MEMBERS: _BOTH,
     CheckName.ETCD_HEALTHY: _BOTH,
     CheckName.ETCD_OPERATOR_ALIVE: _BOTH,
+    CheckName.ETCD_MEMBERS_DIRECT: _PREFLIGHT,
     CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: _CONVERGENCE,
     CheckName.ROUTER_REPLICAS: _CONVERGENCE,
 }
@@ -43,6 +44,7 @@ STAGES: dict[CheckName, frozenset[Stage]] = {
 PARAMETERS: dict[CheckName, frozenset[str]] = {
     CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast", "minCpus", "minMemoryGib"}),
     CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
+    CheckName.ETCD_MEMBERS_DIRECT: frozenset({"atLeast"}),
     CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
     CheckName.ROUTER_REPLICAS: frozenset({"atLeast"}),
 }
@@ -51,6 +53,7 @@ PARAMETERS: dict[CheckName, frozenset[str]] = {
 REQUIRED: dict[CheckName, frozenset[str]] = {
     CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast"}),
     CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
+    CheckName.ETCD_MEMBERS_DIRECT: frozenset({"atLeast"}),
     CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
     CheckName.ROUTER_REPLICAS: frozenset({"atLeast"}),
 }
@@ -58,6 +61,7 @@ REQUIRED: dict[CheckName, frozenset[str]] = {
 
 
 _COUNTED = (CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS)
+"""What a control plane that becomes HighlyAvailable must be asked for, and no less than a quorum."""
 _QUORUM = 3
 """Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
 
@@ -190,7 +194,7 @@ class Definition(_Strict):
             and self.source.control_plane != self.target.control_plane
         ):
             wanted += [CheckName.ETCD_HEALTHY, CheckName.ETCD_OPERATOR_ALIVE, *_COUNTED]
-            for name in _COUNTED:
+            for name in (*_COUNTED, CheckName.ETCD_MEMBERS_DIRECT):
                 if name in asked and (asked[name].at_least or 0) < _QUORUM:
                     raise ValueError(
                         f"check {name} must ask for atLeast {_QUORUM} before a control plane becomes HighlyAvailable"
@@ -198,6 +202,17 @@ class Definition(_Strict):
         if missing := [name for name in wanted if name not in asked]:
             raise ValueError(f"preflight must ask {', '.join(missing)} for this transition")
         return self
+
+    def asking_members(self) -> Self:
+        """The same definition, which also asks the members of etcd themselves wherever it asks for their number."""
+        if any(spec.check is CheckName.ETCD_MEMBERS_DIRECT for spec in self.preflight):
+            return self
+        asked: list[CheckSpec] = []
+        for spec in self.preflight:
+            asked.append(spec)
+            if spec.check is CheckName.ETCD_VOTING_MEMBERS:
+                asked.append(spec.model_copy(update={"check": CheckName.ETCD_MEMBERS_DIRECT}))
+        return self.model_copy(update={"preflight": tuple(asked)})
 
     @property
     def stages(self) -> dict[Stage, tuple[CheckSpec, ...]]:

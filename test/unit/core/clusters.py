@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from topology_controller import act, reconcile
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors, queue, resource
-from topology_controller.observe import catalog, facts, watches
+from topology_controller.observe import catalog, facts, members, watches
 from topology_controller.report import events, metrics
 
 from . import worlds
@@ -26,6 +26,8 @@ from . import worlds
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from datetime import datetime
+
+    from topology_controller.transitions import load
 
 Raw = dict[str, Any]
 Key = tuple[str, str | None, str]
@@ -341,23 +343,48 @@ class Running:
     topologies: list[str]
 
 
+class Etcd:
+    """etcd's members as the operator reads them. `asked` has the moments; a reading lasts `lasting` seconds."""
+
+    def __init__(self) -> None:
+        self.fact: facts.Fact[facts.EtcdMembers] = facts.EtcdMembers(worlds.voices())
+        self.lasting = 0.01
+        self.asked: list[float] = []
+        self.published: list[Any] = []
+        self.before: Callable[[], None] = accept
+
+    async def read(self, published: Any) -> Any:
+        """Answer, as `members.Members` does."""
+        self.asked.append(asyncio.get_running_loop().time())
+        self.published.append(published)
+        self.before()
+        await asyncio.sleep(self.lasting)
+        return self.fact
+
+
 @contextlib.asynccontextmanager
-async def running(cluster: Cluster, lease: Lease | None = None) -> AsyncIterator[Running]:
+async def running(
+    cluster: Cluster,
+    lease: Lease | None = None,
+    *,
+    etcd: Etcd | None = None,
+    transitions: load.Transitions = worlds.ONLY_COMPACT,
+) -> AsyncIterator[Running]:
     """Run the loop until the block ends; what ends the loop by itself is raised."""
     client: Any = cluster
+    way: Any = etcd
     lease = lease or Lease()
-    measured = metrics.Metrics(worlds.ONLY_COMPACT, lease="l")
+    measured = metrics.Metrics(transitions, lease="l")
+    poll = None if etcd is None else members.Poll(way, chance=lambda: 0.5)
     told: Any = Told()
     topologies: list[str] = []
     work = queue.WorkQueue(measured)
-    async with watches.Watches(client, work.add) as watched:
+    async with watches.Watches(client, work.add, etcd=poll) as watched:
         watched.installed = facts.Installed()
         await watched.first_answers()
-        rooms = reconcile.Rooms(client, watched, work, act.Act(client, lease), told, measured)
+        rooms = reconcile.Rooms(client, watched, work, act.Act(client, lease), told, measured, way)
         settings = reconcile.Settings("1.2.3", "ns")
-        loop = reconcile.Reconciler(
-            rooms, worlds.ONLY_COMPACT, settings, on_topology=topologies.append, now=virtual_now
-        )
+        loop = reconcile.Reconciler(rooms, transitions, settings, on_topology=topologies.append, now=virtual_now)
         work.add()
         task = asyncio.create_task(loop.run())
         try:

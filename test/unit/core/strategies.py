@@ -64,6 +64,23 @@ MEMBER = st.tuples(
     st.sampled_from((*worlds.MEMBERS, "node-0", "cafe", "0a", "zz", "")),
     st.sampled_from((*worlds.ADDRESSES, "2001:db8::1", "garbage", "")),
 )
+VOICE = st.sampled_from(worlds.voices()).flatmap(
+    lambda voice: st.builds(
+        dataclasses.replace,
+        st.just(voice),
+        confirmed=rarely(usual=True, other=st.booleans()),
+        leader=rarely(voice.leader, st.none() | st.sampled_from(("dead", worlds.MEMBERS[0]))),
+        term=rarely(voice.term, st.integers(0, 9)),
+        healthy=rarely(usual=True, other=UNREAD | st.booleans()),
+        errors=rarely((), st.just(("alarm NOSPACE of member cafe",))),
+        members=rarely(voice.members, st.sampled_from(((), voice.members[:2]))),
+    )
+)
+SAID = st.builds(
+    facts.EtcdMembers,
+    st.lists(VOICE, max_size=3).map(tuple) | st.just(worlds.voices()),
+    st.just(()) | st.just((facts.EtcdSilence("https://192.0.2.9:2379", (), "no answer in time", down=True),)),
+)
 POOL = UNREAD | st.builds(
     worlds.pool,
     st.sampled_from(("master", "worker")),
@@ -159,6 +176,7 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
             ),
         ),
         "etcd_lease": rarely(healthy.etcd_lease, UNREAD | LEASE),
+        "etcd_members": rarely(facts.EtcdMembers(worlds.voices()), UNREAD | SAID),
         "machine_config_pools": rarely(healthy.machine_config_pools, UNREAD | st.lists(POOL, max_size=3).map(tuple)),
         "ingress_controller": rarely(
             healthy.ingress_controller,

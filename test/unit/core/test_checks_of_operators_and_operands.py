@@ -188,7 +188,8 @@ def test_routers() -> None:
 
 def test_every_check_that_a_definition_may_ask_has_an_answer() -> None:
     assert set(catalog.CHECKS) == set(model.STAGES)
-    asked = {spec.check for stage in Stage for spec in worlds.COMPACT.stages[stage]}
+    (definition,) = worlds.DIRECTLY.definitions
+    asked = {spec.check for stage in Stage for spec in definition.stages[stage]}
     assert asked == set(catalog.CHECKS)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -15,11 +16,19 @@ from topology_controller.decide import decision, phases
 from topology_controller.observe import facts
 from topology_controller.report import clusteroperator, conditions
 
-from . import worlds
+from . import strategies, worlds
 from .strategies import terms, worlds_of_any_kind
 
+if TYPE_CHECKING:
+    from topology_controller.transitions import load
 
-def assert_safe(known: facts.Facts, term: decision.Term, found: decision.Decision) -> None:
+
+def assert_safe(
+    known: facts.Facts,
+    term: decision.Term,
+    found: decision.Decision,
+    transitions: load.Transitions = worlds.ONLY_COMPACT,
+) -> None:
     """Everything that has to be true where topology is moved, each of it looked up anew."""
     assert known.live
     infrastructure, record = known.infrastructure, found.record
@@ -33,7 +42,7 @@ def assert_safe(known: facts.Facts, term: decision.Term, found: decision.Decisio
     assert record is not None
     assert record.attempt == live.attempt
     assert record.phase is Phase.CONVERGING
-    definition = worlds.ONLY_COMPACT.named(record.name)
+    definition = transitions.named(record.name)
     assert definition is not None
     assert record.source is not None
     assert (record.source.control_plane, record.source.infrastructure) == (
@@ -93,6 +102,40 @@ def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
         assert TopologyTransition.from_api(found.record.to_api()) == found.record
     assert found.look_again is None or found.look_again > 0
     clusteroperator.status(found, known.own_operator, now=worlds.NOW, version="1", namespace="n")
+
+
+def ready_but_for_etcd() -> st.SearchStrategy[facts.Facts]:
+    """An admission under way, where only what etcd's members say is left to chance."""
+    ready = worlds.recorded(worlds.healthy(live=True), worlds.admitting())
+    return strategies.UNREAD.map(lambda unread: dataclasses.replace(ready, etcd_members=unread)) | strategies.SAID.map(
+        lambda said: dataclasses.replace(ready, etcd_members=said)
+    )
+
+
+@settings(max_examples=250)
+@given(worlds_of_any_kind() | nearly_ready() | ready_but_for_etcd(), terms())
+def test_where_the_members_are_asked_topology_moves_only_when_all_of_them_say_so(
+    known: facts.Facts, term: decision.Term
+) -> None:
+    found = phases.decide(known, worlds.DIRECTLY, term, worlds.NOW)
+    event(f"{found.phase} {decision.Step.FLIP in found.steps}")
+    if decision.Step.FLIP in found.steps:
+        assert_safe(known, term, found, worlds.DIRECTLY)
+        assert isinstance(known.etcd_members, facts.EtcdMembers)
+        assert not known.etcd_members.silences
+        assert {voice.member for voice in known.etcd_members.voices} == set(worlds.MEMBERS)
+        for voice in known.etcd_members.voices:
+            assert voice.confirmed
+            assert voice.healthy is True
+            assert not voice.errors
+
+
+def test_the_strategies_reach_the_flip_where_the_members_are_asked() -> None:
+    """The same for the property before this one."""
+    known = worlds.recorded(worlds.healthy(live=True), worlds.admitting())
+    known = dataclasses.replace(known, etcd_members=facts.EtcdMembers(worlds.voices()))
+    found = phases.decide(known, worlds.DIRECTLY, worlds.term(attempt="mine"), worlds.NOW)
+    assert decision.Step.FLIP in found.steps
 
 
 def test_the_strategies_reach_the_flip() -> None:

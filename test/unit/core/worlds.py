@@ -29,6 +29,8 @@ HA = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailab
 TRANSITIONS = load.load(pathlib.Path(__file__).parents[3] / "bindata" / "transitions")
 COMPACT = next(one for one in TRANSITIONS.definitions if one.name == "sno-to-ha-compact")
 ONLY_COMPACT = load.Transitions((COMPACT,))
+DIRECTLY = load.Transitions((COMPACT.asking_members(),))
+"""The same, where the administrator has given a way to etcd's members."""
 BLOCK = operators.block_message("sno-to-ha-compact", "HighlyAvailable")
 BROKEN = facts.Unobserved("things.example.org/one", "Forbidden: grant the operator's role the right to read it")
 NAMES = ("node-0", "node-1", "node-2")
@@ -120,6 +122,24 @@ def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:
         ingress_controller=facts.IngressController(None, 1),
     )
     return dataclasses.replace(made, **changes)
+
+
+def voices(**changes: Any) -> tuple[facts.EtcdVoice, ...]:
+    """Three voters that answer, healthy and of one mind; the changes are made to each."""
+    listed = tuple(facts.EtcdMember(id_, name) for id_, name in sorted(zip(MEMBERS, NAMES, strict=True)))
+    made = (
+        facts.EtcdVoice(
+            endpoint=f"https://{address}:2379",
+            member=id_,
+            cluster="cdf8",
+            members=listed,
+            confirmed=True,
+            leader=MEMBERS[1],
+            term=7,
+        )
+        for id_, address in zip(MEMBERS, ADDRESSES, strict=True)
+    )
+    return tuple(dataclasses.replace(voice, **changes) for voice in made)
 
 
 def with_infrastructure(known: facts.Facts, **changes: Any) -> facts.Facts:

@@ -1,0 +1,184 @@
+"""What the members of etcd say themselves, as a fact: asked once (`Members`), or again and again (`Poll`).
+
+Everything else is watched, but etcd has nothing that could be watched with a client certificate alone. So while a wish
+is open etcd is asked every few seconds, and at once when the etcd operator publishes other members; the loop wakes only
+when the fact has changed. Whatever decides about the flip is asked anew (`live`).
+
+Where to ask: at the endpoints that the administrator has named, else at every address that the etcd operator
+publishes. The room `etcd` adds whatever voter a member list reveals.
+
+`process` imports this module only where there is a certificate folder: it brings the whole room `etcd` with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from typing import TYPE_CHECKING
+
+from ..etcd import endpoint, errors, survey
+from ..etcd import folder as folders
+from . import facts, parse
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Callable
+    from datetime import datetime
+
+WHAT = "the members of etcd"
+PERIOD = 5.0
+"""Seconds between two surveys, of which a fifth is chance: several operators shall not ask in step."""
+_GAP = 1.0
+"""Seconds of rest after a survey, whatever happens."""
+_SHOWN = 3
+_NOT_ASKED = facts.Unobserved(WHAT, "they are not asked while nothing is wanted")
+_AWAITED = facts.Unobserved(WHAT, "not asked yet", awaited=True)
+
+
+class Members:
+    """One way to the members of etcd.
+
+    `endpoints` (https://host:port) are asked instead of the published addresses. `budget` is in seconds, for everything
+    that one reading asks.
+    """
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        endpoints: tuple[str, ...] = (),
+        *,
+        budget: float = survey.BUDGET,
+        now: Callable[[], datetime] = folders.utcnow,
+    ) -> None:
+        self._folder = folders.Folder(folder, now=now)
+        self._endpoints = endpoints
+        self._budget = budget
+
+    def poll(self) -> Poll:
+        """Make what asks again and again by this way."""
+        return Poll(self)
+
+    async def read(self, published: facts.Fact[facts.EtcdEndpoints]) -> facts.Fact[facts.EtcdMembers]:
+        """Ask every member now. Whatever goes wrong becomes the fact."""
+        endpoints = self._endpoints or _places(published)
+        if isinstance(endpoints, facts.Unobserved):
+            return endpoints
+        try:
+            context = self._folder.context()
+        except errors.FolderError as error:
+            return facts.Unobserved(error.file, error.why)
+        return _fact(await survey.survey(context, endpoints, budget=self._budget))
+
+
+def _places(published: facts.Fact[facts.EtcdEndpoints]) -> tuple[str, ...] | facts.Unobserved:
+    if isinstance(published, facts.Unobserved):
+        return facts.Unobserved(WHAT, f"where they are could not be read: {published}")
+    # A key may be a node's name (the etcd operator could not list members): for asking, its address is as good.
+    found = sorted({endpoint.of(where) for _, value in published.entries if (where := parse.address(value))})
+    if not found:
+        return facts.Unobserved(WHAT, "ConfigMap openshift-etcd/etcd-endpoints has no address to ask at")
+    return tuple(found)
+
+
+def _fact(found: survey.Survey) -> facts.Fact[facts.EtcdMembers]:
+    silences = tuple(
+        facts.EtcdSilence(one.endpoint, one.members, one.error.why, down=one.error.down) for one in found.silences
+    )
+    if not found.voices:
+        shown = "; ".join(f"{one.endpoint}: {one.why}" for one in silences[:_SHOWN])
+        return facts.Unobserved(WHAT, f"none of them answered: {shown}")
+    return facts.EtcdMembers(tuple(_voice(one) for one in found.voices), silences)
+
+
+def _voice(one: survey.Voice) -> facts.EtcdVoice:
+    said, listed = one.status, one.listed
+    healthy: facts.Fact[bool]
+    if isinstance(one.healthy, errors.EtcdError):
+        healthy = facts.Unobserved(f"{one.endpoint}/health", one.healthy.why)
+    else:
+        healthy = one.healthy
+    return facts.EtcdVoice(
+        endpoint=one.endpoint,
+        member=said.member,
+        cluster=said.cluster,
+        members=tuple(facts.EtcdMember(member.id, member.name, member.learner) for member in listed.members)
+        if listed is not None
+        else (),
+        confirmed=one.confirmed,
+        leader=said.leader,
+        term=said.term,
+        learner=said.learner,
+        healthy=healthy,
+        errors=said.errors,
+        unconfirmed=one.unconfirmed,
+    )
+
+
+class Poll:
+    """Keeps the fact current between `start` and `stop`; outside of that nothing is asked and nothing is known.
+
+    One survey at a time. `chance` is between 0 and 1.
+    """
+
+    def __init__(self, members: Members, *, chance: Callable[[], float] = random.random) -> None:
+        self._members = members
+        self._chance = chance
+        self._nudged = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.fact: facts.Fact[facts.EtcdMembers] = _NOT_ASKED
+
+    def start(self, published: Callable[[], facts.Fact[facts.EtcdEndpoints]], on_change: Callable[[], None]) -> None:
+        """Ask from now on; nothing happens when that is so already.
+
+        `published` gives the latest list of addresses, `on_change` is called when the fact differs.
+        """
+        if self._task is not None:
+            return
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and task.exception() is not None:
+                on_change()
+
+        self.fact = _AWAITED
+        self._task = asyncio.create_task(self._run(published, on_change), name="ask etcd")
+        self._task.add_done_callback(ended)
+
+    async def stop(self) -> None:
+        """Ask no more, and forget what was said."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        self.fact = _NOT_ASKED
+
+    def nudge(self) -> None:
+        """Ask soon: something that has to do with etcd has changed."""
+        self._nudged.set()
+
+    def raise_failed(self) -> None:
+        """Re-raise what ended the asking other than being stopped: a bug, which must not pass for silence."""
+        if self._task is not None and self._task.done() and not self._task.cancelled():
+            self._task.result()
+
+    async def _run(
+        self, published: Callable[[], facts.Fact[facts.EtcdEndpoints]], on_change: Callable[[], None]
+    ) -> None:
+        while True:
+            self._nudged.clear()
+            places = published()
+            if isinstance(places, facts.Unobserved) and places.awaited:
+                # The first list of addresses is on its way, and nudges.
+                await self._nudge_within(_GAP)
+                continue
+            found = await self._members.read(places)
+            if found != self.fact:
+                self.fact = found
+                on_change()
+            await asyncio.sleep(_GAP)
+            await self._nudge_within(PERIOD * (1 - 0.2 * self._chance()) - _GAP)
+
+    async def _nudge_within(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._nudged.wait()

@@ -1,0 +1,74 @@
+"""Reading the evidence live: over few connections while the server is quick, everything at once when it is slow."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from topology_controller.kube import errors
+from topology_controller.observe import catalog, facts, live
+
+pytestmark = pytest.mark.looptime
+
+
+class Server:
+    """Takes so many virtual seconds for every answer, which is that there is nothing."""
+
+    request_timeout = 10.0
+
+    def __init__(self, seconds: float) -> None:
+        self.asked: list[str] = []
+        self.most = 0
+        self._seconds = seconds
+        self._busy = 0
+
+    async def get(self, resource: Any, name: str, *, namespace: str | None = None) -> Any:
+        return await self._answer(resource, name, namespace)
+
+    async def list(self, resource: Any, *, namespace: str | None = None, **_: Any) -> Any:
+        return await self._answer(resource, None, namespace)
+
+    async def _answer(self, resource: Any, name: str | None, namespace: str | None) -> Any:
+        self.asked.append(resource.plural)
+        self._busy += 1
+        self.most = max(self.most, self._busy)
+        try:
+            await asyncio.sleep(self._seconds)
+        finally:
+            self._busy -= 1
+        raise errors.NotFound("get", resource, namespace, name, 404, "NotFound", "nothing", None)
+
+
+async def _gather(server: Server) -> live.Evidence:
+    return await live.gather(server, facts.Facts(), catalog.EVIDENCE)  # type: ignore[arg-type]  # what it uses of one
+
+
+async def test_a_quick_server_is_asked_two_things_at_a_time(looptime) -> None:
+    server = Server(0.002)
+    await _gather(server)
+    assert server.most == 2
+    # Eight sources in two lanes, and Infrastructure when all are there.
+    assert looptime == 5 * 0.002
+    assert server.asked[-1] == "infrastructures"
+    assert len(server.asked) == len(catalog.EVIDENCE) + 1
+
+
+async def test_a_slow_server_is_asked_for_the_rest_at_once(looptime) -> None:
+    server = Server(0.5)
+    evidence = await _gather(server)
+    assert server.most == len(catalog.EVIDENCE)
+    assert looptime == 0.1 + 0.5 + 0.5
+    # The first read began with the first request, not with the last.
+    assert evidence.age() == pytest.approx(1.1)
+
+
+async def test_nothing_is_left_running_when_it_is_given_up(looptime) -> None:
+    server = Server(5.0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await _gather(server)
+    asked = len(server.asked)
+    await asyncio.sleep(20)
+    assert (asked, len(server.asked)) == (2, 2)

@@ -1,0 +1,200 @@
+"""The loop where the administrator has given a way to etcd's members: when they are asked, and what follows."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import pytest
+
+from topology_controller.observe import facts
+
+from . import worlds
+from .clusters import INFRASTRUCTURE, Cluster, Etcd, running
+
+SILENT = facts.EtcdMembers(
+    worlds.voices()[:2],
+    (facts.EtcdSilence("https://192.0.2.12:2379", (worlds.MEMBERS[2],), "no answer in time", down=True),),
+)
+ENDPOINTS = ("configmaps", "openshift-etcd", "etcd-endpoints")
+pytestmark = pytest.mark.looptime
+
+
+def check(cluster: Cluster) -> dict[str, Any]:
+    """What the record says of the check."""
+    found = cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["checks"]
+    return next(one for one in found if one["name"] == "EtcdMembersDirect")
+
+
+async def test_a_wish_becomes_a_topology_when_the_members_say_so_too() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(1)
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(1)
+        assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
+        assert check(cluster)["status"] == "Met"
+
+
+async def test_they_are_asked_for_a_wish_and_for_the_flip_and_never_after_it() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(1)
+        assert len(etcd.asked) == 1, "what could be asked for is found out once"
+        await asyncio.sleep(3000)
+        assert len(etcd.asked) == 1, "nobody asks while nothing is wanted"
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(1)
+        assert cluster.phase == "Converging"
+        assert len(etcd.asked) == 3, "once for the wish, once live for the flip"
+        await asyncio.sleep(30)
+        assert cluster.phase == "Converging"
+        assert len(etcd.asked) == 3
+
+
+async def test_a_member_that_falls_silent_before_the_flip_keeps_it_from_happening() -> None:
+    """What was asked again and again was good; the live reading is not."""
+    cluster, etcd = Cluster(), Etcd()
+
+    def fall_silent() -> None:
+        if len(etcd.asked) == 3:
+            etcd.fact = SILENT
+
+    etcd.before = fall_silent
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(1)
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(60)
+        assert cluster.flips == 0
+        assert cluster.phase == "Pending"
+        assert check(cluster)["status"] == "Unmet"
+        assert "node-2 (cafe) at https://192.0.2.12:2379: no answer in time" in check(cluster)["message"]
+        writes = len(cluster.writes)
+        await asyncio.sleep(600)
+        assert len(cluster.writes) == writes, "the same trouble is no news"
+        etcd.fact = facts.EtcdMembers(worlds.voices())
+        await asyncio.sleep(7)
+        assert cluster.phase == "Converging"
+
+
+async def test_while_a_wish_is_open_they_are_asked_every_few_seconds_and_no_more_when_it_is_withdrawn() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    etcd.fact = SILENT
+    cluster.wish("HighlyAvailable")
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY) as operator:
+        await asyncio.sleep(100)
+        assert cluster.phase == "Pending"
+        assert 20 <= len(etcd.asked) <= 25
+        decisions = operator.loop.decisions
+        await asyncio.sleep(100)
+        assert operator.loop.decisions == decisions, "only a changed answer wakes the loop"
+        cluster.wish(None)
+        await asyncio.sleep(1)
+        assert cluster.phase == "Idle"
+        # What could be asked for is found out anew: the place has changed.
+        asked = len(etcd.asked)
+        await asyncio.sleep(1000)
+        assert len(etcd.asked) == asked
+
+
+async def test_they_are_asked_soon_when_other_members_are_published() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    etcd.fact = SILENT
+    cluster.wish("HighlyAvailable")
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(12.5)
+        before = len(etcd.asked)
+        cluster.change(ENDPOINTS, {"data": {"d": "192.0.2.13"}})
+        await asyncio.sleep(0.7)
+        assert len(etcd.asked) == before + 1
+        assert ("d", "192.0.2.13") in etcd.published[-1].entries
+
+
+async def test_a_first_answer_that_takes_its_time_is_waited_for_and_not_published_as_unknown() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    etcd.lasting = 0.9
+    cluster.wish("HighlyAvailable")
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(5)
+        assert cluster.phase == "Converging"
+        said = [body for where, body in cluster.writes if where == "infrastructures/cluster"]
+        phases = [body["status"]["topologyTransition"].get("phase") for body in said]
+        assert phases == ["Admitting", "Converging"]
+
+
+async def test_evidence_that_took_more_than_two_seconds_moves_nothing() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    etcd.lasting = 2.1
+    cluster.wish("HighlyAvailable")
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(300)
+        assert cluster.flips == 0
+        etcd.lasting = 1.0
+        await asyncio.sleep(120)
+        assert cluster.flips == 1
+
+
+async def test_infrastructure_is_read_after_etcd_has_answered() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(1)
+        cluster.wish("HighlyAvailable")
+        etcd.lasting = 0.5
+        read: list[float] = []
+        cluster.before_get = lambda what: (
+            read.append(asyncio.get_running_loop().time()) if what == "infrastructures/cluster" else None
+        )
+        await asyncio.sleep(3)
+        assert cluster.flips == 1
+        assert read[-1] >= etcd.asked[-1] + 0.5
+
+
+async def test_without_watches_the_published_addresses_are_read_before_etcd_is_asked() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(1)
+        (published,) = etcd.published
+        assert isinstance(published, facts.EtcdEndpoints)
+        available = cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["available"]
+        assert [item["available"] for item in available] == [True]
+
+
+async def test_a_definition_that_asks_without_a_way_to_etcd_says_what_to_do() -> None:
+    cluster = Cluster()
+    cluster.wish("HighlyAvailable")
+    async with running(cluster, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(5)
+        assert cluster.flips == 0
+        assert cluster.phase == "Pending"
+        assert check(cluster)["status"] == "Unknown"
+        assert "Start the operator with --etcd-cert-dir" in check(cluster)["message"]
+
+
+async def test_a_bug_in_asking_ends_the_loop_instead_of_passing_for_silence() -> None:
+    cluster, etcd = Cluster(), Etcd()
+
+    def fail() -> None:
+        if len(etcd.asked) > 1:
+            raise RuntimeError("a bug")
+
+    etcd.before = fail
+
+    async def run() -> None:
+        async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+            await asyncio.sleep(1)
+            cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+            cluster.wish("HighlyAvailable")
+            await asyncio.sleep(30)
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        await run()
+
+
+async def test_a_way_to_etcd_changes_nothing_for_a_definition_that_does_not_ask() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    etcd.fact = dataclasses.replace(SILENT, silences=())
+    cluster.wish("HighlyAvailable")
+    async with running(cluster, etcd=etcd):
+        await asyncio.sleep(5)
+        assert cluster.flips == 1

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from . import certificates, gateways
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+
+@pytest.fixture(scope="session")
+def authority() -> certificates.Authority:
+    return certificates.Authority()
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, authority: certificates.Authority) -> pathlib.Path:
+    """A certificate folder that the members accept."""
+    return certificates.fill(tmp_path / "client", authority.pem, authority.issue("client"))
+
+
+@pytest.fixture
+async def etcd(authority: certificates.Authority) -> AsyncIterator[gateways.Etcd]:
+    """Three voters; 1 leads."""
+    made = gateways.Etcd(authority)
+    for number in (1, 2, 3):
+        await made.add(number)
+    yield made
+    await made.close()

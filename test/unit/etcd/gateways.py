@@ -1,0 +1,178 @@
+"""An etcd made of fake gateways: real sockets, real mutual TLS, answers in the spelling of etcd 3.5 and 3.6.
+
+`Etcd` keeps what all members agree on; each `Gateway` is one member, and can be made to differ, to fail, to stand
+still. What is not etcd's (another path, another method, a body without `linearizable`) is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import ssl
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from . import certificates
+
+CLUSTER = 0xCDF818194E3A8C32
+
+
+@dataclasses.dataclass
+class Told:
+    """A member as a list tells it."""
+
+    id: int
+    name: str
+    urls: list[str]
+    learner: bool = False
+
+    def raw(self) -> dict[str, Any]:
+        """In the gateway's spelling: numbers are strings, what is empty or false is absent."""
+        made: dict[str, Any] = {"ID": str(self.id), "peerURLs": ["https://127.0.0.1:1"]}
+        if self.name:
+            made["name"] = self.name
+        if self.urls:
+            made["clientURLs"] = self.urls
+        if self.learner:
+            made["isLearner"] = True
+        return made
+
+
+class Gateway:
+    """One member. `asked` has the path of every request, with its body."""
+
+    def __init__(self, etcd: Etcd, told: Told) -> None:
+        self.etcd = etcd
+        self.told = told
+        self.cluster = CLUSTER
+        self.leader: int | None = None
+        self.term: int | None = None
+        self.errors: list[str] = []
+        self.health: Any = {"health": "true", "reason": ""}
+        self.members: list[Told] | None = None
+        self.asked: list[tuple[str, Any]] = []
+        self.connections = 0
+        self.before: Callable[[str, Any], Awaitable[web.Response | None]] | None = None
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        assert self._runner is not None
+        return f"https://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    @property
+    def id(self) -> str:
+        """Its id as the operator spells it."""
+        return f"{self.told.id:x}"
+
+    async def open(self, context: ssl.SSLContext | None) -> None:
+        """Listen on a free port."""
+        app = web.Application()
+        app.router.add_post("/v3/cluster/member/list", self._list)
+        app.router.add_post("/v3/maintenance/status", self._status)
+        app.router.add_get("/health", self._health)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.05)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=context).start()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            runner, self._runner = self._runner, None
+            await runner.cleanup()
+
+    def _header(self) -> dict[str, str]:
+        term = self.etcd.term if self.term is None else self.term
+        return {"cluster_id": str(self.cluster), "member_id": str(self.told.id), "raft_term": str(term)}
+
+    async def _note(self, request: web.Request) -> tuple[Any, web.Response | None]:
+        body = await request.json() if request.method == "POST" else None
+        self.asked.append((request.path, body))
+        early = await self.before(request.path, body) if self.before else None
+        return body, early
+
+    async def _list(self, request: web.Request) -> web.Response:
+        body, early = await self._note(request)
+        if early is not None:
+            return early
+        assert set(body) == {"linearizable"}, "an absent linearizable is false: it has to be said"
+        if body["linearizable"] and self.etcd.quorum_lost:
+            await asyncio.sleep(7)
+            return web.json_response({"code": 14, "message": "etcdserver: request timed out"}, status=503)
+        told = self.etcd.members if self.members is None else self.members
+        return web.json_response({"header": self._header(), "members": [one.raw() for one in told]})
+
+    async def _status(self, request: web.Request) -> web.Response:
+        _, early = await self._note(request)
+        if early is not None:
+            return early
+        made: dict[str, Any] = {"header": self._header(), "version": "3.6.8", "dbSize": "28672", "raftIndex": "8"}
+        made["raftTerm"] = made["header"]["raft_term"]
+        leader = self.etcd.leader if self.leader is None else self.leader
+        if leader and not self.etcd.quorum_lost:
+            made["leader"] = str(leader)
+        said = [*self.errors, *(["etcdserver: no leader"] if self.etcd.quorum_lost else [])]
+        if said:
+            made["errors"] = said
+        if self.told.learner:
+            made["isLearner"] = True
+        return web.json_response(made)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        _, early = await self._note(request)
+        if early is not None:
+            return early
+        good = isinstance(self.health, dict) and self.health.get("health") == "true"
+        return web.json_response(self.health, status=200 if good else 503)
+
+
+class Etcd:
+    """Three healthy voters, until a test changes something."""
+
+    def __init__(self, authority: certificates.Authority) -> None:
+        self.authority = authority
+        self.gateways: list[Gateway] = []
+        self.leader = 1
+        self.term = 2
+        self.quorum_lost = False
+
+    @property
+    def members(self) -> list[Told]:
+        """Whom the members agree on."""
+        return [gateway.told for gateway in self.gateways]
+
+    @property
+    def urls(self) -> list[str]:
+        """Every endpoint."""
+        return [gateway.url for gateway in self.gateways]
+
+    def serving(self, pair: tuple[bytes, bytes] | None = None) -> ssl.SSLContext:
+        """A member's TLS: its own certificate, and only clients of the authority."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = pair or self.authority.issue("member")
+            Path(folder, "crt").write_bytes(certificate)
+            Path(folder, "key").write_bytes(key)
+            context.load_cert_chain(Path(folder, "crt"), Path(folder, "key"))
+        context.load_verify_locations(cadata=self.authority.pem.decode())
+        context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    async def add(self, number: int, *, context: ssl.SSLContext | None = None, learner: bool = False) -> Gateway:
+        """Start a member, which tells the others where it is."""
+        made = Gateway(self, Told(number, f"etcd-{number}", [], learner))
+        await made.open(context or self.serving())
+        made.told.urls = [made.url]
+        self.gateways.append(made)
+        return made
+
+    async def close(self) -> None:
+        """Stop all of them."""
+        await asyncio.gather(*(gateway.close() for gateway in self.gateways))

@@ -1,0 +1,179 @@
+"""The certificate folder while somebody changes it: the newest good set, never a mixed or a half-written one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import ssl
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from topology_controller.etcd import errors, folder
+
+from . import certificates
+
+if TYPE_CHECKING:
+    import pathlib
+
+FILES = ("ca.crt", "tls.crt", "tls.key")
+
+
+def refused(path: pathlib.Path, **options) -> str:
+    with pytest.raises(errors.FolderError) as error:
+        folder.Folder(path, **options).context()
+    return str(error.value)
+
+
+def test_tls_is_strict(folder: pathlib.Path):
+    context = make(folder).context()
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def make(path: pathlib.Path) -> folder.Folder:
+    return folder.Folder(path)
+
+
+def test_unchanged_files_give_the_same_context(folder: pathlib.Path):
+    kept = make(folder)
+    assert kept.context() is kept.context()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(folder: pathlib.Path, name: str):
+    (folder / name).unlink()
+    assert refused(folder) == f"{folder / name}: it does not exist"
+
+
+def test_a_folder_that_does_not_exist_yet(tmp_path: pathlib.Path):
+    assert "ca.crt: it does not exist" in refused(tmp_path / "later")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("content", [b"", b"garbage", b"-----BEGIN CERTIFICATE-----\nAAAA\n", b"\xff\x00" * 10])
+def test_a_file_that_is_not_what_it_should_be_is_named(folder: pathlib.Path, name: str, content: bytes):
+    (folder / name).write_bytes(content)
+    assert refused(folder).startswith(f"{folder / name}: ")
+
+
+def test_a_file_without_end_is_not_read_to_its_end(folder: pathlib.Path):
+    (folder / "ca.crt").unlink()
+    (folder / "ca.crt").symlink_to("/dev/zero")
+    assert "larger than" in refused(folder)
+
+
+def test_a_key_that_belongs_to_another_certificate(folder: pathlib.Path, authority):
+    (folder / "tls.key").write_bytes(authority.issue("other")[1])
+    assert "tls.key: it is no unencrypted key that goes with tls.crt: key values mismatch" in refused(folder)
+
+
+@pytest.mark.parametrize("password", [b"secret", b" "])
+def test_an_encrypted_key_is_refused_without_asking_anybody(folder: pathlib.Path, password: bytes):
+    key = serialization.load_pem_private_key((folder / "tls.key").read_bytes(), None)
+    (folder / "tls.key").write_bytes(certificates.pem_of(key, password))
+    assert "it is no unencrypted key" in refused(folder)
+
+
+def test_no_key_is_told(folder: pathlib.Path, caplog: pytest.LogCaptureFixture):
+    kept = make(folder)
+    kept.context()
+    secret = (folder / "tls.key").read_text().splitlines()[1]
+    (folder / "tls.key").write_text(f"broken {secret}")
+    kept.context()
+    assert caplog.text
+    assert secret[:20] not in caplog.text + refused(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_half_written_files_leave_the_last_good_set_and_it_is_said_once(folder, name, caplog):
+    caplog.set_level(logging.INFO)
+    kept = make(folder)
+    good = kept.context()
+    whole = (folder / name).read_bytes()
+    for written in (b"", whole[: len(whole) // 2]):
+        (folder / name).write_bytes(written)
+        for _ in range(3):
+            assert kept.context() is good
+    said = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(said) == len(set(said)), said
+    assert 1 <= len(said) <= 2
+    assert all(name in line for line in said), said
+    (folder / name).write_bytes(whole)
+    assert kept.context() is good
+    assert "can be used again" in caplog.records[-1].message
+
+
+def test_files_that_are_replaced_one_by_one_are_used_when_they_go_together(folder, authority):
+    kept = make(folder)
+    good = kept.context()
+    certificate, key = authority.issue("next")
+    (folder / "tls.crt").write_bytes(certificate)
+    assert kept.context() is good
+    (folder / "tls.key").write_bytes(key)
+    assert kept.context() is not good
+
+
+def test_a_secret_volume_turns_one_link(tmp_path, authority, caplog):
+    caplog.set_level(logging.INFO)
+    place = certificates.swap(tmp_path / "secret", "..1", authority.pem, authority.issue("one"))
+    kept = make(place)
+    first = kept.context()
+    certificates.swap(place, "..2", authority.pem, authority.issue("two"))
+    second = kept.context()
+    assert second is not first
+    assert kept.context() is second
+    assert [record.message for record in caplog.records] == [f"the certificates in {place} were replaced"]
+
+
+def test_an_old_time_on_new_files_does_not_hide_them(folder, authority):
+    kept = make(folder)
+    good = kept.context()
+    times = {name: (folder / name).stat() for name in FILES}
+    certificates.fill(folder, authority.pem, authority.issue("next"))
+    for name, was in times.items():
+        os.utime(folder / name, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert kept.context() is not good
+
+
+def test_our_own_certificate_is_looked_at_before_it_is_shown(tmp_path, authority):
+    begin, end = datetime(2026, 3, 1, 12, tzinfo=UTC), datetime(2026, 3, 2, 12, tzinfo=UTC)
+    place = certificates.fill(tmp_path / "client", authority.pem, authority.issue("client", begin=begin, end=end))
+    moment = begin
+    kept = folder.Folder(place, now=lambda: moment)
+    assert kept.context()
+    moment = end - timedelta(seconds=1)
+    assert kept.context()
+    moment = end
+    with pytest.raises(
+        errors.FolderError, match=r"tls\.crt: our own certificate has expired on 2026-03-02: replace it"
+    ):
+        kept.context()
+    assert "is not valid before 2026-03-01 12:00" in refused(place, now=lambda: begin - timedelta(seconds=1))
+    certificates.fill(place, authority.pem, authority.issue("client", begin=begin, end=end + timedelta(days=9)))
+    assert kept.context()
+
+
+def test_a_link_that_is_turned_while_we_read_gives_the_new_set(tmp_path, authority, monkeypatch, caplog):
+    """The kubelet removes the old set right after it has turned the link."""
+    place = certificates.swap(tmp_path / "secret", "..1", authority.pem, authority.issue("one"))
+    kept = make(place)
+    first = kept.context()
+    certificates.swap(place, "..2", authority.pem, authority.issue("two"))
+    real = ssl.SSLContext.load_cert_chain
+    turned = []
+
+    def load(self, *files, **options):
+        if not turned:
+            turned.append(1)
+            certificates.swap(place, "..3", authority.pem, authority.issue("three"))
+            shutil.rmtree(place / "..2")
+        return real(self, *files, **options)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", load)
+    assert kept.context() is not first
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

@@ -1,0 +1,339 @@
+"""From members that answer over TLS to one fact: what each deviation becomes, and how long it may take."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiohttp import web
+
+from topology_controller.observe import facts, members
+
+from . import certificates, gateways
+
+if TYPE_CHECKING:
+    import pathlib
+
+BUDGET = 0.4
+
+
+async def read(folder: pathlib.Path, *endpoints: str, budget: float = BUDGET) -> facts.EtcdMembers:
+    found = await members.Members(folder, endpoints, budget=budget).read(facts.NOT_READ)
+    assert isinstance(found, facts.EtcdMembers), found
+    return found
+
+
+async def unread(folder: pathlib.Path, *endpoints: str) -> str:
+    found = await members.Members(folder, endpoints, budget=BUDGET).read(facts.NOT_READ)
+    assert isinstance(found, facts.Unobserved), found
+    assert not found.awaited
+    return str(found)
+
+
+def voice(found: facts.EtcdMembers, gateway: gateways.Gateway) -> facts.EtcdVoice:
+    return next(one for one in found.voices if one.member == gateway.id)
+
+
+async def test_three_healthy_voters(etcd, folder):
+    found = await read(folder, *etcd.urls)
+    assert not found.silences
+    listed = tuple(facts.EtcdMember(str(number), f"etcd-{number}") for number in (1, 2, 3))
+    assert [one.endpoint for one in found.voices] == sorted(etcd.urls)
+    for gateway in etcd.gateways:
+        assert voice(found, gateway) == facts.EtcdVoice(
+            endpoint=gateway.url,
+            member=gateway.id,
+            cluster="cdf818194e3a8c32",
+            members=listed,
+            confirmed=True,
+            leader="1",
+            term=2,
+        )
+
+
+async def test_the_same_members_give_an_equal_fact(etcd, folder):
+    assert await read(folder, *etcd.urls) == await read(folder, *reversed(etcd.urls))
+
+
+async def test_nothing_is_asked_that_leaves_a_trace_and_the_quorum_is_always_asked(etcd, folder):
+    await read(folder, *etcd.urls)
+    for gateway in etcd.gateways:
+        assert sorted(gateway.asked) == [
+            ("/health", None), ("/v3/cluster/member/list", {"linearizable": True}), ("/v3/maintenance/status", {}),
+        ]  # fmt: skip
+
+
+async def test_voters_that_nobody_named_are_asked_where_they_say_they_are(etcd, folder):
+    found = await read(folder, etcd.urls[0])
+    assert {one.member for one in found.voices} == {"1", "2", "3"}
+
+
+async def test_a_voter_that_nobody_named_and_that_is_gone_is_known_as_silent(etcd, folder):
+    gone = etcd.gateways[2].url
+    await etcd.gateways[2].close()
+    found = await read(folder, etcd.gateways[0].url)
+    assert found.silences == (facts.EtcdSilence(gone, ("3",), "nobody listens there (connection refused)", down=True),)
+
+
+async def test_addresses_are_taken_from_what_is_published(etcd, folder, monkeypatch):
+    """Port 2379 of every published address, whatever the key; the port is the test's here."""
+    monkeypatch.setattr(members.endpoint, "PORT", 2379)
+    asked: list[Any] = []
+
+    async def survey(_context, endpoints, *, budget):
+        asked.append((tuple(endpoints), budget))
+        return members.survey.Survey((), ())
+
+    monkeypatch.setattr(members.survey, "survey", survey)
+    published = facts.EtcdEndpoints((("cafe", "192.0.2.11"), ("node-0", "192.0.2.10"), ("x", "2001:DB8::1"), ("y", "")))
+    await members.Members(folder).read(published)
+    assert asked == [(("https://192.0.2.10:2379", "https://192.0.2.11:2379", "https://[2001:db8::1]:2379"), 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("published", "said"),
+    [
+        (facts.EtcdEndpoints(()), "has no address"),
+        (facts.EtcdEndpoints((("a", "garbage"),)), "has no address"),
+        (facts.Unobserved("configmaps/etcd-endpoints", "Forbidden"), "configmaps/etcd-endpoints: Forbidden"),
+    ],
+)
+async def test_without_an_address_there_is_nobody_to_ask(folder, published, said):
+    found = await members.Members(folder).read(published)
+    assert isinstance(found, facts.Unobserved)
+    assert said in str(found)
+
+
+async def test_a_member_that_stands_still_delays_nothing_beyond_the_budget(etcd, folder):
+    """Like SIGSTOP: the kernel accepts the connection, nobody answers."""
+    with socket.create_server(("127.0.0.1", 0)) as stopped:
+        where = f"https://127.0.0.1:{stopped.getsockname()[1]}"
+        etcd.gateways[2].told.urls = [where]
+        began = time.monotonic()
+        found = await read(folder, *etcd.urls[:2])
+        lasted = time.monotonic() - began
+    assert BUDGET <= lasted < BUDGET + 0.25, lasted
+    assert {one.member for one in found.voices} == {"1", "2"}
+    assert all(one.confirmed for one in found.voices)
+    assert found.silences == (facts.EtcdSilence(where, ("3",), "no answer in time", down=True),)
+
+
+@pytest.mark.parametrize("path", ["/v3/maintenance/status", "/v3/cluster/member/list", "/health"])
+async def test_what_was_answered_before_the_time_was_up_counts(etcd, folder, path):
+    async def slow(asked: str, _: Any) -> None:
+        if asked == path:
+            await asyncio.sleep(30)
+
+    slow_one = etcd.gateways[1]
+    slow_one.before = slow
+    found = await read(folder, *etcd.urls)
+    assert voice(found, etcd.gateways[0]).confirmed
+    if path == "/v3/maintenance/status":
+        assert found.silences == (facts.EtcdSilence(slow_one.url, ("2",), "no answer in time", down=True),)
+    elif path == "/health":
+        assert isinstance(voice(found, slow_one).healthy, facts.Unobserved)
+    else:
+        said = voice(found, slow_one)
+        assert (said.confirmed, said.unconfirmed, said.members) == (False, "no answer in time", ())
+
+
+async def test_without_a_quorum_a_members_own_opinion_says_what_is_wrong(etcd, folder):
+    etcd.quorum_lost = True
+    found = await read(folder, *etcd.urls)
+    for one in found.voices:
+        assert (one.confirmed, one.leader, one.errors) == (False, None, ("etcdserver: no leader",))
+        assert [member.id for member in one.members] == ["1", "2", "3"]
+
+
+async def test_learners_unstarted_members_alarms_and_ill_health_are_told(etcd, folder):
+    learner = await etcd.add(0xCAFE, learner=True)
+    waiting = gateways.Told(9, "", [])
+    told = [*etcd.members, waiting]
+    for gateway in etcd.gateways:
+        gateway.members = told
+        gateway.errors = [f"memberID:{0xCAFE} alarm:NOSPACE "]
+    etcd.gateways[1].health = {"health": "false", "reason": "ALARM NOSPACE"}
+    found = await read(folder, etcd.urls[0])
+    assert found.voices[0].members[-1:] == (facts.EtcdMember("cafe", "etcd-51966", learner=True),)
+    assert facts.EtcdMember("9", "") in found.voices[0].members
+    assert voice(found, etcd.gateways[1]).healthy is False
+    assert voice(found, etcd.gateways[0]).errors == ("alarm NOSPACE of member cafe",)
+    assert learner.id not in {one.member for one in found.voices}, "a learner proves nothing: it is not asked"
+
+
+async def test_the_health_of_etcd_3_4_has_no_reason(etcd, folder):
+    etcd.gateways[0].health = {"health": "false"}
+    assert voice(await read(folder, *etcd.urls), etcd.gateways[0]).healthy is False
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda: web.json_response({"code": 7, "message": "permission denied"}, status=403), "403 permission denied"),
+        (lambda: web.Response(status=404, text="Not Found\n"), "404 Not Found"),
+        (lambda: web.Response(text="<html>"), "answered what etcd does not"),
+        (lambda: web.json_response([]), "answered what etcd does not"),
+        (lambda: web.json_response({"header": {"cluster_id": "1"}, "members": []}), "names no cluster or no member"),
+        (lambda: web.Response(status=302, headers={"Location": "https://127.0.0.1:1/"}), "302 Found"),
+        (lambda: web.Response(body=b"x" * (2**20 + 1)), "more than 1048576 bytes"),
+    ],
+)
+async def test_an_answer_that_is_not_etcds_is_no_answer(etcd, folder, answer, said):
+    async def strange(*_: Any) -> web.Response:
+        return answer()
+
+    etcd.gateways[1].before = strange
+    found = await read(folder, *etcd.urls)
+    (silence,) = found.silences
+    assert (silence.endpoint, silence.members, silence.down) == (etcd.urls[1], ("2",), False)
+    assert said in silence.why
+
+
+async def test_an_endpoint_behind_which_several_members_answer_proves_nothing(etcd, folder):
+    async def other(path: str, _: Any) -> web.Response | None:
+        etcd.gateways[0].told.id = 1 if path.endswith("list") else 7
+        return None
+
+    etcd.gateways[0].before = other
+    found = await read(folder, etcd.urls[0])
+    assert any("several members answer there" in one.why for one in found.silences)
+
+
+async def test_a_member_that_advertises_no_https_is_not_asked_in_the_clear(etcd, folder):
+    etcd.gateways[2].told.urls = ["http://127.0.0.1:2379"]
+    (silence,) = (await read(folder, *etcd.urls[:2])).silences
+    assert (silence.members, silence.down) == (("3",), False)
+    assert "is not https" in silence.why
+
+
+async def test_nobody_answers(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    said = await unread(folder, f"https://127.0.0.1:{port}")
+    assert said == (
+        f"the members of etcd: none of them answered: https://127.0.0.1:{port}: nobody listens there "
+        "(connection refused)"
+    )
+
+
+async def test_a_port_that_speaks_no_tls(etcd, folder):
+    plain = gateways.Gateway(etcd, gateways.Told(4, "plain", []))
+    await plain.open(None)
+    try:
+        assert "TLS: " in await unread(folder, plain.url.replace("http:", "https:"))
+    finally:
+        await plain.close()
+
+
+async def test_a_connection_that_is_cut_is_not_taken_for_a_member_that_is_down(folder):
+    async def cut(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+
+    server = await asyncio.start_server(cut, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        said = await unread(folder, f"https://127.0.0.1:{port}")
+    assert "refused" not in said
+    assert "no answer in time" not in said
+
+
+async def served(etcd: gateways.Etcd, pair: tuple[bytes, bytes]) -> str:
+    """Let member 3 serve with another certificate."""
+    await etcd.gateways[2].close()
+    await etcd.gateways[2].open(etcd.serving(pair))
+    etcd.gateways[2].told.urls = [etcd.gateways[2].url]
+    return etcd.gateways[2].url
+
+
+@pytest.mark.parametrize(
+    ("issue", "said"),
+    [
+        (lambda _: certificates.Authority("other").issue("member"), "unable to get local issuer certificate"),
+        (lambda ours: ours.issue("member", host="127.0.0.9"), "IP address mismatch"),
+        (lambda ours: ours.issue("member", end=certificates.NOW - timedelta(hours=1)), "certificate has expired"),
+    ],
+    ids=["another authority", "another host", "expired"],
+)
+async def test_a_member_with_a_wrong_certificate_is_named_with_what_tls_said(etcd, folder, authority, issue, said):
+    where = await served(etcd, issue(authority))
+    (silence,) = (await read(folder, *etcd.urls)).silences
+    assert (silence.endpoint, silence.members, silence.down) == (where, ("3",), False)
+    assert silence.why.startswith("TLS: certificate verify failed: ")
+    assert said in silence.why
+    assert "_ssl.c" not in silence.why
+
+
+async def test_a_client_certificate_that_the_members_refuse(etcd, tmp_path, authority):
+    other = certificates.Authority("other").issue("client")
+    folder = certificates.fill(tmp_path / "wrong", authority.pem, other)
+    said = await unread(folder, *etcd.urls)
+    # Python's server drops the connection and with it its reason; etcd's says "bad certificate".
+    assert "does it accept our certificate?" in said or "TLS: " in said, said
+    assert not any(gateway.asked for gateway in etcd.gateways)
+
+
+async def test_an_expired_client_certificate_is_not_even_shown(etcd, tmp_path, authority):
+    old = authority.issue("client", end=certificates.NOW - timedelta(days=1))
+    folder = certificates.fill(tmp_path / "old", authority.pem, old)
+    assert "tls.crt: our own certificate has expired on 20" in await unread(folder, *etcd.urls)
+
+
+async def test_a_certificate_is_replaced_between_two_readings(etcd, tmp_path, authority):
+    stale = certificates.Authority("old").pem
+    folder = certificates.swap(tmp_path / "secret", "..1", stale, authority.issue("client"))
+    way = members.Members(folder, tuple(etcd.urls), budget=BUDGET)
+    assert isinstance(await way.read(facts.NOT_READ), facts.Unobserved)
+    certificates.swap(folder, "..2", authority.pem, authority.issue("client"))
+    assert isinstance(await way.read(facts.NOT_READ), facts.EtcdMembers)
+
+
+async def test_being_cancelled_leaves_nothing_behind(etcd, folder):
+    arrived = asyncio.Semaphore(0)
+
+    async def hang(*_: Any) -> None:
+        arrived.release()
+        await asyncio.sleep(30)
+
+    for gateway in etcd.gateways:
+        gateway.before = hang
+    reading = asyncio.create_task(read(folder, *etcd.urls, budget=20))
+    for _ in etcd.gateways:
+        await arrived.acquire()
+    reading.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await reading
+    left = {task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("ask ")}
+    assert not left
+
+
+async def test_members_that_answer_another_way_are_not_asked_where_they_advertise(etcd, folder):
+    """As through port forwarding: what they advertise leads nowhere from here, and would cost the whole budget."""
+    urls = etcd.urls
+    with socket.create_server(("127.0.0.1", 0)) as nowhere:
+        for gateway in etcd.gateways:
+            gateway.told.urls = [f"https://127.0.0.1:{nowhere.getsockname()[1]}"]
+
+        async def late(*_: Any) -> None:
+            await asyncio.sleep(0.1)
+
+        # The others have answered by then, and their lists name this one, which has not.
+        etcd.gateways[2].before = late
+        began = time.monotonic()
+        found = await read(folder, *urls, budget=5)
+        lasted = time.monotonic() - began
+    assert lasted < 2, lasted
+    assert {one.member for one in found.voices} == {"1", "2", "3"}
+    assert not found.silences
+
+
+async def test_a_named_endpoint_that_stands_still_does_not_keep_others_from_being_found(etcd, folder):
+    with socket.create_server(("127.0.0.1", 0)) as stopped:
+        where = f"https://127.0.0.1:{stopped.getsockname()[1]}"
+        found = await read(folder, etcd.urls[0], where)
+    assert {one.member for one in found.voices} == {"1", "2", "3"}
+    assert found.silences == (facts.EtcdSilence(where, (), "no answer in time", down=True),)
