@@ -1,8 +1,7 @@
 """The kinds that every cluster has, as data, and what is special about one of them as a small function.
 
-Left out on purpose: whatever neither kubectl nor this project needs. Built-in kinds have no schema here, so
-their fields are stored as they come; `admit` holds the few rules that clients rely on (an event about a
-cluster-scoped object belongs in namespace `default`, a namespace becomes Active, ...). Reviews
+Left out on purpose: whatever neither kubectl nor this project needs. Those kinds that the project writes have
+their types in `forms` and their rules in `builtin_rules`, the others are stored as they come. Reviews
 (`TokenReview`, `SubjectAccessReview`) are answered and never stored: everybody is allowed, because nothing
 here enforces RBAC.
 """
@@ -11,13 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import columns, events
-from .resources import Resource
+from . import columns, events, forms
+from .resources import ALL_VERBS, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from . import statuses
 
 EVENTS_GROUP = "events.k8s.io"
 CRD_GROUP = "apiextensions.k8s.io"
@@ -89,6 +86,7 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
     has_status=True,
     counts_generation=True,
     unconditional_update=False,
+    always=("spec", "status"),
     columns=columns.WITH_CREATION,
 )
 NAMESPACES = _core(
@@ -97,6 +95,8 @@ NAMESPACES = _core(
     namespaced=False,
     short_names=("ns",),
     has_status=True,
+    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
+    form=forms.of(forms.NAMESPACE),
     columns=columns.NAMESPACES,
     selectable={"status.phase": _read("status", "phase"), "name": _read("metadata", "name")},
 )
@@ -114,11 +114,24 @@ def kinds() -> list[Resource]:
             has_status=True,
             status_on_create=True,
             status_metadata=True,
+            form=forms.of(forms.NODE),
             columns=columns.NODES,
             selectable={"spec.unschedulable": _unschedulable},
         ),
-        _core("configmaps", "ConfigMap", short_names=("cm",), columns=columns.CONFIGMAPS),
-        _core("secrets", "Secret", columns=columns.SECRETS, selectable={"type": _read("type")}),
+        _core(
+            "configmaps",
+            "ConfigMap",
+            short_names=("cm",),
+            form=forms.of(forms.CONFIG_MAP),
+            columns=columns.CONFIGMAPS,
+        ),
+        _core(
+            "secrets",
+            "Secret",
+            form=forms.of(forms.SECRET),
+            columns=columns.SECRETS,
+            selectable={"type": _read("type")},
+        ),
         _core("serviceaccounts", "ServiceAccount", short_names=("sa",), columns=columns.SERVICE_ACCOUNTS),
         _core(
             "pods",
@@ -127,6 +140,7 @@ def kinds() -> list[Resource]:
             categories=("all",),
             has_status=True,
             status_metadata=True,
+            always=("spec", "status"),
             columns=columns.PODS,
             selectable=_POD_FIELDS,
         ),
@@ -136,6 +150,7 @@ def kinds() -> list[Resource]:
             short_names=("svc",),
             categories=("all",),
             has_status=True,
+            always=("spec", "status"),
             columns=columns.SERVICES,
             selectable={"spec.type": _read("spec", "type"), "spec.clusterIP": _read("spec", "clusterIP")},
         ),
@@ -145,6 +160,7 @@ def kinds() -> list[Resource]:
             short_names=("ev",),
             columns=columns.EVENTS,
             selectable=_CORE_EVENT_FIELDS,
+            form=forms.of(forms.EVENT),
             create_on_update=True,
         ),
         Resource(
@@ -157,6 +173,7 @@ def kinds() -> list[Resource]:
             short_names=("ev",),
             columns=columns.EVENTS,
             selectable=_NEW_EVENT_FIELDS,
+            form=forms.of(forms.NEW_EVENT),
             create_on_update=True,
             stored_as="v1",
             store_name="/events",
@@ -171,6 +188,7 @@ def kinds() -> list[Resource]:
             namespaced=True,
             singular="lease",
             columns=columns.LEASES,
+            form=forms.of(forms.LEASE),
             unconditional_update=False,
             create_on_update=True,
         ),
@@ -185,6 +203,7 @@ def kinds() -> list[Resource]:
             categories=("all",),
             has_status=True,
             counts_generation=True,
+            always=("spec", "status"),
             columns=columns.DEPLOYMENTS,
         ),
         Resource(
@@ -197,6 +216,7 @@ def kinds() -> list[Resource]:
             short_names=("pdb",),
             has_status=True,
             counts_generation=True,
+            always=("spec", "status"),
             columns=columns.DISRUPTION_BUDGETS,
         ),
         _rbac("roles", "Role", namespaced=True, shown=columns.WITH_CREATION),
@@ -227,38 +247,3 @@ def answer_review(resource: Resource, body: dict[str, Any]) -> dict[str, Any]:
         "spec": body.get("spec") or {},
         "status": status,
     }
-
-
-def _tainted(obj: dict[str, Any]) -> dict[str, Any]:
-    """Return a new node tainted as not ready; a controller (here an actor) takes the taint away."""
-    spec = obj.get("spec") or {}
-    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-    taints = spec.get("taints") or []
-    if any((one.get("key"), one.get("effect")) == tuple(taint.values()) for one in taints):
-        return obj
-    return {**obj, "spec": {**spec, "taints": [*taints, taint]}}
-
-
-def fill(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
-    """Return a new built-in object with what the server itself adds on create."""
-    match resource.store:
-        case "/namespaces":
-            meta = obj["metadata"]
-            labels = {"kubernetes.io/metadata.name": meta["name"], **(meta.get("labels") or {})}
-            spec = {**(obj.get("spec") or {}), "finalizers": ["kubernetes"]}
-            meta = {**meta, "labels": labels}
-            return {**obj, "metadata": meta, "spec": spec, "status": {"phase": "Active"}}
-        case "/nodes":
-            return _tainted(obj)
-        case "/pods":
-            return {**obj, "status": {"phase": "Pending"}}
-        case "/secrets":
-            return {**obj, "type": obj.get("type") or "Opaque"}
-    return obj
-
-
-def check(resource: Resource, obj: dict[str, Any]) -> list[statuses.Cause]:
-    """Return the broken rules of a built-in object (those few that are known here)."""
-    if resource.store == "/events":
-        return events.check(obj, newer=resource.group == EVENTS_GROUP)
-    return []

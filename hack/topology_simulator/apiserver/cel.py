@@ -176,6 +176,7 @@ class _Compiler:
         reason = rule.get("reason") or "FieldValueInvalid"
         if reason not in cel_rules.REASONS:
             self.causes.append(statuses.unsupported_value(f"{where}.reason", reason, sorted(cel_rules.REASONS)))
+        self._check_texts(schema, rule, where, root=root)
         if transition and not correlated and not optional_old:
             within = where.rpartition(".items")[0]
             problem = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {within}"
@@ -195,7 +196,7 @@ class _Compiler:
                 message_text,
                 field_name,
                 cel.Type.STRING,
-                _Selections(message_text),
+                _selections(schema, message_text, root=root, optional_old=optional_old),
                 optional_old=optional_old,
             )
         if program is None or len(self.causes) > before:
@@ -212,8 +213,26 @@ class _Compiler:
             message,
         )
 
+    def _check_texts(self, schema: Mapping[str, Any], rule: Mapping[str, Any], where: str, *, root: bool) -> None:
+        """Collect what is wrong with a rule's message and field path."""
+        message, path = rule.get("message") or "", rule.get("fieldPath") or ""
+        if message and not message.strip():
+            text = "must be non-empty if specified"
+            self.causes.append(statuses.invalid_value(f"{where}.message", message, text))
+        place: Any = schema
+        for number, part in enumerate(one for one in re.split(r"\.|\['|'\]", path) if one):
+            known = cel_rules.fields(place, root=root and number == 0)
+            additional = place.get("additionalProperties")
+            place = known.get(part, additional if isinstance(additional, dict) else None)
+            if place is None:
+                text = "must be a valid path"
+                self.causes.append(statuses.invalid_value(f"{where}.fieldPath", path, text))
+                return
+
     def _refuse(self, where: str, problem: str) -> None:
         given = json.dumps(self._given, separators=(",", ":"))
+        for sign in "<>&":  # Go's encoder escapes them
+            given = given.replace(sign, f"\\u{ord(sign):04x}")
         self.causes.append(statuses.Cause(where, "FieldValueInvalid", f"Invalid value: {given}: {problem}"))
 
     def _program(  # noqa: PLR0913  # one rule's parts, read in one place
@@ -234,7 +253,11 @@ class _Compiler:
             self._refuse(where, f"compilation failed: {selected.restored(problem)}")
             return None
         if checked.return_type() not in (wanted, cel.Type.DYN):
-            self._refuse(where, f"cel expression must evaluate to a {'bool' if wanted == cel.Type.BOOL else 'string'}")
+            truth = wanted == cel.Type.BOOL
+            problem = (
+                "cel expression must evaluate to a bool" if truth else "messageExpression must evaluate to a string"
+            )
+            self._refuse(where, problem)
             return None
         return program
 

@@ -35,6 +35,7 @@ NAME = Column("Name", "string", lambda obj: _meta(obj)["name"], "Name must be un
 AGE = Column("Age", "string", created, "How long ago the object was created.")
 CREATED_AT = Column("Created At", "date", lambda obj: _meta(obj).get("creationTimestamp"), "When it was created.")
 DEFAULT = (NAME, AGE)
+CUSTOM = (NAME, Column("Age", "date", created, AGE.description))
 
 
 def _node_status(obj: dict[str, Any]) -> str:
@@ -72,6 +73,12 @@ def _info(name: str) -> Any:
     return _at("status", "nodeInfo", name, default="<unknown>")
 
 
+def _kernel(obj: dict[str, Any]) -> str:
+    info = (obj.get("status") or {}).get("nodeInfo") or {}
+    version, machine = info.get("kernelVersion"), info.get("architecture")
+    return f"{version} ({machine})" if version and machine else version or "<unknown>"
+
+
 NODES = (
     NAME,
     Column("Status", "string", _node_status, "The status of the node"),
@@ -81,7 +88,7 @@ NODES = (
     Column("Internal-IP", "string", _address("InternalIP"), "", 1),
     Column("External-IP", "string", _address("ExternalIP"), "", 1),
     Column("OS-Image", "string", _info("osImage"), "", 1),
-    Column("Kernel-Version", "string", _info("kernelVersion"), "", 1),
+    Column("Kernel-Version", "string", _kernel, "", 1),
     Column("Container-Runtime", "string", _info("containerRuntimeVersion"), "", 1),
 )
 NAMESPACES = (NAME, Column("Status", "string", _at("status", "phase", default=""), "The status"), AGE)
@@ -91,16 +98,16 @@ def _data(obj: dict[str, Any]) -> int:
     return len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
 
 
-CONFIGMAPS = (NAME, Column("Data", "string", lambda obj: str(_data(obj)), "Number of entries"), AGE)
+CONFIGMAPS = (NAME, Column("Data", "string", _data, "Number of entries"), AGE)
 SECRETS = (
     NAME,
     Column("Type", "string", _at("type", default="Opaque"), "Type of the secret"),
-    Column("Data", "string", lambda obj: str(_data(obj)), "Number of entries"),
+    Column("Data", "string", _data, "Number of entries"),
     AGE,
 )
 SERVICE_ACCOUNTS = (
     NAME,
-    Column("Secrets", "string", lambda obj: str(len(obj.get("secrets") or [])), "Number of secrets"),
+    Column("Secrets", "string", lambda obj: len(obj.get("secrets") or []), "Number of secrets"),
     AGE,
 )
 LEASES = (NAME, Column("Holder", "string", _at("spec", "holderIdentity", default=""), "Who holds it"), AGE)
@@ -123,7 +130,7 @@ def _event_object(obj: dict[str, Any]) -> str:
 def _event_source(obj: dict[str, Any]) -> str:
     source = obj.get("source") or {}
     component = source.get("component") or obj.get("reportingComponent") or ""
-    host = source.get("host")
+    host = source.get("host") or obj.get("reportingInstance")
     return f"{component}, {host}" if host else str(component)
 
 
@@ -194,12 +201,28 @@ def _replicas(obj: dict[str, Any]) -> str:
     return f"{(obj.get('status') or {}).get('readyReplicas') or 0}/{wanted}"
 
 
+def _template(field: str) -> Any:
+    def cell(obj: dict[str, Any]) -> str:
+        spec = (((obj.get("spec") or {}).get("template") or {}).get("spec")) or {}
+        return ",".join(str(one.get(field, "")) for one in spec.get("containers") or ())
+
+    return cell
+
+
+def _selector(obj: dict[str, Any]) -> str:
+    labels = ((obj.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
+
+
 DEPLOYMENTS = (
     NAME,
     Column("Ready", "string", _replicas, "Replicas that are ready"),
-    Column("Up-to-date", "integer", _at("status", "updatedReplicas", default=0), "Replicas of the present spec"),
-    Column("Available", "integer", _at("status", "availableReplicas", default=0), "Replicas that are available"),
+    Column("Up-to-date", "string", _at("status", "updatedReplicas", default=0), "Replicas of the present spec"),
+    Column("Available", "string", _at("status", "availableReplicas", default=0), "Replicas that are available"),
     AGE,
+    Column("Containers", "string", _template("name"), "", 1),
+    Column("Images", "string", _template("image"), "", 1),
+    Column("Selector", "string", _selector, "", 1),
 )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import cel, columns, jsonpath, statuses, structural, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
-from .resources import Column, Resource
+from .resources import Column, Resource, version_priority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,6 +30,7 @@ _BLOCKING = frozenset(
         "FieldValueTypeInvalid",
     )
 )
+_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _UNCHECKED = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
@@ -72,7 +73,7 @@ class StructuralSchema:
 def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
     """Return a definition as it is stored. Raises StatusError 422."""
     name = obj["metadata"].get("name", "")
-    causes = _check_spec(obj)
+    causes = _check_spec(obj, old)
     if causes:
         raise statuses.invalid(CUSTOM_RESOURCE_DEFINITIONS, name, causes)
     spec = dict(obj["spec"])
@@ -85,7 +86,7 @@ def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
     return {**obj, "spec": spec, "status": _status(spec, old)}
 
 
-def _check_spec(obj: dict[str, Any]) -> list[statuses.Cause]:
+def _check_spec(obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
     spec = obj.get("spec")
     if not isinstance(spec, dict):
         return [statuses.required("spec")]
@@ -95,7 +96,7 @@ def _check_spec(obj: dict[str, Any]) -> list[statuses.Cause]:
     names = spec["names"]
     found = [statuses.required(f"spec.names.{key}") for key in ("plural", "kind") if not names.get(key)]
     wanted = f"{names.get('plural')}.{spec['group']}"
-    if obj["metadata"].get("name") != wanted:
+    if old is None and obj["metadata"].get("name") != wanted:
         text = 'must be spec.names.plural+"."+spec.group'
         found.append(statuses.invalid_value("metadata.name", obj["metadata"].get("name"), text))
     if spec["scope"] not in ("Cluster", "Namespaced"):
@@ -132,18 +133,47 @@ def _check_versions(spec: dict[str, Any]) -> list[statuses.Cause]:
         where = "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
-            found.append(statuses.required(f"spec.versions[{index}].schema.openAPIV3Schema", "schemas are required"))
+            found.append(statuses.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
             continue
         broken = structural.check(schema, where)
         found += broken
         if not broken:
+            found += _check_defaults(schema, where)
             found += _compiled(json.dumps(schema, sort_keys=True), where)[1]
+        below = "spec" if single else f"spec.versions[{index}]"
         for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
-            path = f"spec.versions[{index}].additionalPrinterColumns[{number}].jsonPath"
-            try:
-                jsonpath.compile_path(column.get("jsonPath", ""))
-            except jsonpath.PathError as error:
-                found.append(statuses.invalid_value(path, column.get("jsonPath", ""), str(error)))
+            found += _check_column(column, f"{below}.additionalPrinterColumns[{number}]")
+    return found
+
+
+def _check_column(column: dict[str, Any], where: str) -> list[statuses.Cause]:
+    found: list[statuses.Cause] = []
+    path = column.get("jsonPath", "")
+    if column.get("type") not in _COLUMN_TYPES:
+        text = f"must be one of {','.join(_COLUMN_TYPES)}"
+        found.append(statuses.invalid_value(f"{where}.type", column.get("type"), text))
+    if not path.startswith("."):
+        found.append(statuses.invalid_value(f"{where}.JSONPath", path, "must be a simple json path starting with ."))
+        return found
+    try:
+        jsonpath.compile_path(path)
+    except jsonpath.PathError as error:
+        found.append(statuses.invalid_value(f"{where}.JSONPath", path, str(error)))
+    return found
+
+
+def _check_defaults(schema: Any, where: str) -> list[statuses.Cause]:
+    """Return the defaults that break their own schema."""
+    found: list[statuses.Cause] = []
+    if "default" in schema:
+        for cause in validation.validate_part(schema, structural.default(schema, schema["default"])):
+            at = f"{where}.default" + (f".{cause.field}" if cause.field != "<nil>" else "")
+            found.append(statuses.Cause(at, cause.reason, cause.message))
+    for key, part in (schema.get("properties") or {}).items():
+        found += _check_defaults(part, f"{where}.properties[{key}]")
+    for word in ("items", "additionalProperties"):
+        if isinstance(schema.get(word), dict):
+            found += _check_defaults(schema[word], f"{where}.{word}")
     return found
 
 
@@ -216,19 +246,52 @@ def _text(value: Any) -> str:
 def _columns(version: dict[str, Any]) -> tuple[Column, ...]:
     declared = version.get("additionalPrinterColumns")
     if not declared:
-        return columns.DEFAULT
+        return columns.CUSTOM
     made = [
         Column(
             one["name"],
             one["type"],
             _cell(one["type"], one["jsonPath"]),
-            one.get("description", ""),
+            one.get("description") or f"Custom resource definition column (in JSONPath format): {one['jsonPath']}",
             int(one.get("priority") or 0),
             one.get("format", ""),
         )
         for one in declared
     ]
     return (columns.NAME, *made)
+
+
+def _deprecation(spec: dict[str, Any], version: dict[str, Any]) -> tuple[str, ...]:
+    """Return the warning that goes with a deprecated version."""
+    if not version.get("deprecated"):
+        return ()
+    if version.get("deprecationWarning"):
+        return (str(version["deprecationWarning"]),)
+    kind, group = spec["names"]["kind"], spec["group"]
+    better = sorted(
+        (one["name"] for one in spec["versions"] if one.get("served") and not one.get("deprecated")),
+        key=version_priority,
+    )
+    use = f"; use {group}/{better[0]} {kind}" if better else ""
+    return (f"{group}/{version['name']} {kind} is deprecated{use}",)
+
+
+def _selectable(version: dict[str, Any]) -> dict[str, Callable[[dict[str, Any]], str]]:
+    """Return the fields that a field selector may ask for besides name and namespace."""
+    found: dict[str, Callable[[dict[str, Any]], str]] = {}
+    for one in version.get("selectableFields") or ():
+        found[one["jsonPath"].removeprefix(".")] = _selected(jsonpath.compile_path(one["jsonPath"]))
+    return found
+
+
+def _selected(find: Callable[[Any], list[Any]]) -> Callable[[dict[str, Any]], str]:
+    def read(obj: dict[str, Any]) -> str:
+        values = find(obj)
+        if not values or values[0] is None:
+            return ""
+        return values[0] if isinstance(values[0], str) else _text(values[0])
+
+    return read
 
 
 def resources_of(obj: dict[str, Any]) -> list[Resource]:
@@ -259,6 +322,8 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
                 custom=True,
                 stored_as=f"{group}/{storage}",
                 columns=_columns(version),
+                warnings=_deprecation(spec, version),
+                selectable=_selectable(version),
                 schema=_compiled(json.dumps(schema, sort_keys=True), where)[0],
                 json_schema=schema,
                 unconditional_update=False,

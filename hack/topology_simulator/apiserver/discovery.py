@@ -40,9 +40,15 @@ class Discovery:
     def __init__(self, registry: resources.Registry) -> None:
         self._registry = registry
 
+    def knows(self, request: requests.Request) -> bool:
+        """Return whether a path is one of discovery, whatever the method."""
+        return self.answer(request) is not None
+
     def answer(self, request: requests.Request) -> tuple[str, Any] | None:
         """Return content type and value for a discovery path, or None for any other path."""
         parts = [part for part in request.path.split("/") if part]
+        if parts and parts[0] in ("api", "apis"):
+            requests.negotiate(request.headers.get("Accept", ""), aggregated=True)
         if parts == ["version"]:
             return JSON, VERSION
         if not parts:
@@ -106,7 +112,7 @@ class Discovery:
                 )
         found = {
             "kind": "APIResourceList",
-            "apiVersion": "v1",
+            **({"apiVersion": "v1"} if group else {}),
             "groupVersion": _group_version(group, version),
             "resources": entries,
         }
@@ -125,9 +131,7 @@ class Discovery:
                 }
                 for version in versions
             ]
-            meta: dict[str, Any] = {"name": group} if group else {}
-            meta["creationTimestamp"] = None
-            items.append({"metadata": meta, "versions": entries})
+            items.append({"metadata": {"name": group} if group else {}, "versions": entries})
         return {
             "kind": "APIGroupDiscoveryList",
             "apiVersion": "apidiscovery.k8s.io/v2",
@@ -137,7 +141,9 @@ class Discovery:
 
 
 def _aggregated_kind(kind: resources.Resource) -> dict[str, Any]:
-    response_kind = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    # Built-in kinds are told without group and version: they are those of the entry around them.
+    where = (kind.group, kind.version) if kind.custom else ("", "")
+    response_kind = {"group": where[0], "version": where[1], "kind": kind.kind}
     entry: dict[str, Any] = {
         "resource": kind.plural,
         "responseKind": response_kind,

@@ -23,6 +23,21 @@ _RENAMED = {
     "count": "deprecatedCount",
 }
 _RESTORED = {new: old for old, new in _RENAMED.items()}
+_FIXED = (
+    ("involvedObject", "involvedObject"),
+    ("reason", "reason"),
+    ("message", "message"),
+    ("source", "source"),
+    ("firstTimestamp", "firstTimestamp"),
+    ("lastTimestamp", "lastTimestamp"),
+    ("count", "count"),
+    ("reportingComponent", "reportingComponent"),
+    ("reportingInstance", "reportingInstance"),
+    ("eventTime", "eventTime"),
+    ("type", "type"),
+    ("action", "action"),
+    ("related", "related"),
+)
 _QUALIFIED = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 )
@@ -35,12 +50,15 @@ _NAME_RULE = (
 
 def to_new(obj: dict[str, Any]) -> dict[str, Any]:
     """Return a stored event as `events.k8s.io/v1` names its fields."""
-    return {_RENAMED.get(key, key): value for key, value in obj.items()}
+    shown = {_RENAMED.get(key, key): value for key, value in obj.items()}
+    return {
+        key: value for key, value in shown.items() if value or key not in ("reportingController", "reportingInstance")
+    }
 
 
 def to_core(obj: dict[str, Any]) -> dict[str, Any]:
     """Return an event of `events.k8s.io/v1` as it is stored."""
-    return {_RESTORED.get(key, key): value for key, value in obj.items()}
+    return {"reportingComponent": "", "reportingInstance": "", **{_RESTORED.get(k, k): v for k, v in obj.items()}}
 
 
 def check(obj: dict[str, Any], *, newer: bool) -> list[statuses.Cause]:
@@ -48,13 +66,32 @@ def check(obj: dict[str, Any], *, newer: bool) -> list[statuses.Cause]:
     found: list[statuses.Cause] = []
     about = (obj.get("involvedObject") or {}).get("namespace") or ""
     namespace = obj["metadata"].get("namespace")
-    if namespace != (about or "default"):
+    if namespace not in (about, "default"):
         found.append(statuses.invalid_value("involvedObject.namespace", about, "does not match event.namespace"))
     if obj.get("eventTime"):
         found += _check_complete(obj, "reportingController" if newer else "reportingComponent")
     if newer:
         found += _check_newer(obj)
     return found
+
+
+def check_update(obj: dict[str, Any], old: dict[str, Any], *, newer: bool) -> list[statuses.Cause]:
+    """Return the broken rules of a changed event: by the newer API only its series (and metadata) may change."""
+    if not newer:
+        return []
+    found = [
+        statuses.invalid_value(shown, _short(obj.get(field)), "field is immutable")
+        for field, shown in _FIXED
+        if obj.get(field) != old.get(field)
+    ]
+    series = obj.get("series")
+    if series is not None and series.get("count", 0) < 2:
+        found.append(statuses.invalid_value("series.count", "", "should be at least 2"))
+    return found
+
+
+def _short(value: Any) -> Any:
+    return value if isinstance(value, str) else ""
 
 
 def _check_complete(obj: dict[str, Any], controller: str) -> list[statuses.Cause]:

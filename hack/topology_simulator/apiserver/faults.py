@@ -56,6 +56,8 @@ class Fault:
     name: str = ""
     subresource: str = ""
     user_agent: str = ""
+    token: str = ""
+    """The bearer token of who asks."""
     method: str = ""
     path: str = ""
     body: str = ""
@@ -88,6 +90,7 @@ class Fault:
             (self.name, _name_of(request)),
             (self.subresource, target.subresource),
             (self.user_agent, request.user_agent),
+            (self.token, request.headers.get("Authorization", "").removeprefix("Bearer ")),
             (self.method, request.method),
             (self.path, request.path),
         )

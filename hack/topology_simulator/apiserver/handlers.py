@@ -11,7 +11,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from . import builtins, discovery, openapi, patch, reads, requests, statuses, storage, writes
+from . import builtins, discovery, metadata, openapi, options, patch, reads, requests, statuses, storage, writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +64,10 @@ class Handlers:
             if any(not kind.custom for kind in self._registry.of(request.target.group, request.target.version)):
                 raise statuses.resource_unknown()
             return unknown_path()
+        if self._misplaced(request, resource):
+            if resource.custom:
+                return unknown_path()
+            raise statuses.resource_unknown()
         self._check_shape(request, resource)
         if request.verb in ("get", "list", "watch"):
             return self._read(request, resource)
@@ -73,7 +77,7 @@ class Handlers:
         if request.verb == "watch":
             return self.reads.watch(request, resource)
         read = self.reads.get if request.verb == "get" else self.reads.list_all
-        return Answer(200, read(request, resource))
+        return Answer(200, read(request, resource), warnings=list(resource.warnings))
 
     def _write(self, request: requests.Request, resource: resources.Resource) -> Answer:
         match request.verb:
@@ -90,27 +94,43 @@ class Handlers:
         return self._registry.find(target.group, target.version, target.plural)
 
     def _check_shape(self, request: requests.Request, resource: resources.Resource) -> None:
+        """Raise StatusError unless path and method fit the kind; custom and built-in kinds say it differently."""
         target = request.target
         if target.subresource and not (target.subresource == "status" and resource.has_status):
-            raise statuses.resource_unknown()
-        if target.namespace and not resource.namespaced:
-            raise statuses.resource_unknown()
+            raise statuses.not_found(resource, target.name) if resource.custom else statuses.resource_unknown()
         everywhere = resource.namespaced and not target.namespace
-        if everywhere and (target.name or request.verb not in ("list", "watch")):
-            if request.verb in ("create", "deletecollection"):
-                raise statuses.method_not_allowed()
+        if everywhere and not target.name and request.verb in ("create", "deletecollection") and not resource.custom:
+            raise statuses.method_not_allowed()
+        if "list" not in resource.verbs and target.name:
             raise statuses.resource_unknown()
+        if not target.name and request.verb in ("update", "patch") and resource.custom:
+            raise statuses.bad_request("name must be provided")
         verb_ok = request.verb in resource.verbs and not (
-            (target.name and request.verb == "create")
+            (target.name and request.verb == "create" and (not resource.custom or target.subresource))
             or (not target.name and request.verb in ("update", "patch"))
             or (target.subresource and request.verb not in ("get", "update", "patch"))
         )
         if not verb_ok:
+            if resource.custom:
+                known = request.verb in (*resource.verbs, "create")
+                raise statuses.verb_not_supported(resource, request.verb if known else "")
             raise statuses.method_not_allowed()
+
+    def _misplaced(self, request: requests.Request, resource: resources.Resource) -> bool:
+        """Return whether the path has a namespace too much, or one too little."""
+        target = request.target
+        if target.namespace and not resource.namespaced:
+            return True
+        everywhere = resource.namespaced and not target.namespace
+        if not everywhere or (not target.name and request.verb in ("list", "watch")):
+            return False
+        return bool(target.name) or resource.custom
 
     def _other(self, request: requests.Request) -> Answer:
         if request.method not in ("GET", "HEAD"):
-            raise statuses.method_not_allowed()
+            if self._discovery.knows(request):
+                raise statuses.method_not_allowed()
+            return unknown_path()
         if request.path in ("/healthz", "/readyz", "/livez") or request.path.startswith(("/readyz/", "/livez/")):
             return Answer(200, b"ok", "text/plain; charset=utf-8")
         for room in (self._discovery, self._openapi):
@@ -118,6 +138,8 @@ class Handlers:
             if found is not None:
                 content_type, value = found
                 return Answer(200, storage.encode(value), content_type)
+        if request.path.startswith("/api/"):
+            raise statuses.resource_unknown()
         return unknown_path()
 
     def _shown(  # the parts of one answer
@@ -133,7 +155,8 @@ class Handlers:
         item = self._storage.get(resource.store, meta.get("namespace", ""), meta["name"])
         if item is None or item.obj is not obj:
             item = storage.Item(obj, self._storage.revision)
-        return Answer(code, self.reads.show(request, resource, item, form), warnings=warnings or [])
+        told = [*resource.warnings, *(warnings or [])]
+        return Answer(code, self.reads.show(request, resource, item, form), warnings=told)
 
     def _create(self, request: requests.Request, resource: resources.Resource) -> Answer:
         value = requests.decode(request.body, requests.media_type(request.headers))
@@ -158,6 +181,8 @@ class Handlers:
                 # The real server's list; apply is not available here, and not offered to whoever tries it.
                 offered = media != requests.APPLY_PATCH and resource.custom
                 also = (requests.APPLY_PATCH,) if offered else ()
+                if not resource.custom and media not in (requests.STRATEGIC_PATCH, requests.APPLY_PATCH):
+                    raise statuses.StatusError(415, "415: Unsupported Media Type", details={})
                 raise statuses.unsupported_media_type((*requests.PATCH_TYPES, *also))
             value = requests.decode_patch(request.body)
             intent.patch = request.body.decode(errors="replace")
@@ -167,6 +192,7 @@ class Handlers:
             if intent.patch is not None:
                 made = self.writes.update(resource, key, lambda old: _patched(old, value, media), intent)
             elif self._puts_a_new_one(resource, target, value):
+                value = {**value, "metadata": {**value["metadata"], "resourceVersion": ""}}
                 made = self.writes.create(resource, target.namespace, value, intent)
                 return self._shown(request, resource, 201, made, intent.warnings)
             else:
@@ -179,20 +205,10 @@ class Handlers:
         named = isinstance(value.get("metadata"), dict) and value["metadata"].get("name") == target.name
         return named and self._storage.get(resource.store, target.namespace, target.name) is None
 
-    def _delete_options(self, request: requests.Request) -> tuple[writes.Preconditions, bool]:
-        options: Any = {}
-        if request.body.strip():
-            options = requests.decode(request.body, requests.media_type(request.headers))
-        if not isinstance(options, dict):
-            raise statuses.bad_request("the body of a delete is a DeleteOptions object")
-        conditions = options.get("preconditions") or {}
-        dry_run = request.dry_run or options.get("dryRun") == ["All"]
-        return writes.Preconditions(conditions.get("uid"), conditions.get("resourceVersion")), dry_run
-
     def _delete(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        conditions, dry_run = self._delete_options(request)
+        how = options.of_delete(request)
         key = (request.target.namespace, request.target.name)
-        obj, gone = self.writes.delete(resource, key, conditions, dry_run=dry_run)
+        obj, gone = self.writes.delete(resource, key, how)
         if not gone:
             return self._shown(request, resource, 200, obj)
         details: dict[str, Any] = {"name": key[1]}
@@ -209,12 +225,12 @@ class Handlers:
         return Answer(200, storage.encode(status))
 
     def _delete_collection(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        conditions, dry_run = self._delete_options(request)
+        how = options.of_delete(request)
         listed = self.reads.list_all(request, resource)
         selection = reads.select(request, resource)
         for item in self._storage.items(resource.store, request.target.namespace):
             if selection.takes(item):
-                self.writes.delete(resource, item.key, conditions, dry_run=dry_run)
+                self.writes.delete(resource, item.key, how)
         return Answer(200, listed)
 
 
@@ -230,12 +246,16 @@ def _warned(intent: writes.Intent) -> Iterator[None]:
 
 def _patched(old: dict[str, Any], operations: Any, media: str) -> Any:
     if media == requests.MERGE_PATCH:
+        if operations is None:
+            raise statuses.bad_request("Invalid JSON Patch")
         if not isinstance(operations, dict):
-            raise statuses.bad_request("error decoding patch: a merge patch is an object")
+            found = metadata.json_type(operations)
+            problem = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            raise statuses.bad_request(f"error decoding patch: {problem}")
         return patch.merge(old, operations)
     try:
         return patch.apply_json_patch(old, operations)
     except patch.MalformedPatchError as error:
-        raise statuses.bad_request(str(error)) from None
+        raise statuses.bad_request(f"error decoding patch: {error}") from None
     except patch.PatchError:
         raise statuses.patch_rejected() from None

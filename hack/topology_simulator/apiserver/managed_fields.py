@@ -1,10 +1,10 @@
 """Who wrote which field: `metadata.managedFields`, good enough to ask "who changed this last".
 
 One entry for each (manager, operation, subresource, apiVersion), with the time of its last change and, in
-`fieldsV1`, the paths that this manager was the last to change. Unlike the real server's server-side apply
-bookkeeping there is one owner for a path, an update that repeats a value does not take it over, and lists
-are one path unless their schema makes them a map-list (then items are named by their keys, as
-`k:{"name":"x"}`). Entries without a field left vanish.
+`fieldsV1`, the paths that this manager was the last to change: one owner for a path, as it is on the real
+server as long as nobody applies. Lists are one path unless their schema says otherwise: items of a map-list are
+named by their keys (`k:{"name":"x"}`), those of a set by themselves (`v:"x"`). A value that has owned parts and is
+owned itself has a dot among them. Entries without a field left vanish.
 
 The paths are kept as the nested form of fieldsV1 itself; changes copy along the path only, because older
 versions of the object share the rest.
@@ -16,8 +16,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from . import equality
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _UNTRACKED = frozenset(
     ("name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields")
@@ -39,75 +41,101 @@ class Writer:
     subresource: str = ""
 
 
+SET: tuple[str, ...] = ()
+"""What `list_keys` says of a list that is a set: its entries are named by themselves."""
+WHOLE = "*"
+"""Among the keys of a list: its entries are owned as a whole. Alone, of an object: so is this one."""
+
+
+def _named(kind: str, value: Any) -> str:
+    return f"{kind}:{json.dumps(value, ensure_ascii=False, separators=(',', ':'))}"
+
+
 def _children(value: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> dict[str, Any] | None:
     """Return the parts of a value that are tracked one by one, or None when it is tracked as a whole."""
-    if isinstance(value, dict):
-        return {f"f:{key}": part for key, part in value.items()}
     names = keys.get(where)
-    if names is None or not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if isinstance(value, dict):
+        return None if names == (WHOLE,) else {f"f:{key}": part for key, part in value.items()}
+    if names is None or not isinstance(value, list):
         return None
-    return {"k:" + json.dumps({name: one.get(name) for name in names}, separators=(",", ":")): one for one in value}
+    if names == SET:
+        return {_named("v", one): None for one in value}
+    if not all(isinstance(one, dict) for one in value):
+        return None
+    known = [name for name in names if name != WHOLE]
+    return {_named("k", {name: one.get(name) for name in known}): one for one in value}
 
 
-def _leaves(value: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> Iterator[Path]:
-    parts = _children(value, where, keys)
-    if not parts:
-        yield ()
-        return
-    for token, part in parts.items():
-        below = (*where, token[2:]) if token.startswith("f:") else where
-        for rest in _leaves(part, below, keys):
+def _below(where: Path, token: str, keys: Mapping[Path, tuple[str, ...]]) -> Path | None:
+    """Return where a part stands; None: it has no parts of its own."""
+    if token.startswith("f:"):
+        return (*where, token[2:])
+    return None if WHOLE in keys[where] else where
+
+
+def _added(value: Any, where: Path | None, keys: Mapping[Path, tuple[str, ...]]) -> Iterator[Path]:
+    """Yield the path of a value that is new, and those of its parts."""
+    yield ()
+    for token, part in ({} if where is None else _children(value, where, keys) or {}).items():
+        for rest in _added(part, None if where is None else _below(where, token, keys), keys):
             yield (token, *rest)
 
 
 def _compare(old: Any, new: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> Iterator[tuple[Path, bool]]:
-    """Yield (path, gone) for what differs.
-
-    Paths are leaves of the new value, or of the old one where it is gone.
-    """
-    if old is new or old == new:
+    """Yield (path, gone) for what differs: a part that is gone as a whole, a part that is new with all its parts."""
+    if equality.same(old, new):
         return
     before, after = _children(old, where, keys), _children(new, where, keys)
-    if before is None or after is None or not after:
+    if before is None or after is None:
         if before:
-            yield from ((path, True) for path in _leaves(old, where, keys))
-        yield from ((path, False) for path in _leaves(new, where, keys))
+            yield from (((token,), True) for token in before)
+        yield from ((path, False) for path in _added(new, where, keys))
         return
     for token in before.keys() - after.keys():
         yield (token,), True
-    if not before:
-        yield (), True
     for token, part in after.items():
-        below = (*where, token[2:]) if token.startswith("f:") else where
-        if token in before:
-            inner: Iterator[tuple[Path, bool]] = _compare(before[token], part, below, keys)
+        below = _below(where, token, keys)
+        inner: Iterable[tuple[Path, bool]]
+        if token not in before:
+            inner = ((path, False) for path in _added(part, below, keys))
+        elif below is None:
+            inner = () if equality.same(before[token], part) else (((), False),)
         else:
-            inner = ((path, False) for path in _leaves(part, below, keys))
+            inner = _compare(before[token], part, below, keys)
         for rest, gone in inner:
             yield (token, *rest), gone
 
 
 def _tracked(obj: Mapping[str, Any]) -> dict[str, Any]:
-    meta = {key: value for key, value in obj.get("metadata", {}).items() if key not in _UNTRACKED}
+    meta = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in _UNTRACKED}
     rest = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
-    return {"metadata": meta, **rest} if meta else rest
+    return {"metadata": meta, **rest}
 
 
-def _insert(tree: dict[str, Any], path: Path) -> dict[str, Any]:
+def _insert(tree: dict[str, Any] | None, path: Path) -> dict[str, Any]:
+    """Return a tree that has a path too. What is owned and has owned parts says so with a dot."""
     if not path:
-        return tree
-    return {**tree, path[0]: _insert(tree.get(path[0], {}), path[1:])}
+        return {".": {}, **tree} if tree else {}
+    if tree is not None and not tree:
+        tree = {".": {}}
+    return {**(tree or {}), path[0]: _insert((tree or {}).get(path[0]), path[1:])}
 
 
-def _drop(tree: dict[str, Any], path: Path) -> dict[str, Any]:
-    if not path:
-        return {}
+def _drop(tree: dict[str, Any], path: Path, *, parts: bool) -> dict[str, Any]:
+    """Return a tree without a path; with `parts`, without what is below it too. Empty nodes vanish."""
     if path[0] not in tree:
         return tree
-    below = _drop(tree[path[0]], path[1:]) if len(path) > 1 else {}
-    if below:
-        return {**tree, path[0]: below}
-    return {key: value for key, value in tree.items() if key != path[0]}
+    node = tree[path[0]]
+    if len(path) > 1:
+        below = _drop(node, path[1:], parts=parts) if node else node
+        gone = bool(node) and not below
+        below = {} if below == {".": {}} else below
+    else:
+        below = {} if parts else {name: part for name, part in node.items() if name != "."}
+        gone = not below
+    if gone:
+        return {token: part for token, part in tree.items() if token != path[0]}
+    return {**tree, path[0]: below}
 
 
 def _has(tree: dict[str, Any], path: Path) -> bool:
@@ -115,26 +143,35 @@ def _has(tree: dict[str, Any], path: Path) -> bool:
         if token not in tree:
             return False
         tree = tree[token]
-    return not tree
+    return not tree or "." in tree
 
 
 def changed_paths(
     old: Mapping[str, Any] | None, new: Mapping[str, Any], keys: Mapping[Path, tuple[str, ...]]
 ) -> list[tuple[Path, bool]]:
     """Return (path, gone) for every tracked field that differs between two states of an object."""
-    found = _compare(_tracked(old) if old else {}, _tracked(new), (), keys)
+    found = _compare(_tracked(old or {}), _tracked(new), (), keys)
     return [(path, gone) for path, gone in found if path]
 
 
-def record(
+def record(  # noqa: PLR0913  # two states, and who made the second from the first, when and how
     old: Mapping[str, Any] | None,
     new: Mapping[str, Any],
     writer: Writer,
     now: str,
     keys: Mapping[Path, tuple[str, ...]],
+    *,
+    created: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the managedFields of `new`, which `writer` made from `old` (None: it created the object)."""
+    """Return the managedFields of `new`, which `writer` made from `old` (what is there before anybody created it).
+
+    An object without any owner is not tracked: whoever cleared the list, or created an object with nothing in it,
+    is the last who is known. That is how the real server does it until the first apply.
+    """
     entries: list[dict[str, Any]] = list((old or {}).get("metadata", {}).get("managedFields") or [])
+    cleared = new.get("metadata", {}).get("managedFields") == [{}]
+    if old is not None and not created and (cleared or not entries):
+        return []
     changes = changed_paths(old, new, keys)
     if not changes:
         return entries
@@ -145,21 +182,21 @@ def record(
     result: list[dict[str, Any]] = []
     for entry in entries:
         if own not in result and all(entry.get(key) == mine.get(key) for key in (*mine, "subresource")):
-            own["fieldsV1"] = _without(entry, [path for path, gone in changes if gone])
+            own["fieldsV1"] = _without(entry, [one for one in changes if one[1]])
             result.append(own)
         else:
-            fields = _without(entry, [path for path, _ in changes])
+            fields = _without(entry, changes)
             result.append(entry if fields is entry.get("fieldsV1") else {**entry, "fieldsV1": fields})
     if own not in result:
         result.append(own)
     for path, gone in changes:
         if not gone and not _has(own["fieldsV1"], path):
-            own["fieldsV1"] = _insert(own["fieldsV1"], path)
+            own["fieldsV1"] = _insert(own["fieldsV1"] or None, path)
     return [entry for entry in result if entry["fieldsV1"]]
 
 
-def _without(entry: Mapping[str, Any], paths: list[Path]) -> dict[str, Any]:
+def _without(entry: Mapping[str, Any], changes: list[tuple[Path, bool]]) -> dict[str, Any]:
     fields: dict[str, Any] = entry.get("fieldsV1") or {}
-    for path in paths:
-        fields = _drop(fields, path)
+    for path, gone in changes:
+        fields = _drop(fields, path, parts=gone)
     return fields

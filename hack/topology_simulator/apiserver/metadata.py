@@ -7,6 +7,7 @@ the real server does.
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import uuid
@@ -43,6 +44,7 @@ _KEY_RULE = (
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 _PATH_SEGMENT_GROUPS = ("rbac.authorization.k8s.io",)
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _KEPT = (
     "uid",
     "creationTimestamp",
@@ -71,23 +73,29 @@ def new(meta: dict[str, Any], namespace: str) -> dict[str, Any]:
         made.pop("namespace", None)
     made["uid"] = str(uuid.uuid4())
     made["creationTimestamp"] = times.now()
-    return _without_empty(made)
+    return _without_empty(_without_nulls(made))
+
+
+def _without_nulls(meta: dict[str, Any]) -> dict[str, Any]:
+    """Return metadata whose labels and annotations are all texts: a null is an empty one."""
+    for field in ("labels", "annotations"):
+        if any(value is None for value in (meta.get(field) or {}).values()):
+            meta = {**meta, field: {key: value or "" for key, value in meta[field].items()}}
+    return meta
 
 
 def _without_empty(meta: dict[str, Any]) -> dict[str, Any]:
     """Leave out what is empty: maps and lists of metadata are never stored so."""
-    empty = ("finalizers", "ownerReferences", "labels", "annotations")
+    empty = ("finalizers", "ownerReferences", "labels", "annotations", "managedFields")
     return {key: value for key, value in meta.items() if value or key not in empty}
 
 
 def updated(meta: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     """Return the metadata of an update: what only the server sets is taken from the stored state."""
     made = {key: value for key, value in meta.items() if key not in _KEPT and value is not None}
-    made |= {key: old[key] for key in (*_KEPT, "name", "namespace", "managedFields") if key in old}
-    if old.get("deletionTimestamp"):
-        allowed = set(old.get("finalizers") or ())
-        kept = [one for one in made.get("finalizers") or () if one in allowed]
-        made["finalizers"] = kept
+    made |= {key: old[key] for key in (*_KEPT, "name", "namespace") if key in old}
+    if made.get("managedFields") != [{}]:
+        made["managedFields"] = old.get("managedFields", [])
     return _without_empty(made)
 
 
@@ -101,7 +109,9 @@ def _check_name(resource: resources.Resource, name: str) -> list[statuses.Cause]
     else:
         pattern, rule, limit = _SUBDOMAIN, _SUBDOMAIN_RULE, 253
     if len(name) > limit:
-        rule = f"must be no more than {limit} bytes"
+        rule = f"must be no more than {limit} characters"
+    elif pattern is _LABEL and "." in name:
+        rule = "must not contain dots"
     elif pattern.fullmatch(name):
         return []
     return [statuses.invalid_value("metadata.name", name, rule)]
@@ -121,6 +131,52 @@ def _check_labels(field: str, labels: Any, *, values: bool) -> list[statuses.Cau
     return found
 
 
+def _check_owners(owners: Any) -> list[statuses.Cause]:
+    """Return what is missing in references to owners."""
+    found: list[statuses.Cause] = []
+    for owner in owners or ():
+        for field in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(field):
+                shown = "version" if field == "apiVersion" else field
+                found.append(statuses.invalid_value(f"metadata.ownerReferences.{shown}", "", "must not be empty"))
+    return found
+
+
+def _check_finalizer_names(finalizers: Any) -> list[statuses.Cause]:
+    found: list[statuses.Cause] = []
+    for one in finalizers or ():
+        prefix, slash, name = one.rpartition("/")
+        if not _QUALIFIED.fullmatch(name) or len(name) > 63:
+            found.append(statuses.invalid_value("metadata.finalizers", one, _KEY_RULE))
+        elif slash and not _SUBDOMAIN.fullmatch(prefix):
+            found.append(statuses.invalid_value("metadata.finalizers", one, f"prefix part {_SUBDOMAIN_RULE}"))
+    return found
+
+
+def check_finalizers(resource: resources.Resource, meta: dict[str, Any], old: dict[str, Any]) -> None:
+    """Raise StatusError 422 when an update adds a finalizer to an object that is being deleted."""
+    if not old.get("deletionTimestamp"):
+        return
+    added = [one for one in meta.get("finalizers") or () if one not in (old.get("finalizers") or ())]
+    if added:
+        shown = ", ".join(json.dumps(one) for one in sorted(added))
+        text = (
+            f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+        )
+        raise statuses.invalid(resource, old["name"], [statuses.forbidden_value("metadata.finalizers", text)])
+
+
+def warnings(meta: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
+    """Return what the server advises against, about what is new."""
+    before = (old or {}).get("finalizers") or ()
+    return [
+        f'metadata.finalizers: "{one}": prefer a domain-qualified finalizer name to avoid accidental '
+        "conflicts with other finalizer writers"
+        for one in meta.get("finalizers") or ()
+        if "/" not in one and one not in before and one not in _STANDARD_FINALIZERS
+    ]
+
+
 def check(resource: resources.Resource, meta: dict[str, Any]) -> list[statuses.Cause]:
     """Return every broken rule of an object's metadata."""
     name = meta.get("name")
@@ -130,10 +186,12 @@ def check(resource: resources.Resource, meta: dict[str, Any]) -> list[statuses.C
         *_check_name(resource, name),
         *_check_labels("metadata.labels", meta.get("labels"), values=True),
         *_check_labels("metadata.annotations", meta.get("annotations"), values=False),
+        *_check_owners(meta.get("ownerReferences")),
+        *_check_finalizer_names(meta.get("finalizers")),
     ]
 
 
-def check_shape(obj: Any) -> None:
+def check_shape(resource: resources.Resource, obj: Any) -> None:
     """Raise StatusError 400 unless this is an object whose metadata has the types that all rely on."""
     if not isinstance(obj, dict):
         raise statuses.bad_request("couldn't get version/kind; json parse error: the body is not an object")
@@ -141,16 +199,44 @@ def check_shape(obj: Any) -> None:
     if meta is None:
         return
     if not isinstance(meta, dict):
-        raise statuses.bad_request("metadata must be an object")
+        raise statuses.undecodable(
+            resource, f"json: cannot unmarshal {json_type(meta)} into Go value of type v1.ObjectMeta"
+        )
     for key in ("name", "generateName", "namespace", "resourceVersion", "uid"):
-        if not isinstance(meta.get(key, ""), str | None):
-            raise statuses.bad_request(f"metadata.{key} must be a string")
+        _check_field(resource, key, meta.get(key), str)
     for key in ("labels", "annotations"):
-        found = meta.get(key)
-        if found is not None and not (
-            isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
-        ):
-            raise statuses.bad_request(f"metadata.{key} must be a map of strings")
-    found = meta.get("finalizers")
-    if found is not None and not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
-        raise statuses.bad_request("metadata.finalizers must be a list of strings")
+        _check_field(resource, key, meta.get(key), dict)
+        for value in (meta.get(key) or {}).values():
+            _check_field(resource, key, value, str)
+    for key in ("finalizers", "ownerReferences", "managedFields"):
+        _check_field(resource, key, meta.get(key), list)
+    for one in meta.get("finalizers") or ():
+        _check_field(resource, "finalizers", one, str)
+    for one in meta.get("ownerReferences") or ():
+        _check_field(resource, "ownerReferences", one, dict)
+
+
+_GO_TYPES: dict[type, str] = {str: "string", dict: "map[string]string", list: "[]string"}
+
+
+def json_type(value: Any) -> str:
+    """Return the type of a JSON value in the words of the real server's decoder."""
+    match value:
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+    return "object"
+
+
+def _check_field(resource: resources.Resource, key: str, value: Any, wanted: type) -> None:
+    if value is None or isinstance(value, wanted):
+        return
+    path = f"ObjectMeta.{key}" if resource.custom else f"ObjectMeta.metadata.{key}"
+    raise statuses.undecodable(
+        resource, f"json: cannot unmarshal {json_type(value)} into Go struct field {path} of type {_GO_TYPES[wanted]}"
+    )

@@ -10,6 +10,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from . import equality, metadata
+
 
 class PatchError(Exception):
     """A JSON patch that does not fit the document.
@@ -45,10 +47,16 @@ def merge(target: Any, patch: Any) -> Any:
 def apply_json_patch(document: Any, operations: Any) -> Any:
     """Return `document` after the operations, in order; all or nothing.
 
-    Raises PatchError or MalformedPatchError.
+    As lenient as the real server: a value that is not given is null, and so is one that is copied from a field that
+    is not there; replacing such a field adds it. Raises PatchError or MalformedPatchError.
     """
-    if not isinstance(operations, list) or not all(isinstance(one, dict) for one in operations):
-        raise MalformedPatchError("a JSON patch is a list of operations")
+    if not isinstance(operations, list):
+        found = metadata.json_type(operations)
+        raise MalformedPatchError(f"json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp")
+    for operation in operations:
+        if not isinstance(operation, dict):
+            found = metadata.json_type(operation)
+            raise MalformedPatchError(f"json: cannot unmarshal {found} into Go value of type handlers.jsonPatchOp")
     for operation in operations:
         document = _apply(document, operation)
     return document
@@ -56,18 +64,16 @@ def apply_json_patch(document: Any, operations: Any) -> Any:
 
 def _apply(document: Any, operation: dict[str, Any]) -> Any:
     verb, path = operation.get("op"), _pointer(operation.get("path"))
-    if verb in ("add", "replace", "test") and "value" not in operation:
-        raise MalformedPatchError(f"the operation {verb!r} needs a value")
     match verb:
         case "add":
-            return _write(document, path, operation["value"], insert=True)
+            return _write(document, path, operation.get("value"), insert=True)
         case "replace":
-            read(document, path)
-            return _write(document, path, operation["value"], insert=False)
+            read(document, path, missing_is_null=True)
+            return _write(document, path, operation.get("value"), insert=False)
         case "remove":
             return _remove(document, path)
         case "test":
-            if not same(read(document, path, missing_is_null=True), operation["value"]):
+            if not equality.same(read(document, path, missing_is_null=True), operation.get("value")):
                 raise PatchError(f"testing value {operation['path']} failed", failed_test=True)
             return document
         case "move":
@@ -77,25 +83,14 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
             value = read(document, source)
             return _write(_remove(document, source), path, value, insert=True)
         case "copy":
-            value = copy.deepcopy(read(document, _pointer(operation.get("from"))))
+            value = copy.deepcopy(read(document, _pointer(operation.get("from")), missing_is_null=True))
             return _write(document, path, value, insert=True)
-    raise MalformedPatchError(f"unexpected kind: {verb}")
-
-
-def same(left: Any, right: Any) -> bool:
-    """Compare JSON values: numbers by value, but true is not 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(same(one, two) for one, two in zip(left, right, strict=True))
-    return bool(left == right)
+    raise PatchError(f"unexpected kind: {verb}")
 
 
 def _pointer(text: Any) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise MalformedPatchError(f"not a JSON pointer: {text!r}")
+        raise PatchError(f"not a JSON pointer: {text!r}")
     return [one.replace("~1", "/").replace("~0", "~") for one in text.split("/")[1:]]
 
 

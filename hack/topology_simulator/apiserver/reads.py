@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _WATCH_SECONDS = (1800.0, 3600.0)
 """The range of a watch's length where the client sets none (--min-request-timeout of the real server)."""
+LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new "
     "list without the continue parameter."
@@ -84,6 +85,9 @@ class Reads:
         """Return one object, encoded. Raises StatusError."""
         target = request.target
         form = requests.negotiate(request.headers.get("Accept", ""))
+        wanted = request.revision()
+        if wanted is not None and wanted > self._storage.revision:
+            raise _too_new(storage.FutureRevision(wanted, self._storage.revision))
         item = self._storage.get(resource.store, target.namespace, target.name)
         if item is None:
             raise statuses.not_found(resource, target.name)
@@ -108,16 +112,28 @@ class Reads:
     def list_all(self, request: requests.Request, resource: resources.Resource) -> bytes:
         """Return a list, encoded. Raises StatusError."""
         selection = select(request, resource)
+        if requests.wants_one(request.headers.get("Accept", "")):
+            kind = "*unstructured.UnstructuredList"
+            raise statuses.StatusError(
+                406, f"you requested PartialObjectMetadata, but the requested object is a list ({kind})"
+            )
         limit = request.number("limit") or 0
         revision, after = self._snapshot(request)
+        if after is not None and request.query.get("resourceVersion"):
+            limit = 0  # from its cache the real server gives all that is left
         try:
             items = self._storage.items(resource.store, request.target.namespace, at=revision)
-        except storage.Compacted as error:
+        except storage.Compacted:
             if after is not None:
                 raise statuses.StatusError(410, CONTINUE_EXPIRED) from None
-            raise expired(error) from None
+            raise statuses.expired(LIST_EXPIRED) from None
         items = [item for item in items if (after is None or item.key > after) and selection.takes(item)]
+        if request.query.get("sendInitialEvents"):
+            text = "sendInitialEvents is forbidden for list"
+            raise statuses.list_options(statuses.forbidden_value("sendInitialEvents", text))
         meta: dict[str, Any] = {"resourceVersion": str(revision)}
+        if resource.custom and selection.form is requests.Form.OBJECT:
+            meta["continue"] = ""
         if 0 < limit < len(items):
             if selection.labels is None and selection.fields is None:
                 meta["remainingItemCount"] = len(items) - limit
@@ -128,11 +144,14 @@ class Reads:
     def _snapshot(self, request: requests.Request) -> tuple[int, tuple[str, str] | None]:
         """Return the revision to list at and the key to go on after."""
         token = request.query.get("continue", "")
-        wanted, match = request.revision(), request.query.get("resourceVersionMatch", "")
+        wanted, match = (
+            request.revision(prefix="invalid resource version: ", code=400),
+            request.query.get("resourceVersionMatch", ""),
+        )
         if token:
             if wanted:
                 text = "specifying resource version is not allowed when using continue"
-                raise statuses.list_options(statuses.forbidden_value("resourceVersion", text))
+                raise statuses.bad_request(text)
             return _parse_token(token)
         field = "resourceVersionMatch"
         if match and wanted is None:
@@ -188,8 +207,8 @@ class Reads:
         except storage.Compacted as error:
             watcher.add_error(expired(error).body())
             return opening
-        except storage.FutureRevision as error:
-            raise _too_new(error) from None
+        except storage.FutureRevision:
+            watcher.begin_after(wanted or 0)
         self._storage.subscribe(resource.store, watcher)
         return opening
 
@@ -205,6 +224,8 @@ class Reads:
         elif match != "NotOlderThan":
             text = f"sendInitialEvents requires setting {field} to NotOlderThan"
             found.append(statuses.forbidden_value(field, text))
+            if match:
+                found.append(statuses.unsupported_value(field, match, ("NotOlderThan",)))
         if found:
             raise statuses.list_options(*found)
 

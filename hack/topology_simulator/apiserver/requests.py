@@ -21,15 +21,11 @@ if TYPE_CHECKING:
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
-BODY_TYPES = ("application/json", "application/yaml")
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH)
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-ANSWER_TYPES = (
-    "application/json",
-    "application/json;as=Table;v=v1;g=meta.k8s.io",
-    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
-    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
-)
+ANSWER_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+"""What a 406 names: the list of the real server, though only the first is available here."""
 MAX_BODY = 3 * 1024 * 1024
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _METHODS = {
@@ -92,11 +88,8 @@ class Request:
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing is to be kept. Raises StatusError 400 for a value that is not `All`."""
-        value = self.query.get("dryRun", "")
-        if value not in ("", "All"):
-            raise statuses.bad_request(f'Invalid value: ["{value}"]: Unsupported value: "{value}"')
-        return value == "All"
+        """Whether nothing is to be kept."""
+        return self.query.get("dryRun", "") == "All"
 
     def flag(self, name: str) -> bool:
         """Return a boolean parameter."""
@@ -112,15 +105,17 @@ class Request:
         except ValueError:
             raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
 
-    def revision(self) -> int | None:
-        """Return the asked-for resourceVersion, or None. Raises StatusError 400 for one that is no number."""
+    def revision(self, *, prefix: str = "", code: int = 500) -> int | None:
+        """Return the asked-for resourceVersion, or None.
+
+        Raises StatusError for one that is no number; a list says so with another prefix and code than the rest.
+        """
         text = self.query.get("resourceVersion", "")
         if not text:
             return None
         if not text.isdecimal():
-            raise statuses.bad_request(
-                f'invalid resource version: resourceVersion: Invalid value: "{text}": '
-                f'strconv.ParseUint: parsing "{text}": invalid syntax'
+            raise statuses.no_version(
+                f"{prefix}resourceVersion: Invalid value: {statuses.value_text(text)}: ", text, code
             )
         return int(text)
 
@@ -149,10 +144,8 @@ def parse(method: str, path: str, query: Mapping[str, str], headers: Mapping[str
     target = _target(parts) if parts and parts[0] in ("api", "apis") else Target()
     verb = _METHODS.get(method, method.lower())
     if target.is_resource:
-        if verb == "get" and query.get("watch", "") in _TRUE:
-            verb = "watch"
-        elif verb == "get" and not target.name:
-            verb = "list"
+        if verb == "get" and not target.name:
+            verb = "watch" if query.get("watch", "") in _TRUE else "list"
         elif verb == "delete" and not target.name:
             verb = "deletecollection"
     return Request(method, path, query, headers, target, verb, headers.get("User-Agent", ""))
@@ -171,13 +164,16 @@ def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
     return [(media, parameters) for _, _, media, parameters in sorted(ranked, key=lambda one: one[:2])]
 
 
-def negotiate(header: str) -> Form:
-    """Return the form of the answer for an Accept header. Raises StatusError 406 when none fits."""
+def negotiate(header: str, *, aggregated: bool = False) -> Form:
+    """Return the form of the answer for an Accept header. Raises StatusError 406 when none fits.
+
+    With `aggregated` the form of aggregated discovery counts as a plain object.
+    """
     for media, parameters in _accepted(header or "*/*"):
         if media not in ("application/json", "application/*", "*/*"):
             continue
         wanted = parameters.get("as")
-        if wanted is None:
+        if wanted is None or (aggregated and parameters.get("g") == "apidiscovery.k8s.io"):
             return Form.OBJECT
         if (parameters.get("g"), parameters.get("v")) != ("meta.k8s.io", "v1"):
             continue
@@ -186,6 +182,11 @@ def negotiate(header: str) -> Form:
         if wanted in ("PartialObjectMetadata", "PartialObjectMetadataList"):
             return Form.METADATA
     raise statuses.not_acceptable(ANSWER_TYPES)
+
+
+def wants_one(header: str) -> bool:
+    """Return whether the first choice of an Accept header is the metadata of one object."""
+    return _accepted(header or "*/*")[0][1].get("as") == "PartialObjectMetadata"
 
 
 def accepts(header: str, wanted: Mapping[str, str]) -> bool:
@@ -216,7 +217,7 @@ def decode(data: bytes, media: str) -> Any:
             return yaml.load(data, Loader=YamlLoader)  # noqa: S506  # a safe loader that keeps times as text
         except yaml.YAMLError as error:
             raise statuses.bad_request(f"error converting YAML to JSON: {error}") from None
-    raise statuses.unsupported_media_type(BODY_TYPES)
+    raise statuses.unsupported_media_type(ANSWER_TYPES)
 
 
 def decode_patch(data: bytes) -> Any:

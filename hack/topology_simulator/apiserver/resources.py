@@ -74,6 +74,8 @@ class Resource:
     store_name: str = ""
     """The store, where it is not `group/plural` (events live in two groups and one store)."""
     columns: tuple[Column, ...] | None = None
+    warnings: tuple[str, ...] = ()
+    """What every answer about this kind carries (a deprecated version)."""
     selectable: Mapping[str, Callable[[dict[str, Any]], str]] = field(default_factory=dict)
     """Fields besides metadata.name and metadata.namespace that a field selector may ask for."""
     schema: Schema | None = None
@@ -87,6 +89,10 @@ class Resource:
     status_metadata: bool = False
     """Whether a status write may change labels and annotations too (nodes, pods)."""
     counts_generation: bool = False
+    always: tuple[str, ...] = ()
+    """Parts that every object of a built-in kind has, if empty: structs that are no pointers in the real server."""
+    form: Callable[[Resource, dict[str, Any]], tuple[dict[str, Any], list[str]]] | None = None
+    """Brings the body of a built-in kind into form: (body, paths of unknown fields). Raises StatusError 400."""
     read: Callable[[dict[str, Any]], dict[str, Any]] = _same
     """Stored form → this version's form, apart from apiVersion and kind."""
     write: Callable[[dict[str, Any]], dict[str, Any]] = _same
@@ -120,7 +126,7 @@ class Resource:
         """Return a stored object as this version shows it."""
         shown = self.read(obj)
         if self.schema is not None:
-            shown = self.schema.default(shown)
+            shown = self.schema.default(self.schema.prune(shown)[0])
         rest = {key: value for key, value in shown.items() if key not in ("apiVersion", "kind")}
         return {"apiVersion": self.api_version, "kind": self.kind, **rest}
 

@@ -120,7 +120,10 @@ def parse_fields(resource: resources.Resource, text: str) -> Callable[[dict[str,
     tests: list[tuple[Callable[[dict[str, Any]], str], str, bool]] = []
     for field, operator, value in split_fields(text):
         if field not in known:
-            raise statuses.bad_request(f"field label not supported: {field}")
+            if resource.custom or resource.selectable:
+                raise statuses.bad_request(f"field label not supported: {field}")
+            offered = '"metadata.name", "metadata.namespace"'
+            raise statuses.bad_request(f'"{field}" is not a known field selector: only {offered}')
         tests.append((known[field], value, operator == "="))
     return lambda obj: all((read(obj) == value) is wanted for read, value, wanted in tests)
 

@@ -80,6 +80,8 @@ class StatusError(Exception):
             "message": self.message,
             "reason": self.reason,
         }
+        if not self.reason:
+            del status["reason"]
         if self.details is not None:
             status["details"] = self.details
         status["code"] = self.code
@@ -136,6 +138,45 @@ def _details(resource: resources.Resource, name: str) -> dict[str, Any]:
     return details
 
 
+def no_version(prefix: str, text: str, code: int = 500) -> StatusError:
+    """Return the refusal of a resourceVersion that is no number: the real server takes it for its own mistake."""
+    message = f'{prefix}strconv.ParseUint: parsing "{text}": invalid syntax'
+    return StatusError(code, message) if code != 500 else plain(message)
+
+
+def plain(message: str) -> StatusError:
+    """Return 500 without a reason: what an error is that the real server did not foresee."""
+    return StatusError(500, message, reason="")
+
+
+def options(kind: str, *causes: Cause) -> StatusError:
+    """Return 422 for parameters of a request: `CreateOptions`, `UpdateOptions`, `PatchOptions`, `DeleteOptions`."""
+    return _invalid("meta.k8s.io", kind, "", causes, _joined(causes))
+
+
+def undecodable(resource: resources.Resource, problem: str) -> StatusError:
+    """Return 400 for a body that is no object of its kind."""
+    return StatusError(
+        400, f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {problem}'
+    )
+
+
+def unpatchable(made: dict[str, Any], problem: str) -> StatusError:
+    """Return 422 for a patch that makes no object of the kind; it quotes what it would have made, and no kind."""
+    text = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
+    return _invalid("", "", "", [cause := invalid_value("patch", text, problem)], cause.text)
+
+
+def storage_conflict(resource: resources.Resource, key: tuple[str, str], why: str) -> StatusError:
+    """Return 409 for a write whose precondition the storage found broken; it tells the storage's own key."""
+    plural = {"nodes": "minions"}.get(resource.plural, resource.plural)
+    place = "/".join(part for part in (resource.group if resource.custom else "", plural, *key) if part)
+    error = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    )
+    return conflict(resource, key[1], error)
+
+
 def not_found(resource: resources.Resource, name: str) -> StatusError:
     """Return 404 for one object."""
     return StatusError(404, f'{resource.qualified} "{name}" not found', details=_details(resource, name))
@@ -146,11 +187,11 @@ def resource_unknown() -> StatusError:
     return StatusError(404, "the server could not find the requested resource", details={})
 
 
-def already_exists(resource: resources.Resource, name: str) -> StatusError:
-    """Return 409 for a create of what is there."""
+def already_exists(resource: resources.Resource, name: str, *, leaving: bool = False) -> StatusError:
+    """Return 409 for a create of what is there, or is `leaving` but still held by a finalizer."""
     return StatusError(
         409,
-        f'{resource.qualified} "{name}" already exists',
+        f'{"object is being deleted: " if leaving else ""}{resource.qualified} "{name}" already exists',
         reason="AlreadyExists",
         details=_details(resource, name),
     )
@@ -191,7 +232,8 @@ def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause], joined: 
     details: dict[str, Any] = {"name": name} if name else {}
     if group:
         details["group"] = group
-    details["kind"] = kind
+    if kind:
+        details["kind"] = kind
     details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
     shown = f"{kind}.{group}" if group else kind
     return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=details)
@@ -220,6 +262,15 @@ def forbidden(resource: resources.Resource, name: str, why: str) -> StatusError:
 def method_not_allowed() -> StatusError:
     """Return 405."""
     return StatusError(405, "the server does not allow this method on the requested resource", details={})
+
+
+def verb_not_supported(resource: resources.Resource, verb: str) -> StatusError:
+    """Return 405 for a custom resource, which says more than a built-in kind."""
+    return StatusError(
+        405,
+        f'{verb} is not supported on resources of kind "{resource.qualified}"',
+        details=_details(resource, ""),
+    )
 
 
 def too_large(limit: int) -> StatusError:

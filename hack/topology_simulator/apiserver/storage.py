@@ -99,6 +99,9 @@ class Subscriber(Protocol):
     def offer(self, change: Change) -> None:
         """Take one change."""
 
+    def close(self) -> None:
+        """End once all that was offered has been told."""
+
 
 class Storage:
     """All objects of the cluster, by store (`group/plural`), and the log of their changes."""
@@ -219,6 +222,11 @@ class Storage:
     def subscribe(self, store: str, subscriber: Subscriber) -> None:
         """Tell `subscriber` about every later change of a store."""
         self._subscribers[store][subscriber] = None
+
+    def dismiss(self, store: str) -> None:
+        """Let every subscriber of a store end."""
+        for subscriber in tuple(self._subscribers[store]):
+            subscriber.close()
 
     def unsubscribe(self, store: str, subscriber: Subscriber) -> None:
         """Stop telling; harmless when it was not subscribed."""

@@ -123,7 +123,9 @@ def default(schema: Mapping[str, Any], value: Any) -> Any:
 def find_list_keys(
     schema: Mapping[str, Any], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield (path, key fields) of every map-list; items are not part of a path."""
+    """Yield (path, key fields) of every map-list, and (path, ()) of every set; items are not part of a path."""
+    if schema.get(LIST_TYPE) == "set":
+        yield path, ()
     if schema.get(LIST_TYPE) == "map":
         yield path, tuple(schema.get(LIST_KEYS) or ())
     for key, part in (schema.get("properties") or {}).items():

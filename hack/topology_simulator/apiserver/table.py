@@ -6,6 +6,7 @@ besides its cells: the metadata (default), the whole object, or nothing.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from . import columns, statuses
@@ -26,7 +27,10 @@ def metadata_only(obj: dict[str, Any]) -> dict[str, Any]:
 def include_object(value: str) -> str:
     """Return the checked `includeObject` parameter. Raises StatusError 400."""
     if value not in ("", "None", "Metadata", "Object"):
-        raise statuses.bad_request(f'Invalid value: "{value}": must be None, Metadata, or Object: includeObject')
+        raise statuses.bad_request(
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {json.dumps(value)}: "
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
     return value or "Metadata"
 
 
@@ -47,7 +51,7 @@ def headers(resource: resources.Resource) -> list[dict[str, Any]]:
 def row(resource: resources.Resource, obj: dict[str, Any], include: str) -> dict[str, Any]:
     """Return one stored object as a row."""
     cells = [column.cell(obj) for column in resource.columns or columns.DEFAULT]
-    made: dict[str, Any] = {"cells": cells}
+    made: dict[str, Any] = {"cells": cells, "object": None}
     if include == "Metadata":
         made["object"] = metadata_only(obj)
     elif include == "Object":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -10,6 +11,43 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 def now() -> str:
     """Return the present second as metadata has it: `2026-11-20T12:00:00Z`."""
     return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_SECONDS = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)?(.*)")
+_LAYOUT, _MICRO_LAYOUT = "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05.000000Z07:00"
+
+
+def seconds(text: str) -> str:
+    """Return a time as most fields write it: whole seconds, in UTC. Raises ValueError in the words of Go."""
+    return _utc(text, _LAYOUT).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micros(text: str) -> str:
+    """Return a time with exactly six decimals, in UTC, as leases and events have it. Raises ValueError."""
+    match = _SECONDS.fullmatch(text)
+    if match is not None:
+        rest = text[len(match[1]) :]
+        if re.match(r"\.\d{6}", rest) is None:
+            raise ValueError(_unparsed(text, _MICRO_LAYOUT, rest, ".000000"))
+        if re.fullmatch(r"(Z|[+-]\d\d:\d\d)", rest[7:]) is None:
+            raise ValueError(_unparsed(text, _MICRO_LAYOUT, rest[7:], "Z07:00"))
+    return _utc(text, _MICRO_LAYOUT).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _unparsed(text: str, layout: str, rest: str, wanted: str) -> str:
+    return f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{wanted}"'
+
+
+def _utc(text: str, layout: str) -> dt.datetime:
+    match = _SECONDS.fullmatch(text)
+    if match is None:
+        raise ValueError(_unparsed(text, layout, text, "2006"))
+    if not match[3] or match[4]:
+        raise ValueError(_unparsed(text, layout, match[4] or "", "Z07:00"))
+    try:
+        return dt.datetime.fromisoformat(text).astimezone(dt.UTC)
+    except ValueError:
+        raise ValueError(f'parsing time "{text}": out of range') from None
 
 
 def age(text: str | None) -> str:

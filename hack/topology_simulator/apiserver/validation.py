@@ -18,7 +18,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import statuses, structural
+from . import equality, statuses, structural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,15 +66,20 @@ def validate(schema: Mapping[str, Any], obj: dict[str, Any], old: dict[str, Any]
     return _validate(Place("", {**schema, "properties": properties, "required": required}, rest, before))
 
 
+def validate_part(schema: Mapping[str, Any], value: Any) -> list[statuses.Cause]:
+    """Return every rule that a value by itself breaks; paths begin at the value."""
+    return _validate(Place("", schema, value, MISSING))
+
+
 def _validate(place: Place) -> list[statuses.Cause]:
     schema, value = place.schema, place.value
-    if place.old is not MISSING and type(place.old) is type(value) and place.old == value:
+    if place.old is not MISSING and equality.same(place.old, value):
         return []
     if value is None and schema.get("nullable"):
         return []
     wrong = _check_type(place)
     if wrong is not None:
-        return [wrong]
+        return [wrong, *_besides(place)]
     found: list[statuses.Cause] = []
     if schema.get("enum") is not None and not any(_same(value, one) for one in schema["enum"]):
         found.append(statuses.unsupported_value(place.path, value, schema["enum"]))
@@ -87,6 +92,17 @@ def _validate(place: Place) -> list[statuses.Cause]:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         found += _check_number(place)
     return found + _check_combined(place)
+
+
+def _besides(place: Place) -> list[statuses.Cause]:
+    """Return what else the real server says of a value of the wrong type."""
+    found: list[statuses.Cause] = []
+    if place.schema.get("type") == "integer" and type_name(place.value) == "number":
+        text = f"Checked value must be of type integer (default format) in {place.path}"
+        found.append(statuses.invalid_value("<nil>", "", text))
+    if place.schema.get("enum") is not None and not any(_same(place.value, one) for one in place.schema["enum"]):
+        found.append(statuses.unsupported_value(place.path, place.value, place.schema["enum"]))
+    return found
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -72,10 +72,11 @@ class Watcher:
         self.on_drop: Callable[[], None] | None = None
         self._limit = limit
         self._headers_sent = False
+        self._after = 0
 
     def offer(self, change: storage.Change) -> None:
         """Take one change of the store."""
-        if self.dropped or self.closed:
+        if self.dropped or self.closed or change.revision <= self._after:
             return
         after = change.type != storage.DELETED and self.selection.takes(change.item)
         before = change.previous is not None and self.selection.takes(change.previous)
@@ -90,6 +91,10 @@ class Watcher:
             meta = {**obj["metadata"], "resourceVersion": str(change.revision)}
             self._add(storage.DELETED, storage.Item({**obj, "metadata": meta}, change.revision))
 
+    def begin_after(self, revision: int) -> None:
+        """Say nothing of changes up to a revision that is still to come."""
+        self._after = revision
+
     def add_initial(self, item: storage.Item) -> None:
         """Send an object that was there when the watch began; the limit does not count these."""
         self._append(storage.ADDED, item)
@@ -97,10 +102,12 @@ class Watcher:
     def add_bookmark(self, revision: int, *, initial_end: bool = False) -> None:
         """Tell the client how far it has come."""
         resource = self.selection.resource
-        meta: dict[str, Any] = {"resourceVersion": str(revision), "creationTimestamp": None}
+        meta: dict[str, Any] = {"resourceVersion": str(revision)}
         if initial_end:
             meta["annotations"] = {"k8s.io/initial-events-end": "true"}
         obj: dict[str, Any] = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": meta}
+        if resource.form is not None:
+            obj |= resource.form(resource, {})[0]
         if self.selection.form is requests.Form.METADATA:
             obj = table.metadata_only(obj)
         elif self.selection.form is requests.Form.TABLE:

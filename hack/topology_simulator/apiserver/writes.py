@@ -11,20 +11,39 @@ served, are handed to `definitions` before (may it be stored?) and after (serve 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import builtins, crds, managed_fields, metadata, statuses, times
+from . import (
+    bodies,
+    builtin_rules,
+    builtins,
+    crds,
+    equality,
+    managed_fields,
+    metadata,
+    options,
+    statuses,
+    storage,
+    times,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from . import requests, resources, storage
+    from . import requests, resources
 
-_NO_LIST_KEYS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+_LARGEST = 3 << 19
+"""What etcd takes: 1.5 MiB."""
+_METADATA_LIST_KEYS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("metadata", "finalizers"): managed_fields.SET,
+    ("metadata", "ownerReferences"): ("uid", managed_fields.WHOLE),
+}
+_LIST_KEYS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    **_METADATA_LIST_KEYS,
     ("status", "conditions"): ("type",),
     ("status", "addresses"): ("type",),
+    **{(name,): (managed_fields.WHOLE,) for name in ("involvedObject", "regarding", "related")},
 }
 
 
@@ -45,38 +64,12 @@ class Intent:
 
 
 def intent_of(request: requests.Request, api_version: str) -> Intent:
-    """Return how a request wants to write. Raises StatusError 400 for an unknown parameter value."""
+    """Return how a request wants to write. Raises StatusError 422 for an unknown parameter value."""
+    options.check_write(request)
     validation = request.query.get("fieldValidation") or "Warn"
-    if validation not in ("Ignore", "Warn", "Strict"):
-        raise statuses.bad_request(
-            f'fieldValidation: Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
-        )
     subresource = request.target.subresource
     writer = managed_fields.Writer(request.manager, api_version, subresource)
     return Intent(writer, [], request.dry_run, validation, subresource)
-
-
-@dataclass(frozen=True, slots=True)
-class Preconditions:
-    """What must still be true of an object when it is deleted."""
-
-    uid: str | None = None
-    resource_version: str | None = None
-
-    def check(self, resource: resources.Resource, meta: dict[str, Any]) -> None:
-        """Raise StatusError 409 when the object is another one by now."""
-        if self.uid is not None and self.uid != meta["uid"]:
-            why = (
-                f"the UID in the precondition ({self.uid}) does not match the UID in record ({meta['uid']}). "
-                "The object might have been deleted and then recreated"
-            )
-            raise statuses.precondition_failed(resource, meta["name"], why)
-        if self.resource_version is not None and self.resource_version != meta["resourceVersion"]:
-            why = (
-                f"the ResourceVersion in the precondition ({self.resource_version}) does not match the "
-                f"ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified"
-            )
-            raise statuses.precondition_failed(resource, meta["name"], why)
 
 
 class Writes:
@@ -91,25 +84,34 @@ class Writes:
         obj = self._admitted(resource, body, intent)
         meta = obj.get("metadata") or {}
         self._check_namespace(resource, namespace, meta)
+        if meta.get("resourceVersion"):
+            raise statuses.plain("resourceVersion should not be set on objects to be created")
         obj["metadata"] = metadata.new(meta, namespace)
         name = obj["metadata"].get("name", "")
         if resource.has_status and not resource.status_on_create:
             obj.pop("status", None)
         if resource.counts_generation:
             obj["metadata"]["generation"] = 1
+        sent = obj
         if not resource.custom:
-            obj = builtins.fill(resource, obj)
+            obj = builtin_rules.fill(resource, obj)
         if resource is builtins.CUSTOM_RESOURCE_DEFINITIONS:
             obj = crds.admit(obj, None)
         self._validate(resource, obj, None)
-        if self._storage.get(resource.store, namespace, name) is not None:
-            raise statuses.already_exists(resource, name)
-        keys = self._list_keys(resource)
-        obj["metadata"]["managedFields"] = managed_fields.record(None, obj, intent.writer, times.now(), keys)
+        found = self._storage.get(resource.store, namespace, name)
+        if found is not None:
+            leaving = "deletionTimestamp" in found.obj["metadata"]
+            raise statuses.already_exists(resource, name, leaving=leaving)
+        intent.warnings += metadata.warnings(obj["metadata"])
+        if resource.has_status:
+            sent = {key: part for key, part in sent.items() if key != "status"}
+        self._own(resource, None, obj, sent, intent)
+        obj = dict(equality.whole(obj))
+        self._check_size(obj)
         if intent.dry_run:
             return obj
         stored = self._storage.put(resource.store, obj).obj
-        self._serve(resource, stored)
+        self._serve(resource, stored, None)
         return stored
 
     def update(
@@ -137,19 +139,49 @@ class Writes:
         self._validate(resource, new, old)
         if self._counts(resource, old, new):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-        keys = self._list_keys(resource)
-        new["metadata"]["managedFields"] = managed_fields.record(old, new, intent.writer, times.now(), keys)
-        if intent.dry_run:
+        intent.warnings += metadata.warnings(new["metadata"], old["metadata"])
+        self._own(resource, old, new, new, intent)
+        new = dict(equality.whole(new))
+        self._check_size(new)
+        leaves = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
+        if intent.dry_run or leaves:
             new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+            if not intent.dry_run:
+                self._remove(resource, old)
             return new
-        if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):
-            return self._remove(resource, new)
         stored = self._storage.put(resource.store, new).obj
-        self._serve(resource, stored)
+        self._serve(resource, stored, old)
         return stored
 
+    def _own(
+        self,
+        resource: resources.Resource,
+        old: dict[str, Any] | None,
+        obj: dict[str, Any],
+        sent: dict[str, Any],
+        intent: Intent,
+    ) -> None:
+        """Write down in `obj` who owns what was `sent`; what the server itself fills in has no owner."""
+        before = resource.to_wire(old) if old is not None else self._nothing(resource)
+        after = {**self._nothing(resource), **resource.to_wire(sent)}
+        keys = self._list_keys(resource)
+        owners = managed_fields.record(before, after, intent.writer, times.now(), keys, created=old is None)
+        obj["metadata"].pop("managedFields", None)
+        if owners:
+            obj["metadata"]["managedFields"] = owners
+
+    def _nothing(self, resource: resources.Resource) -> dict[str, Any]:
+        """Return what an object of a kind is before anybody has set a field of it."""
+        if resource.form is not None:
+            return resource.form(resource, {})[0]
+        return {part: {} for part in resource.always}
+
+    def _check_size(self, obj: dict[str, Any]) -> None:
+        if len(storage.encode(obj)) > _LARGEST:
+            raise statuses.plain("etcdserver: request is too large")
+
     def delete(
-        self, resource: resources.Resource, key: tuple[str, str], conditions: Preconditions, *, dry_run: bool
+        self, resource: resources.Resource, key: tuple[str, str], how: options.Delete
     ) -> tuple[dict[str, Any], bool]:
         """Delete an object, or mark it when finalizers hold it.
 
@@ -159,17 +191,22 @@ class Writes:
         if found is None:
             raise statuses.not_found(resource, key[1])
         obj = found.obj
-        conditions.check(resource, obj["metadata"])
+        how.preconditions.check(resource, obj["metadata"])
         if resource.store == "/namespaces" and key[1] in builtins.PROTECTED_NAMESPACES:
             raise statuses.forbidden(resource, key[1], "this namespace may not be deleted")
-        if obj["metadata"].get("finalizers"):
-            if obj["metadata"].get("deletionTimestamp") or dry_run:
+        finalizers = [*(obj["metadata"].get("finalizers") or ())]
+        if how.finalizer and how.finalizer not in finalizers:
+            finalizers.append(how.finalizer)
+        if finalizers:
+            if obj["metadata"].get("deletionTimestamp"):
                 return obj, False
             meta = {**obj["metadata"], "deletionTimestamp": times.now(), "deletionGracePeriodSeconds": 0}
+            meta["finalizers"] = finalizers
             if resource.counts_generation:
                 meta["generation"] = meta.get("generation", 0) + 1
-            return self._storage.put(resource.store, {**obj, "metadata": meta}).obj, False
-        if dry_run:
+            marked = {**obj, "metadata": meta}
+            return (marked if how.dry_run else self._storage.put(resource.store, marked).obj), False
+        if how.dry_run:
             return obj, True
         if resource.store == "/namespaces":
             self._empty_namespace(key[1])
@@ -180,6 +217,7 @@ class Writes:
             for kind in crds.resources_of(obj)[:1]:
                 for item in self._storage.items(kind.store):
                     self._storage.remove(kind.store, item.obj)
+                self._storage.dismiss(kind.store)
             self._registry.remove(obj["spec"]["group"], obj["spec"]["names"]["plural"])
         return self._storage.remove(resource.store, obj).obj
 
@@ -188,57 +226,30 @@ class Writes:
             for item in self._storage.items(store, namespace):
                 self._storage.remove(store, item.obj)
 
-    def _serve(self, resource: resources.Resource, stored: dict[str, Any]) -> None:
-        if resource is builtins.CUSTOM_RESOURCE_DEFINITIONS:
-            crds.serve(self._registry, stored)
-            for kind in crds.resources_of(stored)[:1]:
-                for item in self._storage.items(kind.store):
-                    item.encoded.clear()  # new defaults show on read
+    def _serve(self, resource: resources.Resource, stored: dict[str, Any], old: dict[str, Any] | None) -> None:
+        """Put a definition to use. Where it says something new, watches by the old one end, as on the real server."""
+        if resource is not builtins.CUSTOM_RESOURCE_DEFINITIONS:
+            return
+        if old is not None and equality.same(old["spec"], stored["spec"]):
+            return
+        crds.serve(self._registry, stored)
+        for kind in crds.resources_of(stored)[:1]:
+            self._storage.dismiss(kind.store)
+            for item in self._storage.items(kind.store):
+                item.encoded.clear()  # what is shown depends on the schema
 
     def _admitted(self, resource: resources.Resource, body: Any, intent: Intent) -> dict[str, Any]:
-        metadata.check_shape(body)
-        if resource.custom and not body.get("kind"):
-            text = json.dumps(body)
-            raise statuses.bad_request(
-                f"the object provided is unrecognized (must be of type {resource.kind}): "
-                f"Object 'Kind' is missing in '{text}' ({text})"
-            )
-        if body.get("kind", resource.kind) != resource.kind:
-            if resource.custom:
-                cause = statuses.invalid_value("kind", body["kind"], f"must be {resource.kind}")
-                name = (body.get("metadata") or {}).get("name", "")
-                raise statuses.invalid(resource, name, [cause])
-            raise statuses.bad_request(
-                f"the object provided is unrecognized (must be of type {resource.kind}): "
-                f"couldn't get version/kind; the body is a {body['kind']}"
-            )
-        if body.get("apiVersion", resource.api_version) != resource.api_version:
-            raise statuses.bad_request(
-                f"the API version in the data ({body['apiVersion']}) does not match the expected API version "
-                f"({resource.api_version})"
-            )
+        metadata.check_shape(resource, body)
+        bodies.check_type(resource, body, intent, self._registry)
         if resource.schema is not None:
             body, unknown = resource.schema.prune(body)
-            self._report_unknown(resource, body, unknown, intent)
+            bodies.report_unknown(resource, body, unknown, intent)
             body = resource.schema.default(body)
+        elif resource.form is not None:
+            body, unknown = bodies.formed(resource, body, intent)
+            bodies.report_unknown(resource, body, unknown, intent)
+            body = builtin_rules.settle(resource, body)
         return resource.to_stored(body)
-
-    def _report_unknown(
-        self, resource: resources.Resource, body: dict[str, Any], unknown: list[str], intent: Intent
-    ) -> None:
-        if not unknown or intent.field_validation == "Ignore":
-            return
-        texts = [f'unknown field "{path}"' for path in unknown]
-        if intent.field_validation == "Warn":
-            intent.warnings += texts
-            return
-        problem = f"strict decoding error: {', '.join(texts)}"
-        if intent.patch is not None:
-            name = (body.get("metadata") or {}).get("name", "")
-            raise statuses.invalid(resource, name, [statuses.invalid_value("patch", intent.patch, problem)])
-        raise statuses.bad_request(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {problem}'
-        )
 
     def _check_namespace(self, resource: resources.Resource, namespace: str, meta: dict[str, Any]) -> None:
         if not resource.namespaced:
@@ -262,7 +273,11 @@ class Writes:
     ) -> None:
         meta, stored = new.get("metadata") or {}, old["metadata"]
         name = stored["name"]
-        if meta.get("name", name) != name:
+        if not meta.get("name"):
+            raise statuses.bad_request(
+                f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )
+        if meta["name"] != name:
             raise statuses.bad_request(
                 f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
             )
@@ -273,20 +288,15 @@ class Writes:
         if meta.get("uid") not in (None, "", stored["uid"]):
             if intent.patch is not None:
                 cause = statuses.invalid_value("metadata.uid", meta["uid"], "field is immutable")
-                raise statuses.invalid(resource, name, [cause])
-            both = f"UID in precondition: {meta['uid']}, UID in object meta: {stored['uid']}"
-            raise statuses.conflict(resource, name, f"Precondition failed: {both}")
+                raise statuses.invalid(resource, name, [cause, cause] if resource.custom else [cause])
+            both = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {stored['uid']}"
+            raise statuses.storage_conflict(resource, (stored.get("namespace", ""), name), both)
         version = meta.get("resourceVersion")
         if not version:
             if intent.patch is None and not resource.unconditional_update:
                 raise statuses.version_missing(resource, name)
         elif not version.isdecimal():
-            cause = statuses.invalid_value(
-                "metadata.resourceVersion",
-                version,
-                f'strconv.ParseUint: parsing "{version}": invalid syntax',
-            )
-            raise statuses.invalid(resource, name, [cause])
+            raise statuses.no_version("", version)
         elif version != stored["resourceVersion"]:
             raise statuses.conflict(resource, name)
 
@@ -294,7 +304,10 @@ class Writes:
         self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: Intent
     ) -> dict[str, Any]:
         """Return the new state with everything that this subresource may not touch taken from the old one."""
-        meta = metadata.updated(new.get("metadata") or {}, old["metadata"])
+        asked = new.get("metadata") or {}
+        if intent.subresource != "status":
+            metadata.check_finalizers(resource, asked, old["metadata"])
+        meta = metadata.updated(asked, old["metadata"])
         if intent.subresource == "status":
             kept = meta if resource.status_metadata else dict(old["metadata"])
             rest = {key: value for key, value in old.items() if key != "status"}
@@ -308,26 +321,25 @@ class Writes:
         return new
 
     def _unchanged(self, old: dict[str, Any], new: dict[str, Any]) -> bool:
-        same_meta = {**new["metadata"], "resourceVersion": None} == {
-            **old["metadata"],
-            "resourceVersion": None,
-        }
-        return same_meta and {**new, "metadata": None} == {**old, "metadata": None}
+        same_meta = equality.same(
+            {**new["metadata"], "resourceVersion": None}, {**old["metadata"], "resourceVersion": None}
+        )
+        return same_meta and equality.same({**new, "metadata": None}, {**old, "metadata": None})
 
     def _counts(self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any]) -> bool:
         if not resource.counts_generation:
             return False
         apart = {"metadata": None, "apiVersion": None, **({"status": None} if resource.has_status else {})}
-        return {**old, **apart} != {**new, **apart}
+        return not equality.same({**old, **apart}, {**new, **apart})
 
     def _validate(self, resource: resources.Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> None:
         causes = metadata.check(resource, obj["metadata"])
         if resource.schema is not None:
             causes = resource.schema.validate(obj, old, causes)
-        elif old is None:
-            causes += builtins.check(resource, obj)
+        else:
+            causes += builtin_rules.check(resource, obj, old)
         if causes:
             raise statuses.invalid(resource, obj["metadata"].get("name", ""), causes)
 
     def _list_keys(self, resource: resources.Resource) -> Mapping[tuple[str, ...], tuple[str, ...]]:
-        return _NO_LIST_KEYS if resource.schema is None else resource.schema.list_keys()
+        return _LIST_KEYS if resource.schema is None else {**_METADATA_LIST_KEYS, **resource.schema.list_keys()}

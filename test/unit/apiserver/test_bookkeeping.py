@@ -50,14 +50,14 @@ async def test_status_and_spec_are_isolated(client, samples):
 
 async def test_nodes_register_with_status_and_heartbeat_may_label(client, samples):
     body = {**samples.node("n"), "status": {"phase": "x"}}
-    assert (await client.post(samples.NODES, body)).body["status"] == {"phase": "x"}
+    assert (await client.post(samples.NODES, body)).body["status"]["phase"] == "x"
     beat = {
         "status": {"phase": "y"},
         "metadata": {"annotations": {"a": "1"}},
         "spec": {"unschedulable": True},
     }
     done = await client.merge(f"{samples.NODES}/n/status", beat)
-    assert done.body["status"] == {"phase": "y"}
+    assert done.body["status"]["phase"] == "y"
     assert done.body["metadata"]["annotations"] == {"a": "1"}
     assert "unschedulable" not in done.body["spec"]
 
@@ -80,7 +80,13 @@ async def test_managed_fields_name_who_wrote_what(client, samples):
         (one["manager"], one.get("subresource")): one["fieldsV1"] for one in done.body["metadata"]["managedFields"]
     }
     assert found == {
-        ("operator", "status"): {"f:status": {"f:conditions": {'k:{"type":"Ready"}': {"f:status": {}, "f:type": {}}}}},
+        ("creator", None): {"f:spec": {}},
+        ("operator", "status"): {
+            "f:status": {
+                ".": {},
+                "f:conditions": {".": {}, 'k:{"type":"Ready"}': {".": {}, "f:status": {}, "f:type": {}}},
+            }
+        },
         ("somebody", None): {"f:spec": {"f:size": {}}},
     }
     for one in done.body["metadata"]["managedFields"]:
@@ -94,7 +100,8 @@ async def test_managed_fields_name_who_wrote_what(client, samples):
 @pytest.mark.parametrize(
     ("old", "new", "changes"),
     [
-        ({}, {"spec": {"a": 1}}, {(("f:spec", "f:a"), False)}),
+        ({}, {"spec": {"a": 1}}, {(("f:spec",), False), (("f:spec", "f:a"), False)}),
+        ({"spec": {"a": 1}}, {"spec": {"a": True}}, {(("f:spec", "f:a"), False)}),
         (
             {"spec": {"a": 1}},
             {"spec": {"a": 2, "b": 1}},
@@ -116,8 +123,11 @@ VALUES = st.recursive(
 
 
 def leaves(tree, prefix=()):
+    """Yield what a tree owns: its ends, and whatever has a dot among its parts."""
     for key, below in tree.items():
-        if below:
+        if key == ".":
+            yield prefix
+        elif below:
             yield from leaves(below, (*prefix, key))
         else:
             yield (*prefix, key)
@@ -142,3 +152,20 @@ def test_every_field_has_exactly_one_owner(history):
     assert len(owned) == len(set(owned)), owned
     wanted = {path for path, _ in managed_fields.changed_paths({}, state, NOBODY)}
     assert set(owned) == wanted
+
+
+async def test_an_object_without_owners_is_not_tracked(client, samples):
+    await client.post(samples.WIDGETS, samples.widget(size=1))
+    cleared = await client.merge(f"{samples.WIDGETS}/one", {"metadata": {"managedFields": [{}]}})
+    assert "managedFields" not in cleared.body["metadata"]
+    later = await client.merge(f"{samples.WIDGETS}/one", {"spec": {"size": 2}})
+    assert "managedFields" not in later.body["metadata"]
+
+
+async def test_true_over_one_is_a_change_and_counts(client, samples):
+    made = await client.post(samples.WIDGETS, samples.widget(free={"a": 1}))
+    done = await client.merge(f"{samples.WIDGETS}/one", {"spec": {"free": {"a": True}}})
+    assert done.body["spec"]["free"] == {"a": True}
+    assert done.body["metadata"]["generation"] == made.body["metadata"]["generation"] + 1
+    again = await client.merge(f"{samples.WIDGETS}/one", {"spec": {"free": {"a": True}}})
+    assert again.version == done.version

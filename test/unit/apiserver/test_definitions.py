@@ -114,7 +114,7 @@ async def test_schema_that_is_not_structural_is_refused(client, samples, schema,
         (lambda crd: crd["spec"].update(conversion={"strategy": "Webhook"}), "spec.conversion.strategy"),
         (
             lambda crd: crd["spec"]["versions"][0]["additionalPrinterColumns"][0].update(jsonPath="spec~"),
-            "spec.versions[0].additionalPrinterColumns[0].jsonPath",
+            "spec.additionalPrinterColumns[0].JSONPath",
         ),
         (lambda crd: crd["spec"].pop("names"), "spec.names"),
     ],

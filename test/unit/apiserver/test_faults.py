@@ -1,4 +1,4 @@
-"""Everything that can go wrong on purpose, seen from a client."""
+"""Everything that can go wrong on purpose, seen from a client: of the server itself, and of a proxy before it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,24 @@ import json
 import aiohttp
 import pytest
 
-from topology_simulator.apiserver import faults
+from topology_simulator import proxy
+from topology_simulator.apiserver import faults, server
 
 Fault = faults.Fault
+
+
+@pytest.fixture(params=["server", "proxy"])
+async def api(request, samples):
+    """What has the faults; requests are executed by an embedded server in both cases."""
+    made = server.ApiServer(crds=[samples.widget_crd()], bookmark_seconds=0.05)
+    await made.start()
+    front = made
+    if request.param == "proxy":
+        front = proxy.Proxy(made.url)
+        await front.start()
+    yield front
+    await front.stop()
+    await made.stop()
 
 
 @pytest.mark.parametrize(
@@ -57,6 +72,7 @@ async def test_refused_write_is_not_executed(client, api, samples):
         ({"resource": "nodes", "name": "other"}, False),
         ({"user_agent": "tester/*"}, True),
         ({"user_agent": "cluster-topology-operator*"}, False),
+        ({"token": "somebody"}, False),
         ({"path": "/api/v1/*"}, True),
         ({"method": "GET", "subresource": ""}, True),
         ({"subresource": "status"}, False),
@@ -70,6 +86,14 @@ async def test_only_matching_requests_are_hit(client, api, samples, rule, hit):
     assert active.hits == int(hit)
     api.faults.clear()
     assert (await client.get(f"{samples.NODES}/n")).code == 200
+
+
+async def test_somebody_is_known_by_a_token(client, api, samples):
+    api.faults.add(Fault(action="status", code=503, token="operator-a"))
+    for token, code in (("operator-a", 503), ("operator-b", 200)):
+        headers = {"Authorization": f"Bearer {token}"}
+        async with client.session.get(api.url + samples.NODES, headers=headers) as response:
+            assert response.status == code
 
 
 async def test_name_pinned_by_a_field_selector_counts_as_name(client, api, samples):
@@ -133,7 +157,6 @@ async def test_silent_request_is_let_go_with_the_fault(client, api, samples):
 
 
 async def test_silent_watch_stays_connected_and_says_nothing(client, api, samples):
-    api.bookmark_seconds = 0.05
     watch = await client.watch(samples.NODES, allowWatchBookmarks="true")
     assert (await watch.next())["type"] == "BOOKMARK"
     active = api.faults.add(Fault(action="silent", verb="watch", resource="nodes"))

@@ -1,0 +1,351 @@
+"""The built-in kinds that this project writes and reads, as the real server's types decode and encode them.
+
+A small description of each type (`Struct`, `Map`, `List` and leaves) says which fields there are. `bring_into_form`
+does what decoding into those types and encoding them again does to a body: unknown fields go and are told, values of
+the wrong type are refused, empty values vanish unless the type always shows them, times and quantities get their one
+form. Kinds without a description here are stored as they come.
+
+`builtins` puts a description beside each kind; the rules about values are there and in `events`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import metadata, quantities, statuses, structural, times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .resources import Resource
+
+
+class FormError(ValueError):
+    """A value that does not fit its type, in the words of the real server's decoder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value without parts: its Go type, the JSON types that it takes, and how it is brought into form."""
+
+    go: str
+    takes: tuple[type, ...]
+    shape: Callable[[Any], Any] | None = None
+    zero: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Names to values of one type."""
+
+    of: Leaf | Struct
+    zero: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Values of one type."""
+
+    of: Leaf | Struct
+    zero: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Known fields. `always` are those that are shown when they are empty, with what is shown then."""
+
+    name: str
+    fields: Mapping[str, Type]
+    always: Mapping[str, Any] = field(default_factory=dict)
+    pointers: frozenset[str] = frozenset()
+    """Fields whose empty value is different from none at all."""
+    zero: Any = None
+
+
+Type = Leaf | Map | List | Struct
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and not value.is_integer():
+        raise FormError
+    return int(value)
+
+
+def _bytes(value: str) -> str:
+    try:
+        base64.b64decode(value, validate=True)
+    except (ValueError, binascii.Error):
+        position = next(
+            (index for index, sign in enumerate(value) if not (sign.isalnum() or sign in "+/=")), len(value)
+        )
+        raise FormError(f"illegal base64 data at input byte {position}") from None
+    return value
+
+
+def _time(parse: Callable[[str], str]) -> Callable[[Any], Any]:
+    def shape(value: str) -> str:
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise FormError(str(error)) from None
+
+    return shape
+
+
+def _quantity(value: Any) -> str:
+    try:
+        return quantities.canonical(str(value))
+    except ValueError as error:
+        raise FormError(str(error)) from None
+
+
+STRING = Leaf("string", (str,), zero="")
+BOOL = Leaf("bool", (bool,), zero=False)
+INT32 = Leaf("int32", (int, float), _whole, zero=0)
+INT64 = Leaf("int64", (int, float), _whole, zero=0)
+TIME = Leaf("Time", (str,), _time(times.seconds))
+MICRO_TIME = Leaf("MicroTime", (str,), _time(times.micros))
+BYTES = Leaf("[]uint8", (str,), _bytes)
+QUANTITY = Leaf("Quantity", (str, int, float), _quantity)
+STRINGS = Map(STRING)
+
+_ABOUT = Struct(
+    "ObjectReference",
+    dict.fromkeys(("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"), STRING),
+)
+_SOURCE = Struct("EventSource", {"component": STRING, "host": STRING})
+_SERIES = Struct(
+    "EventSeries", {"count": INT32, "lastObservedTime": MICRO_TIME}, {"count": 0, "lastObservedTime": None}
+)
+
+CONFIG_MAP = Struct(
+    "ConfigMap", {"data": STRINGS, "binaryData": Map(BYTES), "immutable": BOOL}, pointers=frozenset({"immutable"})
+)
+SECRET = Struct(
+    "Secret",
+    {"data": Map(BYTES), "stringData": STRINGS, "type": STRING, "immutable": BOOL},
+    pointers=frozenset({"immutable"}),
+)
+_LEASE_SPEC = {
+    "holderIdentity": STRING,
+    "leaseDurationSeconds": INT32,
+    "acquireTime": MICRO_TIME,
+    "renewTime": MICRO_TIME,
+    "leaseTransitions": INT32,
+    "strategy": STRING,
+    "preferredHolder": STRING,
+}
+LEASE = Struct("Lease", {"spec": Struct("LeaseSpec", _LEASE_SPEC, pointers=frozenset(_LEASE_SPEC))}, {"spec": {}})
+_BOTH_EVENTS: dict[str, Type] = {
+    "eventTime": MICRO_TIME,
+    "reportingInstance": STRING,
+    "action": STRING,
+    "reason": STRING,
+    "type": STRING,
+    "related": _ABOUT,
+    "series": _SERIES,
+}
+EVENT = Struct(
+    "Event",
+    {
+        **_BOTH_EVENTS,
+        "involvedObject": _ABOUT,
+        "message": STRING,
+        "source": _SOURCE,
+        "firstTimestamp": TIME,
+        "lastTimestamp": TIME,
+        "count": INT32,
+        "reportingComponent": STRING,
+    },
+    {
+        "involvedObject": {},
+        "source": {},
+        "firstTimestamp": None,
+        "lastTimestamp": None,
+        "eventTime": None,
+        "reportingComponent": "",
+        "reportingInstance": "",
+    },
+)
+NEW_EVENT = Struct(
+    "Event",
+    {
+        **_BOTH_EVENTS,
+        "regarding": _ABOUT,
+        "note": STRING,
+        "reportingController": STRING,
+        "deprecatedSource": _SOURCE,
+        "deprecatedFirstTimestamp": TIME,
+        "deprecatedLastTimestamp": TIME,
+        "deprecatedCount": INT32,
+    },
+    {
+        "eventTime": None,
+        "regarding": {},
+        "deprecatedSource": {},
+        "deprecatedFirstTimestamp": None,
+        "deprecatedLastTimestamp": None,
+    },
+)
+_NAMESPACE_CONDITION = Struct(
+    "NamespaceCondition",
+    {**dict.fromkeys(("type", "status", "reason", "message"), STRING), "lastTransitionTime": TIME},
+    {"type": "", "status": "", "lastTransitionTime": None},
+)
+NAMESPACE = Struct(
+    "Namespace",
+    {
+        "spec": Struct("NamespaceSpec", {"finalizers": List(STRING)}),
+        "status": Struct("NamespaceStatus", {"phase": STRING, "conditions": List(_NAMESPACE_CONDITION)}),
+    },
+    {"spec": {}, "status": {}},
+)
+_TAINT = Struct(
+    "Taint", {"key": STRING, "value": STRING, "effect": STRING, "timeAdded": TIME}, {"key": "", "effect": ""}
+)
+_NODE_INFO = (
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeletVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+)
+_ANYTHING = Leaf("interface {}", (object,))
+_NODE_CONDITION = Struct(
+    "NodeCondition",
+    {
+        **dict.fromkeys(("type", "status", "reason", "message"), STRING),
+        "lastHeartbeatTime": TIME,
+        "lastTransitionTime": TIME,
+    },
+    {"type": "", "status": "", "lastHeartbeatTime": None, "lastTransitionTime": None},
+)
+_EMPTY_INFO = dict.fromkeys(_NODE_INFO, "")
+_NO_PORT = {"kubeletEndpoint": {"Port": 0}}
+NODE = Struct(
+    "Node",
+    {
+        "spec": Struct(
+            "NodeSpec",
+            {
+                "podCIDR": STRING,
+                "podCIDRs": List(STRING),
+                "providerID": STRING,
+                "unschedulable": BOOL,
+                "taints": List(_TAINT),
+                "configSource": _ANYTHING,
+                "externalID": STRING,
+            },
+        ),
+        "status": Struct(
+            "NodeStatus",
+            {
+                "capacity": Map(QUANTITY),
+                "allocatable": Map(QUANTITY),
+                "phase": STRING,
+                "conditions": List(_NODE_CONDITION),
+                "addresses": List(
+                    Struct("NodeAddress", {"type": STRING, "address": STRING}, {"type": "", "address": ""})
+                ),
+                "daemonEndpoints": Struct(
+                    "NodeDaemonEndpoints",
+                    {"kubeletEndpoint": Struct("DaemonEndpoint", {"Port": INT32}, {"Port": 0})},
+                    {"kubeletEndpoint": {"Port": 0}},
+                ),
+                "nodeInfo": Struct(
+                    "NodeSystemInfo", {**dict.fromkeys(_NODE_INFO, STRING), "swap": _ANYTHING}, _EMPTY_INFO
+                ),
+                **dict.fromkeys(
+                    ("images", "volumesInUse", "volumesAttached", "config", "runtimeHandlers", "features"), _ANYTHING
+                ),
+                "declaredFeatures": List(STRING),
+            },
+            {"daemonEndpoints": _NO_PORT, "nodeInfo": _EMPTY_INFO},
+        ),
+    },
+    {"spec": {}, "status": {"daemonEndpoints": _NO_PORT, "nodeInfo": _EMPTY_INFO}},
+)
+
+
+def of(kind: Struct) -> Callable[[Resource, dict[str, Any]], tuple[dict[str, Any], list[str]]]:
+    """Return the `form` of a kind (`Resource.form`)."""
+
+    def bring_into_form(resource: Resource, body: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        unknown: list[str] = []
+        apart: dict[str, Any] = {key: body[key] for key in ("apiVersion", "kind", "metadata") if key in body}
+        meta = apart.get("metadata") or {}
+        unknown += [f"metadata.{key}" for key in meta if key not in structural.OBJECT_META]
+        if unknown:
+            apart["metadata"] = {key: part for key, part in meta.items() if key in structural.OBJECT_META}
+        rest = {key: part for key, part in body.items() if key not in ("apiVersion", "kind", "metadata")}
+        try:
+            made = _struct(kind, rest, "", unknown)
+        except FormError as error:
+            raise statuses.undecodable(resource, str(error)) from None
+        return {**apart, **made}, unknown
+
+    return bring_into_form
+
+
+def _struct(kind: Struct, value: dict[str, Any], path: str, unknown: list[str]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, part in value.items():
+        where = f"{path}.{key}" if path else key
+        below = kind.fields.get(key)
+        if below is None:
+            unknown.append(where)
+            continue
+        if part is None:
+            continue
+        shaped = _value(below, part, where, kind.name, unknown)
+        empty = shaped in ({}, []) or (
+            key not in kind.pointers and shaped == below.zero and type(shaped) is type(below.zero)
+        )
+        if not empty or key in kind.always:
+            made[key] = shaped
+    return {**{key: part for key, part in kind.always.items() if key not in made}, **made}
+
+
+def _value(kind: Type, value: Any, path: str, owner: str, unknown: list[str]) -> Any:
+    match kind:
+        case Struct():
+            if not isinstance(value, dict):
+                raise _wrong(value, owner, path, f"v1.{kind.name}")
+            return _struct(kind, value, path, unknown)
+        case Map():
+            if not isinstance(value, dict):
+                raise _wrong(
+                    value, owner, path, f"map[string]{kind.of.go if isinstance(kind.of, Leaf) else kind.of.name}"
+                )
+            return {key: _entry(kind.of, part, path, owner, unknown) for key, part in value.items()}
+        case List():
+            if not isinstance(value, list):
+                shown = kind.of.go if isinstance(kind.of, Leaf) else f"v1.{kind.of.name}"
+                raise _wrong(value, owner, path, f"[]{shown}")
+            return [_value(kind.of, part, f"{path}[{index}]", owner, unknown) for index, part in enumerate(value)]
+    return _leaf(kind, value, owner, path)
+
+
+def _entry(kind: Leaf | Struct, value: Any, path: str, owner: str, unknown: list[str]) -> Any:
+    return kind.zero if value is None else _value(kind, value, path, owner, unknown)
+
+
+def _leaf(kind: Leaf, value: Any, owner: str, path: str) -> Any:
+    if not isinstance(value, kind.takes) or (
+        isinstance(value, bool) and bool not in kind.takes and object not in kind.takes
+    ):
+        raise _wrong(value, owner, path, kind.go)
+    return value if kind.shape is None else kind.shape(value)
+
+
+def _wrong(value: Any, owner: str, path: str, go: str) -> FormError:
+    found = metadata.json_type(value)
+    return FormError(f"json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {go}")

@@ -1,0 +1,106 @@
+"""What a write may ask for besides its body: dry run, strictness, field manager, how a delete treats dependents.
+
+The real server reads these parameters as objects (`CreateOptions`, `UpdateOptions`, `PatchOptions`,
+`DeleteOptions`) and judges them like any other object; so do the functions here. `writes` is handed the
+result, never the query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import requests, statuses
+
+if TYPE_CHECKING:
+    from . import resources
+
+_LONGEST_MANAGER = 128
+_POLICIES = ("Foreground", "Background", "Orphan")
+_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+
+
+def check_write(request: requests.Request) -> None:
+    """Raise StatusError 422 for a parameter of a create, update or patch that means nothing."""
+    found: list[statuses.Cause] = []
+    manager = request.query.get("fieldManager", "")
+    if len(manager) > _LONGEST_MANAGER:
+        text = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
+        found.append(statuses.Cause("fieldManager", "FieldValueTooLong", text))
+    for position, sign in enumerate(manager):
+        if not sign.isprintable():
+            text = f"invalid character U+{ord(sign):04X} (at position {position})"
+            found.append(statuses.invalid_value("fieldManager", manager, text))
+    found += _dry_run(request)
+    validation = request.query.get("fieldValidation", "")
+    if validation not in ("", "Ignore", "Warn", "Strict"):
+        found.append(statuses.unsupported_value("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+    if found:
+        raise statuses.options(_KINDS[request.verb], *found)
+
+
+def _dry_run(request: requests.Request) -> list[statuses.Cause]:
+    value = request.query.get("dryRun", "")
+    return [] if value in ("", "All") else [statuses.unsupported_value("dryRun", [value], ("All",))]
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """What must still be true of an object when it is deleted."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+    def check(self, resource: resources.Resource, meta: dict[str, Any]) -> None:
+        """Raise StatusError 409 when the object is another one by now."""
+        if self.uid is not None and self.uid != meta["uid"]:
+            why = (
+                f"the UID in the precondition ({self.uid}) does not match the UID in record ({meta['uid']}). "
+                "The object might have been deleted and then recreated"
+            )
+            raise statuses.precondition_failed(resource, meta["name"], why)
+        if self.resource_version is not None and self.resource_version != meta["resourceVersion"]:
+            why = (
+                f"the ResourceVersion in the precondition ({self.resource_version}) does not match the "
+                f"ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified"
+            )
+            raise statuses.precondition_failed(resource, meta["name"], why)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """How an object is to be deleted. `finalizer` is the one that the wanted treatment of dependents adds."""
+
+    preconditions: Preconditions = Preconditions()
+    dry_run: bool = False
+    finalizer: str = ""
+
+
+def of_delete(request: requests.Request) -> Delete:
+    """Return how a request wants to delete, from its body and its query. Raises StatusError 400, 415 or 422."""
+    asked: Any = {}
+    if request.body.strip():
+        asked = requests.decode(request.body, requests.media_type(request.headers))
+    if not isinstance(asked, dict):
+        raise statuses.bad_request("the body of a delete is a DeleteOptions object")
+    if asked.get("kind", "DeleteOptions") != "DeleteOptions":
+        text = f'no kind "{asked["kind"]}" is registered for version "{asked.get("apiVersion", "")}"'
+        raise statuses.bad_request(f'{text} in scheme "pkg/runtime/scheme.go:111"')
+    policy = asked.get("propagationPolicy") or request.query.get("propagationPolicy")
+    orphans = asked.get("orphanDependents")
+    found = _dry_run(request)
+    if policy and orphans is not None:
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        found.append(statuses.invalid_value("propagationPolicy", policy, text))
+    if policy and policy not in _POLICIES:
+        found.append(statuses.unsupported_value("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if found:
+        raise statuses.options("DeleteOptions", *found)
+    conditions = asked.get("preconditions") or {}
+    finalizer = {"Foreground": FOREGROUND, "Orphan": ORPHAN}.get(policy or "", ORPHAN if orphans else "")
+    return Delete(
+        Preconditions(conditions.get("uid"), conditions.get("resourceVersion")),
+        request.dry_run or asked.get("dryRun") == ["All"],
+        finalizer,
+    )
