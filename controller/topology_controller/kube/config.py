@@ -205,7 +205,8 @@ async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
     user = getattr(loader, "_user", None)
     if user is not None and "exec" in user:
         configuration.refresh_api_key_hook = ExecPlugin(loader)
-    elif user is not None and isinstance(user.safe_get("tokenFile"), str) and "token" not in user:
+    elif user is not None and isinstance(user.safe_get("tokenFile"), str):
+        # Beside a token the file comes first, as with kubectl; the token is for as long as the file has none.
         base = pathlib.Path(user.path or paths).parent
         configuration.refresh_api_key_hook = TokenFile(base / user.safe_get("tokenFile"))
     return configuration

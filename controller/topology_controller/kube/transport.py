@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 import urllib.parse
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from kubernetes_asyncio.client.api_client import ApiClient
     from kubernetes_asyncio.client.configuration import Configuration
 
+_LOG = logging.getLogger(__name__)
 # Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
 _KEEP_IDLE = 75.0
 _BUFFER = 256 * 1024
@@ -63,6 +65,7 @@ class Transport:
         self._loaded: tuple[object, ...] = ()
         self._retired: list[ApiClient] = []
         self._renewing = asyncio.Lock()
+        self._said = ""
         self.base = str(configuration.host).rstrip("/")
         # The environment of a process does not change, and reading all of it would cost more than a request's headers.
         self._proxy = configuration.proxy if configuration.proxy is not None else self._environment_proxy()
@@ -121,19 +124,35 @@ class Transport:
     async def renew(self, refused: dict[str, str]) -> bool:
         """Look for newer credentials or certificates than the `refused` ones; say whether there are any.
 
-        Connections with the old certificates go on until they end by themselves: they may carry watches.
+        Connections with the old certificates go on until they end by themselves: they may carry watches. Files that are
+        gone or half-written are no reason to fail: whoever replaces them is not finished.
         """
         config.rejected(self._configuration)
         async with self._renewing:
             loaded = self._files()
-            if loaded != self._loaded:
+            if loaded != self._loaded and (made := await self._make_anew()) is not None:
                 old = self._opened()
-                self._api, self._loaded = await self._make(), loaded
+                self._api, self._loaded = made, loaded
                 self._retired.append(old)
                 if len(self._retired) > _RETIRED:
                     await self._retired.pop(0).close()
                 return True
         return await self.credentials() != refused
+
+    async def _make_anew(self) -> ApiClient | None:
+        """Make a pool from the files as they are now; None when they are no good, as in the middle of a rotation.
+
+        What was loaded before may still do, and if it does not, whoever asks is told so by the server.
+        """
+        try:
+            made = await self._make()
+        except config.ConfigError as error:
+            if str(error) != self._said:
+                self._said = str(error)
+                _LOG.warning("the certificates have changed, and those loaded before are kept: %s", error)
+            return None
+        self._said = ""
+        return made
 
     @property
     def session(self) -> aiohttp.ClientSession:

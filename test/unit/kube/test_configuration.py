@@ -3,6 +3,7 @@
 Kubeconfigs good and bad, a pod's service account, credentials that change.
 """
 
+import datetime as dt
 import json
 import os
 import pathlib
@@ -11,6 +12,9 @@ import sys
 import time
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from topology_controller.kube import config, errors, lazy, resource
 
@@ -223,6 +227,46 @@ async def test_a_rotated_token_costs_one_refused_request_and_nobody_notices(pod,
     ]
 
 
+def some_authority():
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "an authority")])
+    now = dt.datetime.now(dt.UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + dt.timedelta(days=1))
+    return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+@pytest.mark.parametrize("damage", ["gone", "empty", "half a certificate"])
+async def test_a_refused_token_while_the_authority_is_being_replaced_is_an_error_of_the_request(
+    pod, faulty, connect, damage, caplog
+):
+    """The whole folder of a pod is replaced together: what is not there for a moment must not end the process."""
+
+    async def behave(asked, reply):
+        if asked.headers["Authorization"] == "Bearer second":
+            await reply.whole(200, {"apiVersion": WIDGETS.api_version, "kind": WIDGETS.kind, "metadata": {"name": "a"}})
+        else:
+            await reply.whole(401, {"kind": "Status", "code": 401, "reason": "Unauthorized"})
+
+    faulty.behave = behave
+    loaded = pod.load()
+    authority = some_authority()
+    (pod.folder / "ca.crt").write_text(authority)
+    client = await connect(configuration=loaded)
+    if damage == "gone":
+        (pod.folder / "ca.crt").unlink()
+    else:
+        (pod.folder / "ca.crt").write_text("" if damage == "empty" else "-----BEGIN CERTIFICATE-----\nMIIB")
+    for _ in range(3):
+        with pytest.raises(errors.Unauthorized):
+            await client.merge_patch(WIDGETS, "a", {})
+    assert len(faulty.asked) == 3, "each was sent once"
+    assert [record.levelname for record in caplog.records] == ["WARNING"], "said once"
+    assert "ca.crt: cannot be used for TLS" in caplog.text
+    (pod.folder / "ca.crt").write_text(authority)
+    pod.token("second")
+    assert (await client.merge_patch(WIDGETS, "a", {}))["kind"] == "Widget"
+
+
 async def test_a_watch_survives_the_rotation_too(pod, faulty, connect, make_widget):
     async def behave(asked, reply):
         if asked.headers["Authorization"] != "Bearer second":
@@ -248,6 +292,17 @@ async def test_a_token_file_of_a_kubeconfig_is_read_again(write, tmp_path, fault
     (tmp_path / "token").write_text("second\n")
     config.rejected(loaded)
     assert await authorization(loaded) == "Bearer second"
+
+
+async def test_a_token_file_comes_before_a_token_beside_it(write, tmp_path):
+    loaded = await config.load(write(kubeconfig(user={"token": "written-here", "tokenFile": "token"})))
+    assert await authorization(loaded) == "Bearer written-here", "there is no file yet"
+    (tmp_path / "token").write_text("from the file")
+    config.rejected(loaded)
+    assert await authorization(loaded) == "Bearer written-here", "two words are no token"
+    (tmp_path / "token").write_text("from-the-file")
+    config.rejected(loaded)
+    assert await authorization(loaded) == "Bearer from-the-file"
 
 
 PLUGIN = """#!{python}

@@ -1,0 +1,26 @@
+"""One grown cluster on the real API server for all tests of this folder, and a stage on it for each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test.component.rights import stage
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+    from test.component import real
+
+
+@pytest.fixture(scope="package")
+def ground(real_server: real.Session) -> stage.Ground:
+    return stage.Ground(real_server)
+
+
+@pytest.fixture
+async def staged(ground: stage.Ground, tmp_path: pathlib.Path) -> AsyncIterator[stage.Stage]:
+    async with stage.opened(ground, tmp_path) as made:
+        yield made

@@ -1,0 +1,285 @@
+"""What people see while one right is missing: a story for each right, and what became of the topology.
+
+Every story begins on a cluster of three good nodes with the right taken away, and most with a wish that would move the
+topology at once. A story returns when it has seen what there is to see; whether the topology may have moved stands in
+the table, because that is the part that must not depend on how patient a test is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from test.component import cluster, definitions, polling
+from test.component import world as worlds
+from topology_simulator import clock, conditions, kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from test.component.rights.grants import Grant
+    from test.component.rights.stage import Stage
+    from topology_simulator.apiserver import requests
+
+FORBIDDEN = "Forbidden: grant the operator's role the right to read it"
+# Completed comes at most two seconds after the last fact: whole seconds, and one more.
+_WOULD_BE_COMPLETED = 2.2
+_WOULD_BE_SEEN = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """`story` tells and checks what is seen; `moves` says whether the topology moves all the same, and `why` not."""
+
+    why: str
+    story: Callable[[Stage, Grant], Awaitable[None]]
+    moves: bool = False
+
+
+def unknown(*checks: str, stage: str = "Preflight", ready: bool = True) -> Callable[[Stage, Grant], Awaitable[None]]:
+    """Checks that need the object are Unknown and name it; a list that is refused is told by /readyz too."""
+
+    async def story(staged: Stage, grant: Grant) -> None:
+        await staged.wish()
+        operator = await staged.operator(wait=False)
+        for name in checks:
+            check = await staged.until_check(name, "Unknown", stage=stage)
+            assert grant.what in check["message"], check
+            assert FORBIDDEN in check["message"], check
+        if stage == "Preflight":
+            condition = await staged.until_condition("Progressing", "False", "PreflightUnmet")
+            assert condition["message"] == f"Waiting for {', '.join(checks)}"
+        else:
+            await staged.until_phase("Converging")
+        if not ready:
+            code, text = await operator.ask("/readyz")
+            assert (code, grant.what in text, FORBIDDEN in text) == (500, True, True), text
+
+    return story
+
+
+def held(message: str) -> Callable[[Stage, Grant], Awaitable[None]]:
+    """All checks are met, and Progressing says what it waits for; /readyz names the object."""
+
+    async def story(staged: Stage, grant: Grant) -> None:
+        await staged.wish()
+        operator = await staged.operator(wait=False)
+        await staged.until_phase("Pending")
+        condition = await staged.until_condition("Progressing", "False", "PreflightUnmet")
+        assert message in condition["message"], condition
+        code, text = await operator.ask("/readyz")
+        assert (code, grant.what in text, FORBIDDEN in text) == (500, True, True), text
+
+    return story
+
+
+async def blind(staged: Stage, grant: Grant) -> None:
+    """Nothing is decided and nothing is written; the log says why, and /readyz."""
+    await staged.wish()
+    operator = await staged.operator(wait=False)
+    await operator.said(f"phase Idle: {grant.resource}.{grant.group}/{grant.name or 'topology'}: {FORBIDDEN}")
+    code, text = await operator.ask("/readyz")
+    assert (code, grant.what in text, FORBIDDEN in text) == (500, True, True), text
+    assert not await staged.record()
+    assert not [one for one in staged.asked() if one.resource == "infrastructures" and one.verb == "patch"]
+
+
+async def unsettled(staged: Stage, grant: Grant) -> None:
+    """What was listed is believed for a minute, and the flip is decided from live reads; but nothing gets finished."""
+    await staged.wish()
+    operator = await staged.operator(wait=False)
+    await operator.said(f"cannot watch {grant.what}")
+    assert FORBIDDEN in operator.words()
+    await staged.until_phase("Converging")
+
+    async def unfinished() -> bool:
+        return (await staged.record())["phase"] == "Converging"
+
+    await polling.steadily("it is not called finished", unfinished, _WOULD_BE_COMPLETED)
+
+
+async def unheard_wish(staged: Stage, grant: Grant) -> None:
+    """A wish that is made now is not heard; the log says why."""
+    operator = await staged.idle_operator()
+    await operator.said(f"cannot watch {grant.what}: {FORBIDDEN}")
+    await staged.wish()
+
+    async def idle() -> bool:
+        return (await staged.record())["phase"] == "Idle"
+
+    await polling.steadily("the wish is not heard", idle, _WOULD_BE_SEEN)
+
+
+async def unheard_echo(staged: Stage, grant: Grant) -> None:
+    """ClusterVersion holds upgrades back for us, and that is not heard: it stays Admitting."""
+    await staged.wish()
+    operator = await staged.operator(wait=False)
+    await operator.said(f"cannot watch {grant.what}: {FORBIDDEN}")
+    await staged.until_condition("Progressing", "True", "TransitionAdmitting")
+
+    async def echoed() -> bool:
+        found = conditions.of(await staged.api.get(kinds.CLUSTER_VERSIONS, "version"), "Upgradeable")
+        return found.get("status") == "False"
+
+    async def admitting() -> bool:
+        return (await staged.record())["phase"] == "Admitting"
+
+    await polling.until("ClusterVersion echoes our block", echoed)
+    await polling.steadily("the echo is not heard", admitting, _WOULD_BE_SEEN)
+
+
+async def unproven(staged: Stage, grant: Grant) -> None:
+    """Admitted, and then Infrastructure cannot be read live, so it goes no further; the log says why."""
+    await staged.wish()
+    operator = await staged.operator()
+    await staged.until_phase("Admitting")
+    await operator.said(f"{grant.what}: {FORBIDDEN}")
+
+
+async def unwritten(staged: Stage, grant: Grant) -> None:
+    """Nothing is written to Infrastructure; the log says why."""
+    await staged.wish()
+    operator = await staged.operator()
+    await operator.said(f"cannot {grant.verb} {grant.what}: 403 Forbidden")
+    assert not await staged.record()
+
+
+async def unreported(staged: Stage, grant: Grant) -> None:
+    """ClusterOperator says nothing, so nobody echoes that upgrades are held back; the log says why."""
+    await staged.wish()
+    operator = await staged.operator()
+    await operator.said(f"cannot {grant.verb} {grant.resource}.{grant.group}/topology: 403 Forbidden")
+    await staged.until_phase("Admitting")
+    assert not await staged.condition("Progressing")
+
+
+async def uncreated(staged: Stage, grant: Grant) -> None:
+    """There is no ClusterOperator, and so no report; the log says why."""
+    await staged.wish()
+    operator = await staged.operator()
+    await operator.said(f"cannot create {grant.what}")
+    assert await staged.api.find(kinds.CLUSTER_OPERATORS, "topology") is None
+
+
+async def unsure(staged: Stage, grant: Grant) -> None:
+    """After a conflict both objects are read again; without our own nothing is decided any more. The log says why."""
+    operator = await staged.operator()
+
+    def writes_the_record(request: requests.Request) -> bool:
+        by_operator = request.user_agent.startswith("cluster-topology-operator/")
+        return by_operator and (request.verb, request.target.plural) == ("patch", "infrastructures")
+
+    await staged.until("discovery is written", lambda status: status.get("topologyTransition"))
+    staged.front.faults.on_request(writes_the_record, lambda _: staged.write_in_between(), count=1)
+    await staged.wish()
+    await operator.said(f"cannot get {grant.what}: 403 Forbidden")
+    assert (await staged.record())["phase"] == "Idle"
+
+
+async def uninstalled(staged: Stage, grant: Grant) -> None:
+    """The cluster does not serve our fields, and nobody is told APINotInstalled; the log tells of the lost record."""
+    before = await definitions.change(staged.api, kinds.INFRASTRUCTURES, definitions.without_our_fields)
+    try:
+        operator = await staged.operator()
+        await operator.said("the server dropped the record")
+        assert not [one for one in staged.asked() if grant.covers(one) and one.allowed]
+        assert (await staged.condition("Degraded"))["status"] == "False"
+    finally:
+        await definitions.restore(staged.api, kinds.INFRASTRUCTURES, before)
+
+
+async def unelected(staged: Stage, grant: Grant) -> None:
+    """It does not lead and writes nothing; the log says why. A standby is ready all the same."""
+    if grant.verb == "update":
+        await staged.api.create(
+            kinds.LEASES,
+            {
+                "apiVersion": kinds.LEASES.api_version,
+                "kind": kinds.LEASES.kind,
+                "metadata": {"name": grant.name, "namespace": grant.namespace},
+                "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": clock.micro()},
+            },
+        )
+    await staged.wish()
+    operator = await staged.operator()
+    name = f"leases.coordination.k8s.io/{cluster.OWN_LEASE} in namespace {cluster.OWN_NAMESPACE}"
+    await operator.said(f"waiting for the lease: cannot {grant.verb} {name}: 403 Forbidden")
+    assert await staged.holder() == ""
+    assert "leading as" not in operator.words()
+    assert not await staged.record()
+
+
+async def untold(staged: Stage, grant: Grant) -> None:
+    """No events; everything else goes on, to the end. The log says which were not sent."""
+    await staged.wish()
+    operator = await staged.operator()
+    await staged.until_phase("Completed")
+    await operator.said("event TransitionCompleted was not sent: cannot create events")
+    assert await staged.events() == []
+
+
+def through_proxy(sight: Callable[[Stage, Grant], Awaitable[None]]) -> bool:
+    """Does the story need to come in between the operator and the server?"""
+    return sight is unsure
+
+
+def has_moved(staged: Stage) -> bool:
+    """Has the topology moved at any time of the story, as a watch saw it?"""
+    return worlds.MOVED in staged.operands.history
+
+
+NATIVE = "It cannot be told whether the native controller is in charge"
+POOLS = "The machine config pools cannot be read"
+_ETCD = "etcd-endpoints@openshift-etcd"
+_LOCK = "openshift-cluster-etcd-operator-lock@openshift-etcd-operator"
+_OWN = f"{cluster.OWN_LEASE}@{cluster.OWN_NAMESPACE}"
+
+SIGHTS: dict[str, Sight] = {
+    "get infrastructures=cluster": Sight("the last read before the flip", unproven),
+    "list infrastructures=cluster": Sight("the wish", blind),
+    "watch infrastructures=cluster": Sight("a wish that is made later", unheard_wish),
+    "patch infrastructures/status=cluster": Sight("the record and the flip", unwritten),
+    "list featuregates=cluster": Sight("is the native controller there?", held(NATIVE)),
+    "watch featuregates=cluster": Sight("does the native controller come?", unsettled, moves=True),
+    "list configs=cluster": Sight("does the native controller act?", held(NATIVE)),
+    "watch configs=cluster": Sight("does the native controller begin to act?", unsettled, moves=True),
+    "get schedulers=cluster": Sight("read live for the flip", unknown("MastersSchedulable")),
+    "list schedulers=cluster": Sight("may masters carry workloads?", unknown("MastersSchedulable", ready=False)),
+    "watch schedulers=cluster": Sight("the same, as it changes", unsettled, moves=True),
+    "get clusterversions=version": Sight("read live for the flip", unknown("NoUpgradeInProgress")),
+    "list clusterversions=version": Sight("does an upgrade run?", unknown("NoUpgradeInProgress", ready=False)),
+    "watch clusterversions=version": Sight("the echo of our upgrade block", unheard_echo),
+    "list clusteroperators": Sight("our own report and everybody's", blind),
+    "watch clusteroperators": Sight("the same, as it changes", unsettled, moves=True),
+    "get clusteroperators=topology": Sight("read again after a conflict", unsure),
+    "create clusteroperators": Sight("our report, where it is missing", uncreated),
+    "patch clusteroperators/status=topology": Sight("our report", unreported),
+    "get etcds=cluster": Sight("read live for the flip", unknown("EtcdHealthy")),
+    "list etcds=cluster": Sight("is etcd healthy?", unknown("EtcdHealthy", ready=False)),
+    "watch etcds=cluster": Sight("the same, as it changes", unsettled, moves=True),
+    "list machineconfigpools": Sight("what convergence is measured against", held(POOLS)),
+    "watch machineconfigpools": Sight("the roll-out", unsettled, moves=True),
+    "list nodes": Sight(
+        "who is there?", unknown("ControlPlaneNodes", "DedicatedWorkers", "EtcdVotingMembers", ready=False)
+    ),
+    "watch nodes": Sight("the same, as it changes", unsettled, moves=True),
+    "get customresourcedefinitions=infrastructures.config.openshift.io": Sight("APINotInstalled", uninstalled),
+    f"get leases={_OWN}": Sight("who leads?", unelected),
+    f"update leases={_OWN}": Sight("taking, renewing and releasing the lease", unelected),
+    f"create leases@{cluster.OWN_NAMESPACE}": Sight("the first leader ever", unelected),
+    "create events@default": Sight("events", untold, moves=True),
+    f"get configmaps={_ETCD}": Sight("read live for the flip", unknown("ControlPlaneNodes", "EtcdVotingMembers")),
+    f"list configmaps={_ETCD}": Sight(
+        "the voters of etcd", unknown("ControlPlaneNodes", "EtcdVotingMembers", ready=False)
+    ),
+    f"watch configmaps={_ETCD}": Sight("the same, as it changes", unsettled, moves=True),
+    f"get leases={_LOCK}": Sight("read live for the flip", unknown("EtcdOperatorAlive")),
+    f"list leases={_LOCK}": Sight("is the etcd operator alive?", unknown("EtcdOperatorAlive", ready=False)),
+    f"watch leases={_LOCK}": Sight("the same, as it changes", unsettled, moves=True),
+    "list ingresscontrollers=default@openshift-ingress-operator": Sight(
+        "the routers, after the flip", unknown("RouterReplicas", stage="Convergence", ready=False), moves=True
+    ),
+    "watch ingresscontrollers=default@openshift-ingress-operator": Sight(
+        "the same, as it changes", unsettled, moves=True
+    ),
+}

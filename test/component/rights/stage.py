@@ -1,0 +1,294 @@
+"""A cluster on the real API server in which the operator runs as what it is in production: its own ServiceAccount.
+
+The manifests are applied as an administrator does it (`cluster-topology-operator manifests`, kubectl apply), the token
+comes from the TokenRequest API, and the operator speaks TLS to kube-apiserver with nothing in between. `Ground` is the
+grown cluster that all tests of a module share: installed once, and what a story has used up is put back before the
+next, which takes a fifth of what a new cluster takes. `Stage` is one test's view of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from test.component import backend, cluster, neighbours, polling, process
+from test.component import world as worlds
+from test.component.rights import grants
+from topology_simulator import client as clients
+from topology_simulator import cluster as simulated
+from topology_simulator import install, kinds, kubeconfig, proxy
+from topology_simulator.envtest import binaries
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+
+    from test.component import real
+    from topology_simulator.envtest import audit
+
+ACCOUNT = "cluster-topology-operator"
+USER = f"system:serviceaccount:{cluster.OWN_NAMESPACE}:{ACCOUNT}"
+GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{cluster.OWN_NAMESPACE}", "system:authenticated")
+SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
+_REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
+_OWN_REVIEWS = kinds.Kind("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
+_APPLY_SECONDS = 60.0
+# What a transition, or a story, leaves other than it was.
+_USED_UP = (
+    kinds.INFRASTRUCTURES,
+    kinds.CLUSTER_VERSIONS,
+    kinds.MACHINE_CONFIG_POOLS,
+    kinds.INGRESS_CONTROLLERS,
+    kinds.SCHEDULERS,
+)
+_SERVERS = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink")
+
+
+class Ground:
+    """The cluster under all stages of a module."""
+
+    def __init__(self, session: real.Session) -> None:
+        self.session = session
+        self._grown: list[dict[str, Any]] = []
+
+    async def prepare(self, api: clients.Client) -> None:
+        """Make the cluster as no story has been there: once from nothing, then by putting back what was used up."""
+        if not self._grown:
+            await self.session.wipe()
+            await install.install(api, simulated.Shape(), reuse=True)
+            await cluster.grow(api)
+            await _apply_manifests(self.session)
+            for kind in _USED_UP:
+                self._grown += [{**one, "metadata": _given(one)} for one in await api.list(kind)]
+        else:
+            await asyncio.gather(*(_put_back(api, one) for one in self._grown))
+        await asyncio.gather(
+            forget(api, kinds.CLUSTER_OPERATORS, "topology"),
+            forget(api, kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE),
+            *(
+                forget(api, cluster.EVENTS, one["metadata"]["name"], "default")
+                for one in await api.list(cluster.EVENTS, "default")
+            ),
+        )
+
+    async def token(self, api: clients.Client, *, bound_to: dict[str, Any] | None = None) -> str:
+        """Have a token issued for the ServiceAccount; it ends with the Secret that it is bound to."""
+        request: dict[str, Any] = {"spec": {"expirationSeconds": 3600}}
+        if bound_to is not None:
+            meta = bound_to["metadata"]
+            request["spec"]["boundObjectRef"] = {
+                "apiVersion": "v1", "kind": "Secret", "name": meta["name"], "uid": meta["uid"],
+            }  # fmt: skip
+        path = f"serviceaccounts/{ACCOUNT}/token"
+        kind = kinds.Kind("", path, "TokenRequest", namespaced=True)
+        made = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "metadata": {"namespace": cluster.OWN_NAMESPACE},
+            **request,
+        }
+        return str((await api.create(kind, made))["status"]["token"])
+
+
+class Stage(worlds.World):
+    """One story: its cluster, its neighbours, and an operator with the rights of the manifests, or all but some."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        front: proxy.Proxy,
+        folder: pathlib.Path,
+        api: clients.Client,
+        living: tuple[neighbours.Echo, neighbours.Operands],
+    ) -> None:
+        super().__init__(backend.Real(ground.session), folder, api, living)
+        self.ground = ground
+        self.front = front
+        self.through_proxy = False
+        self.folder = folder
+        self.audit = ground.session.server.audit()
+        self._asked: list[audit.Event] = []
+
+    async def operator(
+        self,
+        name: str = "operator-a",
+        *flags: str,
+        settle: int = 0,
+        lease: Sequence[str] = process.LEASE,
+        wait: bool = True,
+        user: dict[str, str] | None = None,
+    ) -> process.Operator:
+        """Start an operator by a new token of its ServiceAccount, or by the `user` of a kubeconfig.
+
+        It speaks to kube-apiserver itself, unless `through_proxy` is set.
+        """
+        content = self.ground.session.server.kubeconfig(server=self.front.url if self.through_proxy else "")
+        content["users"][0]["user"] = user or {"token": await self.ground.token(self.api)}
+        file = self.folder / f"kubeconfig-{len(self.operators)}"
+        file.write_text(yaml.safe_dump(content))
+        log = self.folder / f"{name}-{len(self.operators)}.log"
+        started = await process.start(name, file, log, settle=settle, lease=lease, flags=flags)
+        self.operators.append(started)
+        if wait:
+            await started.ready()
+        return started
+
+    async def write_in_between(self) -> None:
+        """Somebody else writes Infrastructure: whoever has read it before gets a conflict."""
+        await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"annotations": {"somebody": "else"}}})
+
+    # -- rights
+
+    async def take(self, *missing: grants.Grant) -> None:
+        """Take rights away, and wait until that counts."""
+        await self._write_roles(missing)
+        for grant in missing:
+            await polling.until(f"nobody may {grant}", functools.partial(self._denied, grant))
+
+    async def give_back(self) -> None:
+        """Grant what the manifests grant, and wait until that counts."""
+        altered = await self._write_roles(())
+        for grant in altered:
+            await polling.until(f"the operator may {grant}", functools.partial(self.allowed, grant.attributes()))
+
+    async def allowed(self, attributes: dict[str, str]) -> bool:
+        """Ask the server what the operator's account may do."""
+        return await _reviewed(self.api, _REVIEWS, {"user": USER, "groups": GROUPS, "resourceAttributes": attributes})
+
+    @contextlib.asynccontextmanager
+    async def as_operator(self, token: str = "") -> AsyncIterator[clients.Client]:
+        """Lend a client with a token of the operator's account, by default a new one."""
+        token = token or await self.ground.token(self.api)
+        content = self.ground.session.server.kubeconfig(token, server=self.front.url)
+        async with clients.Client(kubeconfig.access(content, self.folder), "somebody") as api:
+            yield api
+
+    async def _denied(self, grant: grants.Grant) -> bool:
+        return not await self.allowed(grant.attributes())
+
+    async def _write_roles(self, missing: Iterable[grants.Grant]) -> list[grants.Grant]:
+        """Write the roles that differ from what they are to be; return what is granted anew."""
+        gone = set(missing)
+        altered = []
+        for role in grants.roles():
+            meta = role["metadata"]
+            kind = kinds.Kind(grants.RBAC, f"{role['kind'].lower()}s", role["kind"], namespaced="namespace" in meta)
+            wanted = grants.without(role, gone) if gone & set(grants.of(role)) else role
+            there = await self.api.get(kind, meta["name"], meta.get("namespace", ""))
+            if there["rules"] != wanted["rules"]:
+                await self.api.patch(kind, meta["name"], {"rules": wanted["rules"]}, meta.get("namespace", ""))
+                altered += [one for one in grants.of(wanted) if one not in grants.of(there)]
+        return altered
+
+    # -- what was asked
+
+    def asked(self) -> list[audit.Event]:
+        """Everything that the operator has asked in this story."""
+        self._asked += [one for one in self.audit.read() if one.user == USER]
+        return self._asked
+
+    def refused(self) -> list[audit.Event]:
+        """What of that was answered with 401 or 403, or not allowed."""
+        return [one for one in self.asked() if one.code in {401, 403} or not one.allowed]
+
+
+async def may(api: clients.Client, attributes: dict[str, str]) -> bool:
+    """Ask the server what whoever has this client may do."""
+    return await _reviewed(api, _OWN_REVIEWS, {"resourceAttributes": attributes})
+
+
+async def code_of(attempt: Awaitable[object]) -> int:
+    """Return the HTTP status that a request ended with."""
+    try:
+        await attempt
+    except clients.ApiError as error:
+        return error.code
+    return 200
+
+
+async def _reviewed(api: clients.Client, kind: kinds.Kind, spec: dict[str, Any]) -> bool:
+    made = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, "spec": spec}
+    return bool((await api.create(kind, made))["status"]["allowed"])
+
+
+@contextlib.asynccontextmanager
+async def opened(ground: Ground, folder: pathlib.Path) -> AsyncIterator[Stage]:
+    """Open a stage with a cluster of three good nodes; nobody wishes anything, and all rights are there."""
+    async with contextlib.AsyncExitStack() as stack:
+        server = ground.session.server
+        # Between the server and everybody but the operator: a test can come in between, and TLS ends in one place.
+        front = proxy.Proxy(server.url, server.tls())
+        await front.start()
+        stack.push_async_callback(front.stop)
+        access = kubeconfig.access(server.kubeconfig(server=front.url), folder)
+        api = await stack.enter_async_context(clients.Client(access, "administrator"))
+        await ground.prepare(api)
+        living = await stack.enter_async_context(neighbours.living(access))
+        made = Stage(ground, front, folder, api, living)
+        await made.give_back()
+        stack.push_async_callback(made.give_back)
+        stack.push_async_callback(_end, made)
+        yield made
+
+
+async def _end(staged: Stage) -> None:
+    """End the operators. Refusals are what these stories are about; tracebacks are as wrong here as anywhere."""
+    for one in staged.operators:
+        await one.kill()
+    complaints = {one.name: found for one in staged.operators if (found := one.complaints())}
+    assert not complaints, f"{complaints}\n{staged.logs()}"
+
+
+async def _apply_manifests(session: real.Session) -> None:
+    """Print the manifests with the operator's own command and apply them with kubectl."""
+    printed = await _run(sys.executable, "-m", "topology_controller", "manifests")
+    file = session.server.folder / "administrator.kubeconfig"
+    file.write_text(json.dumps(session.server.kubeconfig()))
+    kubectl = str(binaries.folder() / "kubectl")
+    await _run(kubectl, "--kubeconfig", str(file), "apply", "-f", "-", given=printed)
+
+
+async def _run(*command: str, given: bytes = b"") -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_APPLY_SECONDS):
+            out, said = await process.communicate(given)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise
+    assert process.returncode == 0, f"{command}: {process.returncode}\n{said.decode(errors='replace')}"
+    return out
+
+
+def _given(obj: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in obj["metadata"].items() if key not in _SERVERS}
+
+
+async def _put_back(api: clients.Client, obj: dict[str, Any]) -> None:
+    kind, meta = kinds.of(obj), obj["metadata"]
+    name, namespace = meta["name"], meta.get("namespace", "")
+    await forget(api, kind, name, namespace)
+    await api.create(kind, {key: value for key, value in obj.items() if key != "status"})
+    if "status" in obj:
+        await api.patch_status(kind, name, obj["status"], namespace)
+
+
+async def forget(api: clients.Client, kind: kinds.Kind, name: str, namespace: str = "") -> None:
+    """Delete an object; none is as well."""
+    try:
+        await api.delete(kind, name, namespace)
+    except clients.ApiError as error:
+        if error.code != 404:
+            raise

@@ -1,0 +1,174 @@
+"""The whole path with the rights of the manifests, on a kube-apiserver with RBAC: all are used, and none is missing.
+
+Both are read from the server's audit log, and what is granted from the rendered manifests: a rule that is added later
+and that nothing here uses fails this test with its name. What an attacker could do with the token is asked too.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING
+
+from test.component import cluster, polling
+from test.component.rights import grants, stage
+from topology_simulator import cluster as simulated
+from topology_simulator import conditions, kinds
+
+if TYPE_CHECKING:
+    from test.component.rights.stage import Stage
+    from topology_simulator.apiserver import requests
+    from topology_simulator.envtest import audit
+
+
+def shown(events: list[audit.Event]) -> list[str]:
+    counted = collections.Counter(
+        f"{one.verb} {one.resource}/{one.subresource} {one.namespace}/{one.name}: {one.code} {one.allowed_by}"
+        for one in events
+    )
+    return [f"{number} x {text}" for text, number in sorted(counted.items())]
+
+
+async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Stage, figure) -> None:
+    """ClusterOperator created, discovery, Pending, cancelled, wished again, flip, Completed, restart, conflict."""
+    await cluster.set_ready(staged.api, "master-2", ready=False)
+    assert await staged.api.find(kinds.CLUSTER_OPERATORS, "topology") is None
+    first = await staged.idle_operator()
+    await staged.until_condition("Available", "True", "AsExpected")
+    (available, *_) = (await staged.record())["available"]
+    assert [one["name"] for one in available["blockers"]] == ["ControlPlaneNodes"], available
+
+    await staged.wish()
+    await staged.until_phase("Pending")
+    await staged.until_check("ControlPlaneNodes", "Unmet")
+    await staged.until_condition("Upgradeable", "False", "TransitionPending")
+    await staged.wish(None)
+    await staged.until_phase("Idle")
+    await staged.until_told("TransitionCancelled")
+    assert (await staged.pair()) == ("SingleReplica", "SingleReplica")
+
+    await staged.wish()
+    await staged.until_phase("Pending")
+    await cluster.set_ready(staged.api, "master-2", ready=True)
+    await staged.completed_once()
+    assert await first.stop() == 0
+    await first.said("is released")
+
+    staged.through_proxy = True
+    second = await staged.operator("operator-b")
+    await polling.until("the second operator leads", lambda: leads(staged, "operator-b"))
+    staged.front.faults.on_request(writes_the_record, lambda _: staged.write_in_between(), count=1)
+    await staged.wish(None)
+    await staged.until_phase("Idle")
+    assert await second.stop() == 0
+
+    asked = staged.asked()
+    assert not shown(staged.refused())
+    unused = [str(grant) for grant in grants.ALL if not any(grant.covers(one) for one in asked)]
+    assert not unused, f"granted by the manifests and never used: {unused}\n" + "\n".join(shown(asked))
+    # By our own bindings, and not because everybody may: what a cluster grants to all could be taken away.
+    foreign = [one for one in asked if f'"{stage.ACCOUNT}' not in one.allowed_by]
+    assert not foreign, shown(foreign)
+    figure(f"{len(grants.ALL)} rights (verb, resource, name), each used; {len(asked)} requests, none refused")
+
+
+async def leads(staged: Stage, name: str) -> bool:
+    return await staged.holder() == name
+
+
+def writes_the_record(request: requests.Request) -> bool:
+    by_operator = request.user_agent.startswith("cluster-topology-operator/")
+    return by_operator and (request.verb, request.target.plural) == ("patch", "infrastructures")
+
+
+MUST_NOT = [
+    *(("config.openshift.io", "infrastructures", "", verb, "cluster", "") for verb in ("update", "patch", "delete")),
+    ("config.openshift.io", "infrastructures", "status", "update", "cluster", ""),
+    ("config.openshift.io", "infrastructures", "status", "patch", "another", ""),
+    ("config.openshift.io", "clusteroperators", "status", "patch", "etcd", ""),
+    ("config.openshift.io", "clusteroperators", "status", "patch", "", ""),
+    ("config.openshift.io", "clusteroperators", "", "patch", "topology", ""),
+    ("config.openshift.io", "clusteroperators", "", "delete", "etcd", ""),
+    ("config.openshift.io", "clusterversions", "", "patch", "version", ""),
+    ("config.openshift.io", "clusterversions", "status", "patch", "version", ""),
+    ("config.openshift.io", "featuregates", "", "patch", "cluster", ""),
+    ("config.openshift.io", "schedulers", "", "patch", "cluster", ""),
+    ("operator.openshift.io", "etcds", "", "patch", "cluster", ""),
+    ("machineconfiguration.openshift.io", "machineconfigpools", "", "patch", "master", ""),
+    ("machineconfiguration.openshift.io", "machineconfigs", "", "create", "", ""),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "", "patch", "infrastructures.config.openshift.io", ""),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "", "create", "", ""),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "", "list", "", ""),
+    *(("", "nodes", sub, verb, "master-0", "") for sub in ("", "status") for verb in ("update", "patch", "delete")),
+    ("", "nodes", "proxy", "get", "master-0", ""),
+    *(
+        ("", "secrets", "", verb, "", namespace)
+        for namespace in ("", "openshift-etcd", "openshift-topology-operator", "kube-system", "openshift-config")
+        for verb in ("get", "list", "watch", "create")
+    ),
+    ("", "configmaps", "", "patch", "etcd-endpoints", "openshift-etcd"),
+    ("", "configmaps", "", "get", "etcd-ca-bundle", "openshift-etcd"),
+    ("", "configmaps", "", "list", "", "openshift-etcd"),
+    ("", "pods", "", "create", "", "openshift-topology-operator"),
+    ("", "pods", "exec", "create", "etcd-master-0", "openshift-etcd"),
+    ("", "serviceaccounts", "token", "create", "cluster-topology-operator", "openshift-topology-operator"),
+    ("", "serviceaccounts", "", "impersonate", "default", "kube-system"),
+    ("", "users", "", "impersonate", "admin", ""),
+    ("coordination.k8s.io", "leases", "", "update", "another", "openshift-topology-operator"),
+    ("coordination.k8s.io", "leases", "", "delete", "cluster-topology-operator", "openshift-topology-operator"),
+    ("coordination.k8s.io", "leases", "", "create", "", "kube-system"),
+    ("coordination.k8s.io", "leases", "", "update", "openshift-cluster-etcd-operator-lock", "openshift-etcd-operator"),
+    ("events.k8s.io", "events", "", "create", "", "kube-system"),
+    ("events.k8s.io", "events", "", "patch", "topology.0", "default"),
+    ("", "events", "", "create", "", "default"),
+    ("apps", "deployments", "", "patch", "cluster-topology-operator", "openshift-topology-operator"),
+    *(
+        ("rbac.authorization.k8s.io", "clusterroles", "", verb, "cluster-topology-operator", "")
+        for verb in ("escalate", "bind", "patch")
+    ),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies", "", "delete", "", ""),
+]
+
+
+async def test_who_has_stolen_the_token_cannot_do_more_than_the_operator_does(staged: Stage) -> None:
+    """Asked with the token itself, by SelfSubjectAccessReview, and by trying what would hurt most."""
+    async with staged.as_operator() as thief:
+        allowed = []
+        for group, resource, subresource, verb, name, namespace in MUST_NOT:
+            asked = {"group": group, "resource": resource, "subresource": subresource}
+            asked |= {"verb": verb, "name": name, "namespace": namespace}
+            if await stage.may(thief, asked):
+                allowed.append(asked)
+        assert not allowed
+        # The review tells the truth: what is granted is not denied by it.
+        for grant in grants.ALL:
+            assert await stage.may(thief, grant.attributes()), str(grant)
+        for attempt in (
+            thief.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "HighlyAvailable"}}),
+            thief.patch_status(kinds.CLUSTER_OPERATORS, "etcd", {"conditions": []}),
+            thief.patch(kinds.CONFIG_MAPS, simulated.ETCD_ENDPOINTS, {"data": None}, simulated.ETCD_NAMESPACE),
+            thief.patch(kinds.NODES, "master-0", {"spec": {"unschedulable": True}}),
+            thief.list(stage.SECRETS),
+            thief.list(stage.SECRETS, cluster.OWN_NAMESPACE),
+        ):
+            assert await stage.code_of(attempt) == 403
+
+
+async def test_a_report_under_another_name_is_created_but_stays_empty(staged: Stage) -> None:
+    """The documented exception: who may create clusteroperators may create any, but write the status of ours only."""
+    status = {"conditions": conditions.written([conditions.Condition("Upgradeable", "False", "Blocked", "")])}
+    made = {
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "ClusterOperator",
+        "metadata": {"name": "intruder"},
+        "spec": {},
+        "status": status,
+    }
+    async with staged.as_operator() as thief:
+        try:
+            await thief.create(kinds.CLUSTER_OPERATORS, made)
+            found = await staged.api.get(kinds.CLUSTER_OPERATORS, "intruder")
+            assert not conditions.of(found, "Upgradeable"), found
+            attempt = thief.patch_status(kinds.CLUSTER_OPERATORS, "intruder", status)
+            assert await stage.code_of(attempt) == 403
+        finally:
+            await staged.api.delete(kinds.CLUSTER_OPERATORS, "intruder")

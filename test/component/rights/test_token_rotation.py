@@ -1,0 +1,166 @@
+"""The token is replaced while watches are open and a transition is under way, and the old one stops working.
+
+The tokens are issued by the server and bound to a Secret each: deleting the Secret ends the token, as the end of a pod
+does. The server remembers for ten seconds that a token was good; a test waits for that, or restarts the server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from test.component import cluster, polling
+from test.component.rights import pod, stage
+from topology_simulator import kinds
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from test.component.process import Operator
+    from test.component.rights.stage import Stage
+    from topology_simulator.envtest import audit
+
+_DEAD_SECONDS = 20.0
+WATCHES = 14
+"""Watches of an open wish: as many requests at most are on their way together."""
+
+
+class Issued:
+    """A token that can be ended."""
+
+    def __init__(self, staged: Stage, secret: dict[str, Any], token: str) -> None:
+        self._staged = staged
+        self._name = secret["metadata"]["name"]
+        self.token = token
+
+    async def end(self) -> None:
+        await self._staged.api.delete(stage.SECRETS, self._name, cluster.OWN_NAMESPACE)
+
+    async def is_dead(self) -> bool:
+        """Ask with it."""
+        async with self._staged.as_operator(self.token) as api:
+            return await stage.code_of(api.get(kinds.INFRASTRUCTURES, "cluster")) == 401
+
+
+@pytest.fixture
+async def issue(staged: Stage):
+    made: list[str] = []
+
+    async def issued() -> Issued:
+        name = f"bound-{len(made)}"
+        meta = {"name": name, "namespace": cluster.OWN_NAMESPACE}
+        secret = await staged.api.create(stage.SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+        made.append(name)
+        return Issued(staged, secret, await staged.ground.token(staged.api, bound_to=secret))
+
+    yield issued
+    for name in made:
+        await stage.forget(staged.api, stage.SECRETS, name, cluster.OWN_NAMESPACE)
+
+
+@pytest.fixture
+def account(staged: Stage, tmp_path: pathlib.Path) -> pod.ServiceAccount:
+    folder = tmp_path / "serviceaccount"
+    folder.mkdir()
+    return pod.ServiceAccount(folder, staged.ground.session.server.kubeconfig())
+
+
+@pytest.fixture
+async def blocked(staged: Stage, issue, account: pod.ServiceAccount) -> tuple[Operator, Issued]:
+    """An operator with a first token, and a wish that waits for a node.
+
+    It runs as in a pod; where no process can be shown a pod's folder, a kubeconfig leads to the token file.
+    """
+    first = await issue()
+    account.write(first.token)
+    await cluster.set_ready(staged.api, "master-2", ready=False)
+    await staged.wish()
+    if pod.allowed(account.folder):
+        operator = await pod.start(account, staged.ground.session.server.port, staged.folder / "pod.log")
+        staged.operators.append(operator)
+        await operator.ready()
+    else:
+        operator = await by_kubeconfig(staged, account)
+    await staged.until_phase("Pending")
+    return operator, first
+
+
+async def by_kubeconfig(staged: Stage, account: pod.ServiceAccount) -> Operator:
+    return await staged.operator(user={"tokenFile": str(account.token_file)})
+
+
+def refusals(staged: Stage, log: audit.Log, found: list[audit.Event]) -> list[audit.Event]:
+    """Every request of the operator that was answered with 401 since the log was opened."""
+    found += [one for one in log.read() if one.code == 401 and one.agent.startswith("cluster-topology-operator/")]
+    return found
+
+
+async def goes_on(staged: Stage, operator: Operator, holder: str) -> None:
+    """The wish becomes a topology, by the same process with the same lease."""
+    await cluster.set_ready(staged.api, "master-2", ready=True)
+    await staged.completed_once(seconds=20.0)
+    await operator.ready()
+    assert await staged.holder() == holder
+    assert operator.words().count("leading as") == 1
+
+
+async def test_a_new_token_is_taken_when_the_old_one_is_refused(staged: Stage, blocked, issue, account) -> None:
+    """Swapped in good time, as by a kubelet; then the old one ends. One refused request, and nobody notices."""
+    operator, first = blocked
+    holder = await staged.holder()
+    log, refused = staged.ground.session.server.audit(), []
+    second = await issue()
+    account.write(second.token)
+    await first.end()
+    await polling.until("the old token is refused", first.is_dead, _DEAD_SECONDS)
+    await polling.until("the operator has met that", lambda: told(staged, log, refused), 5.0)
+    await goes_on(staged, operator, holder)
+    # The one renewal of the lease that met it first; whatever was on its way with it may have met it too.
+    assert 1 <= len(refusals(staged, log, refused)) <= 3, refused
+    assert "the lease was not renewed" not in operator.words()
+    assert "cannot watch" not in operator.words()
+
+
+async def told(staged: Stage, log: audit.Log, refused: list[audit.Event]) -> bool:
+    return bool(refusals(staged, log, refused))
+
+
+async def test_a_file_that_vanishes_or_holds_garbage_is_waited_out(staged: Stage, blocked, issue, account) -> None:
+    """The old token is dead and there is no new one: little is asked until there is, and then all goes on."""
+    operator, first = blocked
+    holder = await staged.holder()
+    log, refused = staged.ground.session.server.audit(), []
+    account.vanish()
+    await first.end()
+
+    async def refused_more(number: int) -> bool:
+        return len(refusals(staged, log, refused)) >= number
+
+    await polling.until("it is refused without a file", lambda: refused_more(1), _DEAD_SECONDS)
+    account.write("half a tok\nen")
+    known = len(refused)
+    await polling.until("it is refused with garbage in the file", lambda: refused_more(known + 1), 5.0)
+    account.write((await issue()).token)
+    await goes_on(staged, operator, holder)
+    seconds = refused[-1].time - refused[0].time
+    assert len(refusals(staged, log, refused)) <= 2 + 3 * seconds, [(one.time, one.uri) for one in refused]
+    assert "the lease was not renewed" in operator.words()
+
+
+async def test_a_restarted_server_that_knows_only_the_new_token(staged: Stage, issue, account) -> None:
+    """All watches come back at once with the old token, and each is let in with the new one of the token file."""
+    first = await issue()
+    account.write(first.token)
+    await cluster.set_ready(staged.api, "master-2", ready=False)
+    await staged.wish()
+    operator = await by_kubeconfig(staged, account)
+    await staged.until_phase("Pending")
+    holder = await staged.holder()
+    log, refused = staged.ground.session.server.audit(), []
+    account.write((await issue()).token)
+    await first.end()
+    await staged.ground.session.run(staged.ground.session.server.restart_api())
+    assert await first.is_dead()
+    await goes_on(staged, operator, holder)
+    assert 1 <= len(refusals(staged, log, refused)) <= WATCHES + 3, [(one.verb, one.uri) for one in refused]

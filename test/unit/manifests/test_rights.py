@@ -1,0 +1,148 @@
+"""What the operator's ServiceAccount is granted, and what it must never be: read from the rendered manifests.
+
+That each of these rights is used, and what breaks without it, is tested on a real API server (test/component/rights).
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from topology_controller import manifests
+from topology_controller.kube import events, lease
+from topology_controller.observe import catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OURS = "openshift-topology-operator"
+ACCOUNT = {"kind": "ServiceAccount", "name": "cluster-topology-operator", "namespace": OURS}
+OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
+ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"}]
+BINDINGS = [one for one in OBJECTS if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
+READS = {"get", "list", "watch"}
+SOURCES = (*catalog.IDLE, *catalog.EVIDENCE, *catalog.OPERANDS)
+KINDS = {(one.group, one.plural): one for one in (*(s.selection.resource for s in SOURCES), catalog.CRDS)}
+KINDS |= {(one.group, one.plural): one for one in (lease.LEASES, events.EVENTS)}
+
+
+class Right(NamedTuple):
+    """One verb on one resource; `namespace` is "" for the whole cluster, `name` for any."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+
+
+def rights() -> Iterator[Right]:
+    for role in ROLES:
+        namespace = role["metadata"].get("namespace", "")
+        for rule in role["rules"]:
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    for verb in rule["verbs"]:
+                        for name in rule.get("resourceNames", [""]):
+                            yield Right(verb, group, resource, namespace, name)
+
+
+ALL = list(rights())
+
+
+def test_nothing_is_granted_twice():
+    assert len(set(ALL)) == len(ALL), sorted(one for one in ALL if ALL.count(one) > 1)
+    wide = {(one.verb, one.group, one.resource, one.namespace) for one in ALL if not one.name}
+    narrow = [one for one in ALL if one.name and (one.verb, one.group, one.resource, one.namespace) in wide]
+    assert not narrow, "the same is granted for every name"
+
+
+def test_there_are_no_wildcards_and_no_secrets():
+    for one in ALL:
+        assert "*" not in (one.verb + one.group + one.resource + one.name), one
+        assert one.resource.partition("/")[0] != "secrets", one
+    assert not [rule for role in ROLES for rule in role["rules"] if "nonResourceURLs" in rule]
+
+
+def test_no_verb_leads_to_more_rights_and_none_deletes():
+    assert {one.verb for one in ALL} == {"get", "list", "watch", "create", "update", "patch"}
+    groups = {one.group for one in ALL}
+    assert not groups & {"rbac.authorization.k8s.io", "authentication.k8s.io", "certificates.k8s.io"}
+    subresources = {one.resource for one in ALL if "/" in one.resource}
+    assert subresources == {"infrastructures/status", "clusteroperators/status"}
+
+
+def test_the_wish_is_never_written():
+    assert {one.verb for one in ALL if one.resource == "infrastructures"} == READS
+    assert {(one.verb, one.name) for one in ALL if one.resource == "infrastructures/status"} == {("patch", "cluster")}
+
+
+def test_writes_are_limited_by_name_except_the_three_creates():
+    """A create cannot be limited by name: the name is not known when it is authorised. These are documented."""
+    unlimited = {(one.verb, one.resource, one.namespace) for one in ALL if one.verb not in READS and not one.name}
+    assert unlimited == {
+        ("create", "clusteroperators", ""),
+        ("create", "leases", OURS),
+        ("create", "events", "default"),
+    }
+    assert not [one for one in ALL if one.verb == "create" and one.name], "such a rule grants nothing"
+
+
+def test_a_limited_list_or_watch_is_one_that_we_ask_for_by_that_name():
+    """resourceNames cover a list only when the request says the name as field selector, as `Selection.name` does."""
+    asked = {
+        (verb, s.selection.resource.group, s.selection.resource.plural, s.selection.namespace or "", s.selection.name)
+        for s in SOURCES
+        for verb in ("list", "watch")
+    }
+    for one in ALL:
+        if one.verb in {"list", "watch"}:
+            assert (one.verb, one.group, one.resource, one.namespace, one.name or None) in asked, one
+    for verb, group, resource, namespace, name in asked:
+        granted = {one.name for one in ALL if one[:4] == (verb, group, resource, namespace)}
+        assert granted & {name, ""}, f"nobody may {verb} {resource} {name}"
+
+
+def test_what_is_namespaced_is_granted_in_its_namespace_only():
+    for one in ALL:
+        kind = KINDS[one.group, one.resource.partition("/")[0]]
+        assert kind.namespaced is bool(one.namespace), one
+
+
+def test_no_role_takes_in_or_joins_others():
+    for role in ROLES:
+        assert set(role) == {"apiVersion", "kind", "metadata", "rules"}, role["metadata"]
+        assert set(role["metadata"]) <= {"name", "namespace"}, "a label could aggregate it"
+
+
+def test_the_bindings_bind_our_account_to_our_roles_and_nobody_else():
+    bound = []
+    for binding in BINDINGS:
+        assert binding["subjects"] == [ACCOUNT], binding["metadata"]
+        role = binding["roleRef"]
+        assert role["apiGroup"] == "rbac.authorization.k8s.io"
+        assert (binding["kind"], role["kind"]) in {("RoleBinding", "Role"), ("ClusterRoleBinding", "ClusterRole")}
+        bound.append((role["kind"], binding["metadata"].get("namespace"), role["name"]))
+    assert bound == [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in ROLES]
+
+
+def test_what_the_pod_runs_as_is_what_is_bound():
+    (deployment,) = [one for one in OBJECTS if one["kind"] == "Deployment"]
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == ACCOUNT["name"]
+    assert deployment["metadata"]["namespace"] == ACCOUNT["namespace"]
+
+
+def test_the_page_about_rights_has_every_rule_and_no_other():
+    text = (pathlib.Path(__file__).parents[3] / "docs" / "rights.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip().strip("`") for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:2] == "| "
+    ]
+    told = set()
+    for where, resource, name, verbs, *_ in rows[1:]:
+        plural, _, group = resource.partition(".")
+        namespace = "" if where == "cluster" else where
+        told |= {Right(verb, group, plural, namespace, "" if name == "any" else name) for verb in verbs.split()}
+    assert told == set(ALL)
+    assert f"{len(ALL)} single rights" in text
