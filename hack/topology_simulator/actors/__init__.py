@@ -6,6 +6,7 @@ A table of contents:
 * `actor`              what they have in common: look at the mirror, do the next thing, wait for news
 * `kubelets`           nodes become Ready, beat, reboot, and can be taken down
 * `etcd_operator`      unstarted → learner → voter, one at a time; endpoints, conditions, lease
+* `real_etcd_operator` the same with real members behind it
 * `machine_config`     worker labels, pools, and the node-by-node roll-out after a topology change
 * `ingress`            routers, as the topology says unless somebody pinned them
 * `cluster_operators`  the operators that react to a topology and then settle

@@ -3,7 +3,8 @@
 What others can see of it, and what proves nothing by itself: a learner is a started member, so
 EtcdMembersProgressing is False again while it still learns; only the endpoints ConfigMap tells voters. No member is
 added while one is unhealthy. `stick` keeps a node's member a learner, which is the commonest way in which scaling
-stops in the field. The lease is renewed as long as this operator lives.
+stops in the field. The lease is renewed as long as this operator lives. Here the members are pretended: the
+ConfigMap is all there is. `real_etcd_operator` has processes behind it.
 """
 
 from __future__ import annotations
@@ -113,25 +114,29 @@ class EtcdOperator(actor.Actor):
         members = len((endpoints or {}).get("data") or {}) + bool(self._learner)
         starting = (self._starting,) if self._starting else ()
         await self.say(kinds.ETCDS, etcd, cluster.etcd_states(members, unhealthy=unhealthy, starting=starting))
-        learning = self._learner and self._learner not in self._stuck
-        if self._starting or learning:
+        learning = self._learner if self._learner not in self._stuck else ""
+        await self._tell_operator(self._starting or learning, unhealthy)
+
+    async def _tell_operator(self, rolling: str, unhealthy: tuple[str, ...]) -> None:
+        """Write the ClusterOperator: Progressing while a member is rolled out, Degraded when one is ill for long."""
+        if rolling:
             self.waits.clear("settled")
-            what = self._starting or self._learner
-            await self._progress(
-                "True", "NodeInstaller", f"NodeInstallerProgressing: etcd on {what} is being rolled out"
-            )
+            message = f"NodeInstallerProgressing: etcd on {rolling} is being rolled out"
+            await self._progress("True", "NodeInstaller", message)
         elif self.waits.due("settled", self.pace.etcd_settle):
             await self._progress(
                 "False", "AsExpected", "NodeInstallerProgressing: all nodes are at the latest revision"
             )
-        if not unhealthy:
+        if unhealthy:
+            message = f"EtcdMembersDegraded: {', '.join(unhealthy)} is unhealthy"
+            await self._degrade("EtcdMembers_UnhealthyMembers", message)
+        else:
             self.waits.clear("unhealthy")
             await self.say_operator("etcd", conditions.Condition("Degraded", "False", message="All is well"))
-        elif self.waits.due("unhealthy", self.pace.inertia):
-            message = f"EtcdMembersDegraded: {', '.join(unhealthy)} is unhealthy"
-            await self.say_operator(
-                "etcd", conditions.Condition("Degraded", "True", "EtcdMembers_UnhealthyMembers", message)
-            )
+
+    async def _degrade(self, reason: str, message: str) -> None:
+        if self.waits.due("unhealthy", self.pace.inertia):
+            await self.say_operator("etcd", conditions.Condition("Degraded", "True", reason, message))
 
     async def _progress(self, status: str, reason: str, message: str) -> None:
         await self.say_operator("etcd", conditions.Condition("Progressing", status, reason, message))

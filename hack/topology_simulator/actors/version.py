@@ -100,14 +100,17 @@ class Version(actor.Actor):
             "verified": False,
         }
         message = f"Working towards {wanted}: 12 of 910 done (1% complete)"
-        await self.say(
-            kinds.CLUSTER_VERSIONS,
-            version,
-            [conditions.Condition("Progressing", "True", "", message)],
-            desired=release,
-            history=[entry, *version["status"]["history"]],
-            observedGeneration=version["metadata"]["generation"],
-        )
+        started = conditions.merged(version, [conditions.Condition("Progressing", "True", "", message)])
+        status = {
+            **version["status"],
+            "conditions": started or version["status"]["conditions"],
+            "desired": release,
+            "history": [entry, *version["status"]["history"]],
+            "observedGeneration": version["metadata"]["generation"],
+        }
+        # The completion time is null and must be there, which a merge patch cannot say.
+        done = await self.api.put_status(kinds.CLUSTER_VERSIONS, {**version, "status": status})
+        self.mirror.keep(kinds.CLUSTER_VERSIONS, done)
 
     async def _finish(self, version: dict[str, Any], wanted: str) -> None:
         self._released = False

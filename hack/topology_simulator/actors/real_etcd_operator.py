@@ -1,0 +1,181 @@
+"""The etcd operator with a real etcd behind it: what it publishes is what the members say, and nothing else.
+
+Growing is real: member add as a learner, a process, promotion when etcd lets it. The ConfigMap has the ids that etcd
+gave to its voters and the addresses of their nodes; the processes listen on loopback, so whoever wants to ask them
+needs their URLs (`etcd.cluster.Cluster.urls`). A node that is not Ready is a machine that is off, and its member with
+it. When members cannot be listed (no quorum), the ConfigMap falls to node names, as the real operator's does, and the
+conditions stay as they were: what looks like three voters then proves nothing, which is the point of having it here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib import parse
+
+from topology_simulator import cluster, conditions, kinds
+from topology_simulator.etcd import errors
+
+from . import etcd_operator
+
+if TYPE_CHECKING:
+    from topology_simulator import client, pace
+    from topology_simulator.etcd import cluster as etcds
+    from topology_simulator.etcd import gateway
+
+_LOG = logging.getLogger(__name__)
+_LOOK_SECONDS = 0.2
+"""Members change without an event at the API."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One look at the members, by name of their nodes."""
+
+    members: dict[str, gateway.Member]
+    unhealthy: tuple[str, ...]
+
+    @property
+    def voters(self) -> dict[str, gateway.Member]:
+        return {name: one for name, one in self.members.items() if not one.learner}
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        return tuple(name for name, one in self.members.items() if one.learner and one.name)
+
+    @property
+    def unstarted(self) -> tuple[str, ...]:
+        return tuple(name for name, one in self.members.items() if not one.name)
+
+
+class RealEtcdOperator(etcd_operator.EtcdOperator):
+    """Keeps the membership of a real etcd whose first member runs already."""
+
+    def __init__(self, api: client.Client, speeds: pace.Pace, etcd: etcds.Cluster) -> None:
+        super().__init__(api, speeds)
+        self._etcd = etcd
+        self._off: set[str] = set()
+        self._addresses: dict[str, str] = {}
+
+    async def step(self) -> None:
+        """Renew the lease, look at the members, say what was seen, and do one thing about it."""
+        endpoints = self.mirror.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
+        etcd = self.mirror.get(kinds.ETCDS, "cluster")
+        if endpoints is None or etcd is None:
+            return
+        await self._renew()
+        self._addresses |= {name: _address(node) for name, node in self._masters().items()}
+        self.waits.clear("look")
+        self.waits.due("look", _LOOK_SECONDS)
+        try:
+            await self._switch_machines()
+            try:
+                seen = await self._look()
+            except errors.EtcdError as error:
+                await self._cannot_look(endpoints, etcd, error)
+                return
+            await self._publish(
+                endpoints, {one.hexadecimal: self._home(name, one) for name, one in seen.voters.items()}
+            )
+            await self._tell_seen(etcd, seen)
+            if await self._change(seen):
+                self.mirror.wake()
+        except errors.EtcdError as error:
+            _LOG.info("%s: %s", self.agent, error)
+
+    # -- what is seen, and said
+
+    async def _look(self) -> _Seen:
+        members = {self._etcd.name_of(one) or one.hexadecimal: one for one in await self._etcd.listed()}
+        started = [name for name, one in members.items() if one.client_urls]
+        healthy = await asyncio.gather(*(self._etcd.client.healthy(members[name].client_urls[0]) for name in started))
+        return _Seen(members, tuple(name for name, well in zip(started, healthy, strict=True) if not well))
+
+    async def _cannot_look(self, endpoints: dict[str, Any], etcd: dict[str, Any], error: errors.EtcdError) -> None:
+        """Do what the real one does without a member list: every control-plane node, keyed by its name."""
+        homes = {name: _address(node) for name, node in self._masters().items()}
+        await self._publish(endpoints, {name: where for name, where in homes.items() if where})
+        text = f"getting the etcd members failed: {error}".partition("\n")[0]
+        await self.say(
+            kinds.ETCDS, etcd, [conditions.Condition("EtcdMembersControllerDegraded", "True", "ErrorListing", text)]
+        )
+        await self._degrade("EtcdMembersController_ErrorListing", f"EtcdMembersControllerDegraded: {text}")
+
+    async def _publish(self, endpoints: dict[str, Any], wanted: dict[str, str]) -> None:
+        present = endpoints.get("data") or {}
+        change: dict[str, str | None] = {key: value for key, value in wanted.items() if present.get(key) != value}
+        change |= dict.fromkeys(set(present) - set(wanted))
+        if change:
+            await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": change})
+
+    async def _tell_seen(self, etcd: dict[str, Any], seen: _Seen) -> None:
+        controller = conditions.Condition("EtcdMembersControllerDegraded", "False")
+        states = cluster.etcd_states(len(seen.members), unhealthy=seen.unhealthy, starting=seen.unstarted)
+        rolling = [*seen.unstarted, *(name for name in seen.learners if name not in self._stuck)]
+        await self.say(kinds.ETCDS, etcd, [*states, controller])
+        await self._tell_operator(rolling[0] if rolling else "", seen.unhealthy)
+
+    def _home(self, name: str, one: gateway.Member) -> str:
+        """Return the address of a member's node; the last known one when the node is gone."""
+        return self._addresses.get(name) or str(parse.urlsplit(one.peer_urls[0]).hostname)
+
+    # -- what is done
+
+    async def _switch_machines(self) -> None:
+        """Let a member go down with its machine, and come back with it."""
+        masters = self._masters()
+        for name, member in tuple(self._etcd.members.items()):
+            if name not in masters:
+                continue
+            up = conditions.is_true(masters[name], "Ready")
+            if not up and member.running:
+                await member.kill()
+                self._off.add(name)
+            elif up and name in self._off:
+                self._off.discard(name)
+                await member.start_again()
+
+    async def _change(self, seen: _Seen) -> bool:
+        """Remove, start, promote or add one member; whether anything was changed.
+
+        While a member is unhealthy, only one whose node is gone is dealt with.
+        """
+        masters = self._masters()
+        for name in seen.members:
+            if name not in masters and self.waits.due(("gone", name), self.pace.etcd_sync):
+                self.waits.clear(("gone", name))
+                await self._etcd.remove(name)
+                self._off.discard(name)
+                return True
+        if seen.unhealthy:
+            return False
+        for name in seen.unstarted:
+            if name in masters and self.waits.due(("start", name), self.pace.etcd_start):
+                self.waits.clear(("start", name))
+                await self._etcd.start(name)
+                return True
+        if seen.learners or seen.unstarted:
+            return await self._promote_one(seen)
+        ready = [name for name, node in masters.items() if conditions.is_true(node, "Ready")]
+        for name in ready:
+            if name not in seen.members:
+                await self._etcd.announce(name)
+                return True
+        return False
+
+    async def _promote_one(self, seen: _Seen) -> bool:
+        for name in seen.learners:
+            if name in self._stuck or not self.waits.due(("sync", name), self.pace.etcd_sync):
+                continue
+            if await self._etcd.try_to_promote(name) is None:
+                self.waits.clear(("sync", name), "settled")
+                return True
+        return False
+
+
+def _address(node: dict[str, Any]) -> str:
+    """Return the InternalIP of a node, empty when it has not said one yet."""
+    found = (node.get("status") or {}).get("addresses") or []
+    return next((one["address"] for one in found if one["type"] == "InternalIP"), "")

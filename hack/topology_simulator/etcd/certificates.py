@@ -1,0 +1,148 @@
+"""Certificates of etcd members and of their clients, made on the spot; and spoilt ones, on demand.
+
+As in OpenShift: one CA signs everybody, a member's certificate serves and dials (both extended key usages, because
+etcd's JSON gateway dials its own server with it), clients have a common name and no address. A folder holds `ca.crt`,
+`tls.crt` and `tls.key`, the names that a mounted Secret has. Keys are EC P-256: made in a millisecond.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+if TYPE_CHECKING:
+    import pathlib
+
+LOOPBACK = ("127.0.0.1", "localhost")
+CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.crt", "tls.crt", "tls.key"
+_LIFE = dt.timedelta(days=1)
+_SLACK = dt.timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its key, in PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class Authority:
+    """A certificate authority that lives as long as this object; its key is written nowhere."""
+
+    def __init__(self, name: str = "etcd-signer") -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        now = dt.datetime.now(dt.UTC)
+        made = (
+            self._builder(self._name, self._key.public_key(), now - _SLACK, now + _LIFE)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_usage(signs_certificates=True), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+        self.certificate = made.public_bytes(serialization.Encoding.PEM)
+        """The CA's own certificate, in PEM."""
+
+    def member(self, name: str, hosts: tuple[str, ...] = LOOPBACK, *, expired: bool = False) -> Pair:
+        """Return a member's certificate, for serving and for dialling its peers. `hosts`: addresses or names."""
+        return self._issue(
+            name, hosts, (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH), expired=expired
+        )
+
+    def server_only(self, name: str) -> Pair:
+        """Return a certificate that may serve and not dial: what somebody takes for a client's by mistake."""
+        return self._issue(name, LOOPBACK, (ExtendedKeyUsageOID.SERVER_AUTH,), expired=False)
+
+    def client(self, name: str = "topology-operator", *, expired: bool = False) -> Pair:
+        """Return a client's certificate."""
+        return self._issue(name, (), (ExtendedKeyUsageOID.CLIENT_AUTH,), expired=expired)
+
+    def _issue(
+        self, name: str, hosts: tuple[str, ...], uses: tuple[x509.ObjectIdentifier, ...], *, expired: bool
+    ) -> Pair:
+        key = ec.generate_private_key(ec.SECP256R1())
+        now = dt.datetime.now(dt.UTC)
+        ends = now - _SLACK if expired else now + _LIFE
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = (
+            self._builder(subject, key.public_key(), ends - _LIFE, ends)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(signs_certificates=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+        )
+        if hosts:
+            builder = builder.add_extension(x509.SubjectAlternativeName([_host(one) for one in hosts]), critical=False)
+        made = builder.sign(self._key, hashes.SHA256())
+        return Pair(
+            made.public_bytes(serialization.Encoding.PEM),
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            ),
+        )
+
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, begins: dt.datetime, ends: dt.datetime
+    ) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begins)
+            .not_valid_after(ends)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+        )
+
+
+def write(folder: pathlib.Path, authorities: bytes, pair: Pair | None = None) -> pathlib.Path:
+    """Put `ca.crt`, and `tls.crt` and `tls.key` when there is a pair, into a folder and return it.
+
+    Each file is replaced as a whole, the key readable by its owner only: a reader in between sees the old or the new.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _replace(folder / CA_FILE, authorities, 0o644)
+    if pair is not None:
+        _replace(folder / KEY_FILE, pair.key, 0o600)
+        _replace(folder / CERTIFICATE_FILE, pair.certificate, 0o644)
+    return folder
+
+
+def _replace(file: pathlib.Path, content: bytes, mode: int) -> None:
+    fresh = file.with_name(f".{file.name}.new")
+    fresh.unlink(missing_ok=True)
+    fresh.touch(mode=mode, exist_ok=False)
+    fresh.write_bytes(content)
+    fresh.replace(file)
+
+
+def _host(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )

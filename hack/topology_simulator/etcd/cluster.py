@@ -1,0 +1,265 @@
+"""Several members that are one etcd: founded by one, grown by learners that become voters, shrunk again.
+
+The membership is never remembered here, it is asked of the members; only which process has which peer URL is known,
+which is how a member that has no name yet is told apart. Growing goes as it goes in OpenShift: add a learner, start
+it into the existing cluster, promote it once it has caught up. etcd refuses that before, so it is asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Self
+
+from . import binaries, certificates, errors, gateway, keeping, member
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Awaitable, Callable
+    from types import TracebackType
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+_FAILED_PRECONDITION = 9
+_UNAVAILABLE = 14
+_PATIENCE_SECONDS = 20.0
+_ASKED_SECONDS = 2.0
+_POLL_SECONDS = 0.02
+
+
+class ClusterError(errors.EtcdError):
+    """The members did not come to what was wanted; the message says what they said last."""
+
+
+class Cluster:
+    """Members by name; use it as an async context manager. Starts empty.
+
+    `authority` signs everybody's certificates, its own unless one is given; `client` is the administrator's. `strict`
+    is etcd's default and OpenShift's: no member is added until all voters have been connected for five seconds; tests
+    that are not about growing turn it off. Raises binaries.MissingError.
+    """
+
+    def __init__(
+        self,
+        binary: binaries.Binary | None = None,
+        *,
+        strict: bool = True,
+        authority: certificates.Authority | None = None,
+    ) -> None:
+        self.binary = binary or binaries.best()
+        self._strict = strict
+        self.authority = authority or certificates.Authority()
+        self.members: dict[str, member.Member] = {}
+        self._stack = contextlib.AsyncExitStack()
+        self._processes = keeping.Keeping()
+        self._client: gateway.Gateway | None = None
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as opening:
+            await opening.enter_async_context(self._processes)
+            own = self.client_folder("administrator")
+            self._client = await opening.enter_async_context(gateway.Gateway(gateway.tls(own), _ASKED_SECONDS))
+            self._stack = opening.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    @property
+    def client(self) -> gateway.Gateway:
+        """The administrator's client."""
+        if self._client is None:
+            raise RuntimeError("use the cluster as an async context manager")
+        return self._client
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Client URLs of all members that were ever started and not removed, in the order in which they joined."""
+        return tuple(one.url for one in self.members.values())
+
+    def client_folder(self, name: str = "topology-operator") -> pathlib.Path:
+        """Write a client's certificate of its own into a new folder, as `ca.crt`, `tls.crt`, `tls.key`."""
+        folder = self._processes.folder / f"client-{name}"
+        return certificates.write(folder, self.authority.certificate, self.authority.client(name))
+
+    def secrets(self, name: str, serving: certificates.Pair | None = None) -> member.Secrets:
+        """Return good certificates for a member; `serving` may be a spoilt one, since peers are shown another."""
+        good = self.authority.member(name)
+        return member.Secrets(trust=self.authority.certificate, serving=serving or good, peer=good)
+
+    # -- what the members say
+
+    async def listed(self, *, linearizable: bool = True) -> tuple[gateway.Member, ...]:
+        """Ask the first member that answers for the members; not linearizable: also without quorum.
+
+        Raises GatewayError with what the last one said.
+        """
+        return await self._any(lambda url: self.client.members(url, linearizable=linearizable))
+
+    async def named(self, name: str) -> gateway.Member:
+        """Return one member as the others list it, also one that has not started. Raises LookupError, GatewayError."""
+        found = {one.peer_urls: one for one in await self.listed()}
+        return found[(self.members[name].peer_url,)]
+
+    def name_of(self, one: gateway.Member) -> str:
+        """Return the name of a listed member, also of one that has not started; empty when it is a stranger."""
+        own = {ours.peer_url: ours.name for ours in self.members.values()}
+        return one.name or next((own[url] for url in one.peer_urls if url in own), "")
+
+    async def leader(self) -> member.Member:
+        """Return the leader, as the first member that knows one says. Raises ClusterError when nobody does in time."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                while True:
+                    with contextlib.suppress(gateway.GatewayError):
+                        for one in await self.listed(linearizable=False):
+                            found = self.members.get(one.name)
+                            if found is not None and found.answering and await self._leads(found, one.id):
+                                return found
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            raise ClusterError(f"nobody leads\n{self.last_words()}") from None
+
+    # -- what is done to them
+
+    async def found(self, name: str) -> None:
+        """Start the first member. Raises KeepingError, MemberError."""
+        made = self._new(name, None)
+        await made.start({name: made.peer_url}, joins=False, strict=self._strict)
+        await made.ready(self.client)
+
+    async def announce(
+        self, name: str, *, learner: bool = True, secrets: member.Secrets | None = None
+    ) -> member.Member:
+        """Add a member that has not started: the others list it without a name.
+
+        Raises GatewayError, code 14 while the voters have not been connected for long enough.
+        """
+        made = self._new(name, secrets)
+        try:
+            await self._any(lambda url: self.client.add(url, made.peer_url, learner=learner))
+        except BaseException:
+            del self.members[name]
+            raise
+        return made
+
+    async def start(self, name: str) -> member.Member:
+        """Start a member that was announced. Raises GatewayError, KeepingError, MemberError."""
+        made = self.members[name]
+        known = {self.name_of(one): one.peer_urls[0] for one in await self.listed() if one.name}
+        await made.start({**known, name: made.peer_url}, joins=True, strict=self._strict)
+        await made.ready(self.client)
+
+        async def published() -> str | None:
+            # A member tells its name and client URLs by way of the log, a moment after it began to serve.
+            return None if (await self.named(name)).name else "the others list it without a name"
+
+        await self._patiently(f"{name} has not started", published)
+        return made
+
+    async def add(self, name: str, *, secrets: member.Secrets | None = None) -> member.Member:
+        """Add a learner as soon as etcd lets it, and start it.
+
+        Raises ClusterError, GatewayError, KeepingError, MemberError.
+        """
+
+        async def attempt() -> str | None:
+            try:
+                await self.announce(name, secrets=secrets)
+            except gateway.GatewayError as error:
+                return _later(error)
+            return None
+
+        await self._patiently(f"{name} is not added", attempt)
+        return await self.start(name)
+
+    async def promote(self, name: str) -> None:
+        """Make a learner a voter, as soon as etcd lets it. Raises ClusterError, GatewayError."""
+        await self._patiently(f"{name} is still a learner", lambda: self.try_to_promote(name))
+
+    async def try_to_promote(self, name: str) -> str | None:
+        """Ask once to make a learner a voter; None when it is one, else why etcd refuses for now.
+
+        Raises GatewayError for what waiting does not mend.
+        """
+        found = await self.named(name)
+        if not found.learner:
+            return None
+        try:
+            await self._any(lambda url: self.client.promote(url, found.id))
+        except gateway.GatewayError as error:
+            return _later(error)
+        return None
+
+    async def remove(self, name: str) -> None:
+        """Take a member away, from the membership first, then its process. Raises GatewayError, KeepingError."""
+        gone = (await self.named(name)).id
+        await self._any(lambda url: self.client.remove(url, gone))
+        made = self.members.pop(name)
+        await made.kill()
+        made.forget()
+
+    async def grow(self, *names: str) -> Self:
+        """Make these voters, one after the other, the first of an empty cluster by founding it.
+
+        Raises what `found`, `add` and `promote` raise.
+        """
+        for name in names:
+            if not self.members:
+                await self.found(name)
+            else:
+                await self.add(name)
+                await self.promote(name)
+        return self
+
+    def last_words(self) -> str:
+        """Return the ends of all logs."""
+        return "\n".join(one.last_words() for one in self.members.values())
+
+    def _new(self, name: str, secrets: member.Secrets | None) -> member.Member:
+        if name in self.members:
+            raise ValueError(f"there is a member {name} already")
+        made = member.Member(name, self.binary, self._processes, secrets or self.secrets(name))
+        self.members[name] = made
+        return made
+
+    async def _patiently(self, what: str, attempt: Callable[[], Awaitable[str | None]]) -> None:
+        """Try until there is no reason to wait any more; each attempt returns the reason why it was refused."""
+        said: str | None = "nothing"
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                while (said := await attempt()) is not None:  # noqa: ASYNC110 - a process of its own sets no event here
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            words = f"{what} after {_PATIENCE_SECONDS:g} s: {said}"
+            raise ClusterError(f"{words}\n{self.last_words()}") from None
+
+    async def _leads(self, one: member.Member, member_id: int) -> bool:
+        try:
+            return (await self.client.status(one.url)).leader == member_id
+        except gateway.GatewayError:
+            return False
+
+    async def _any(self, call: Callable[[str], Awaitable[T]]) -> T:
+        """Ask one running member after the other until one does not fail for lack of an answer."""
+        last = gateway.GatewayError("etcd", 0, "no member answers")
+        for one in tuple(self.members.values()):
+            if not one.answering:
+                continue
+            try:
+                return await call(one.url)
+            except gateway.GatewayError as error:
+                last = error
+                if error.code not in {0, _UNAVAILABLE} and not error.by_learner:
+                    raise
+        raise last
+
+
+def _later(error: gateway.GatewayError) -> str:
+    """Return why etcd refuses for now. Raises the error when waiting does not mend it."""
+    if error.code in {_FAILED_PRECONDITION, _UNAVAILABLE}:
+        return error.message
+    raise error

@@ -1,0 +1,168 @@
+"""A client of etcd's JSON gateway, as small as the simulator needs it.
+
+The operator has its own; this one shares nothing with it on purpose: what the one gets wrong, the other must not hide.
+Three habits of the gateway that are dealt with here: 64-bit numbers are strings; what is false or empty is left out
+(`isLearner`, the name of a member that has not started); and an error is `{code, message}` with gRPC's code numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+
+from . import certificates, errors
+
+if TYPE_CHECKING:
+    import pathlib
+    from types import TracebackType
+
+_SECONDS = 5.0
+
+
+class GatewayError(errors.EtcdError):
+    """etcd did not do it. `code` is gRPC's (9: failed precondition, 14: unavailable), 0 when there was no answer."""
+
+    def __init__(self, what: str, code: int, message: str) -> None:
+        super().__init__(f"{what}: {message}" if not code else f"{what}: {message} (code {code})")
+        self.code = code
+        self.message = message
+
+    @property
+    def by_learner(self) -> bool:
+        """Whether it came from a learner, which refuses everything about membership: ask somebody else."""
+        return "not supported for learner" in self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as the others list it. One that has not started has no name and no client URLs."""
+
+    id: int
+    name: str
+    learner: bool
+    peer_urls: tuple[str, ...]
+    client_urls: tuple[str, ...]
+
+    @property
+    def hexadecimal(self) -> str:
+        """The id as the etcd operator writes it."""
+        return f"{self.id:x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What one member says of itself; `leader` is 0 while it knows none."""
+
+    id: int
+    leader: int
+    term: int
+    raft_index: int
+    learner: bool
+    version: str
+    errors: tuple[str, ...]
+
+
+def tls(folder: pathlib.Path) -> ssl.SSLContext:
+    """Return a client's TLS context from `ca.crt`, `tls.crt` and `tls.key`; without the latter two, no certificate."""
+    made = ssl.create_default_context(cafile=folder / certificates.CA_FILE)
+    if (folder / certificates.CERTIFICATE_FILE).exists():
+        made.load_cert_chain(folder / certificates.CERTIFICATE_FILE, folder / certificates.KEY_FILE)
+    return made
+
+
+class Gateway:
+    """A client of any number of members; use it as an async context manager. Every call has a deadline."""
+
+    def __init__(self, tls: ssl.SSLContext, seconds: float = _SECONDS) -> None:
+        self._tls = tls
+        self._seconds = seconds
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        # A member is killed and comes back on the same port: a kept connection would be the old one's.
+        connector = aiohttp.TCPConnector(ssl=self._tls, force_close=True)
+        limit = aiohttp.ClientTimeout(total=self._seconds)
+        self._session = aiohttp.ClientSession(connector=connector, timeout=limit, trust_env=False)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def members(self, url: str, *, linearizable: bool = True) -> tuple[Member, ...]:
+        """List the members; not linearizable: as this one knows them, which needs no quorum. Raises GatewayError."""
+        found = await self.call(url, "cluster/member/list", linearizable=linearizable)
+        return tuple(_member(one) for one in found["members"])
+
+    async def status(self, url: str) -> Status:
+        """Ask one member about itself. Raises GatewayError."""
+        found = await self.call(url, "maintenance/status")
+        return Status(
+            id=int(found["header"]["member_id"]),
+            leader=int(found.get("leader", 0)),
+            term=int(found.get("raftTerm", 0)),
+            raft_index=int(found.get("raftIndex", 0)),
+            learner=bool(found.get("isLearner", False)),
+            version=str(found.get("version", "")),
+            errors=tuple(found.get("errors", ())),
+        )
+
+    async def healthy(self, url: str) -> bool:
+        """Whether one member says on /health that it can serve; no answer is no. Learners say so too."""
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, ValueError):
+            async with self._opened().get(f"{url}/health") as response:
+                found = json.loads(await response.read())
+                return response.status == 200 and str(found.get("health")) == "true"
+        return False
+
+    async def add(self, url: str, peer_url: str, *, learner: bool) -> Member:
+        """Add a member that is to listen for its peers at `peer_url`. Raises GatewayError."""
+        found = await self.call(url, "cluster/member/add", peerURLs=[peer_url], isLearner=learner)
+        return _member(found["member"])
+
+    async def promote(self, url: str, member: int) -> None:
+        """Make a learner a voter. Raises GatewayError, code 9 while it has not caught up."""
+        await self.call(url, "cluster/member/promote", ID=str(member))
+
+    async def remove(self, url: str, member: int) -> None:
+        """Take a member away. Raises GatewayError."""
+        await self.call(url, "cluster/member/remove", ID=str(member))
+
+    async def call(self, url: str, what: str, **body: Any) -> dict[str, Any]:
+        """Call any method of the gateway, e.g. `kv/put`. Raises GatewayError."""
+        try:
+            async with self._opened().post(f"{url}/v3/{what}", data=json.dumps(body)) as response:
+                raw = await response.read()
+                status = response.status
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise GatewayError(f"{what} at {url}", 0, repr(error)) from error
+        try:
+            found: dict[str, Any] = json.loads(raw)
+        except ValueError:
+            text = raw[:200].decode(errors="replace")
+            raise GatewayError(f"{what} at {url}", 0, f"HTTP {status}: {text}") from None
+        if status != 200:
+            raise GatewayError(f"{what} at {url}", int(found.get("code", 0)), str(found.get("message") or found))
+        return found
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise RuntimeError("use the client as an async context manager")
+        return self._session
+
+
+def _member(raw: dict[str, Any]) -> Member:
+    return Member(
+        id=int(raw["ID"]),
+        name=str(raw.get("name", "")),
+        learner=bool(raw.get("isLearner", False)),
+        peer_urls=tuple(raw.get("peerURLs", ())),
+        client_urls=tuple(raw.get("clientURLs", ())),
+    )

@@ -1,0 +1,173 @@
+"""The members' processes, owned by a keeper: a small process of its own that ends them when nobody is left who asked.
+
+`envtest.keeper` is that process; whoever is killed, its input ends, and it kills what it started and removes the
+folder. Here is the other end of its pipe: start a process, send it a signal, know when it has ended and what it said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import json
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any, Self
+
+from ..envtest import keeper
+from . import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+_ORDER_SECONDS = 10.0
+_POLL_SECONDS = 0.002
+_PROC = pathlib.Path("/proc")
+_TAIL = 15
+_WIDTH = 300
+"""etcd puts a stack trace behind many a line."""
+
+
+class KeepingError(errors.EtcdError):
+    """A process did not start, stop or hold still; the message has its last words."""
+
+
+class Keeping:
+    """Processes by name, in a temporary folder that goes with them; use it as an async context manager."""
+
+    def __init__(self) -> None:
+        self.folder = pathlib.Path()
+        self._keeper: asyncio.subprocess.Process | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._pids: dict[str, int] = {}
+        self._starts: collections.Counter[str] = collections.Counter()
+        self._news = asyncio.Condition()
+        self._gone = False
+
+    async def __aenter__(self) -> Self:
+        self.folder = pathlib.Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="etcd-members-"))
+        try:
+            # A session of its own: Ctrl-C in a terminal is for whoever asked, who then closes this.
+            self._keeper = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                str(keeper.__file__),
+                str(self.folder),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        self._listening = asyncio.create_task(self._listen(self._keeper), name="keeper of etcd members")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._keeper is not None and self._keeper.stdin is not None:
+            self._keeper.stdin.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_ORDER_SECONDS):
+                    await self._keeper.wait()
+            if self._keeper.returncode is None:
+                self._keeper.kill()
+                await self._keeper.wait()
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def pid(self, name: str) -> int | None:
+        """Return the process id, or None when it does not run."""
+        return self._pids.get(name)
+
+    def last_words(self, name: str) -> str:
+        """Return the end of what a process has said."""
+        file = self._log(name)
+        lines = file.read_text(errors="replace").splitlines()[-_TAIL:] if file.exists() else []
+        return "\n".join((f"--- {name}", *(line[:_WIDTH] for line in lines)))
+
+    async def start(self, name: str, argv: Sequence[str]) -> None:
+        """Start a process; returns when it has begun, not when it is ready. Raises KeepingError."""
+        if shutil.which(argv[0]) is None:
+            raise KeepingError(f"{argv[0]} is not there, or cannot be executed")
+        before = self._starts[name]
+        await self._order({"start": name, "argv": list(argv), "log": str(self._log(name))})
+        # Counted, because one that ends at once may have ended before we look.
+        await self._until(f"{name} did not start", name, lambda: self._starts[name] > before)
+
+    async def end(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal that ends a process, also one that holds still, and wait until it has. Raises KeepingError."""
+        await self._order({"stop": name, "signal": number})
+        if number is not signal.SIGKILL:
+            await self._order({"stop": name, "signal": signal.SIGCONT})
+        await self._until(f"{name} did not end", name, lambda: name not in self._pids)
+
+    async def hold(self, name: str) -> None:
+        """Let a process hold still (SIGSTOP); returns when it does. Raises KeepingError."""
+        await self._order({"stop": name, "signal": signal.SIGSTOP})
+        try:
+            async with asyncio.timeout(_ORDER_SECONDS):
+                while not self._held(name):  # noqa: ASYNC110 - the kernel sets no event here
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            raise KeepingError(f"{name} does not hold still\n{self.last_words(name)}") from None
+
+    async def go_on(self, name: str) -> None:
+        """Let a process that holds still go on. Raises KeepingError."""
+        await self._order({"stop": name, "signal": signal.SIGCONT})
+
+    def _held(self, name: str) -> bool:
+        pid = self._pids.get(name)
+        if pid is None:
+            raise KeepingError(f"{name} does not run\n{self.last_words(name)}")
+        try:
+            state = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            # No such file system here: the signal was sent, more cannot be known.
+            return not _PROC.joinpath("self").exists()
+        return state in "Tt"
+
+    def _log(self, name: str) -> pathlib.Path:
+        return self.folder / f"{name}.log"
+
+    async def _listen(self, owner: asyncio.subprocess.Process) -> None:
+        if owner.stdout is None:
+            return
+        while line := await owner.stdout.readline():
+            told = json.loads(line)
+            async with self._news:
+                if "started" in told:
+                    self._pids[told["started"]] = told["pid"]
+                    self._starts[told["started"]] += 1
+                else:
+                    self._pids.pop(told["ended"], None)
+                self._news.notify_all()
+        async with self._news:
+            self._gone = True
+            self._pids.clear()
+            self._news.notify_all()
+
+    async def _order(self, order: dict[str, Any]) -> None:
+        if self._keeper is None or self._keeper.stdin is None:
+            raise RuntimeError("use it as an async context manager")
+        try:
+            self._keeper.stdin.write(json.dumps(order).encode() + b"\n")
+            await self._keeper.stdin.drain()
+        except ConnectionError as error:
+            raise KeepingError(f"the keeper is gone: {error}") from error
+
+    async def _until(self, failure: str, name: str, holds: Callable[[], bool]) -> None:
+        try:
+            async with asyncio.timeout(_ORDER_SECONDS), self._news:
+                await self._news.wait_for(lambda: holds() or self._gone)
+        except TimeoutError:
+            raise KeepingError(f"{failure}\n{self.last_words(name)}") from None
+        if not holds():
+            raise KeepingError(f"{failure}: the keeper is gone")

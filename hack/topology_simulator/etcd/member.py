@@ -1,0 +1,195 @@
+"""One etcd member as a process: its ports, its certificates, its data, and what can be done to it.
+
+Mutual TLS towards clients and peers. A member keeps its ports for life, so that one that was killed comes back where
+the others look for it; they are taken from below the range that the kernel gives to outgoing connections, or one of
+those would sit there meanwhile. Heartbeats are five times as frequent as usual, so that an election takes 0.2 to 0.4 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import signal
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import certificates, errors, gateway
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Mapping
+
+    from . import binaries, keeping
+
+_READY_SECONDS = 20.0
+_POLL_SECONDS = 0.02
+_PORTS = range(20000, 32000)
+_TRIES = 200
+_HEARTBEAT_MS = 20
+_ELECTION_MS = 200
+_TOKEN = "topology"  # noqa: S105 - the name of the cluster, so that members of two never mix
+
+
+class MemberError(errors.EtcdError):
+    """A member did not become ready; the message has its last words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What a member is given: whom it trusts (PEM of one CA or several), and its certificates."""
+
+    trust: bytes
+    serving: certificates.Pair
+    peer: certificates.Pair
+
+
+class Member:
+    """One member. `name` is that of its node; whether it is a voter only the cluster knows."""
+
+    def __init__(self, name: str, binary: binaries.Binary, processes: keeping.Keeping, secrets: Secrets) -> None:
+        self.name = name
+        self._binary = binary
+        self._processes = processes
+        self._client_port, self._peer_port = _free_ports(2)
+        self._folder = processes.folder / name
+        self._command: list[str] = []
+        self.paused = False
+        self.give(secrets)
+
+    @property
+    def url(self) -> str:
+        """Where clients reach it."""
+        return f"https://127.0.0.1:{self._client_port}"
+
+    @property
+    def peer_url(self) -> str:
+        """Where its peers reach it: by this the others know it before it has started."""
+        return f"https://127.0.0.1:{self._peer_port}"
+
+    @property
+    def running(self) -> bool:
+        """Whether there is a process, be it one that holds still."""
+        return self._processes.pid(self.name) is not None
+
+    @property
+    def answering(self) -> bool:
+        """Whether there is a process that does not hold still."""
+        return self.running and not self.paused
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, or None."""
+        return self._processes.pid(self.name)
+
+    def give(self, secrets: Secrets) -> None:
+        """Write its files. etcd reads certificates anew at every handshake, whom it trusts only when it starts."""
+        certificates.write(self._folder / "serving", secrets.trust, secrets.serving)
+        certificates.write(self._folder / "peer", secrets.trust, secrets.peer)
+
+    async def start(self, peers: Mapping[str, str], *, joins: bool, strict: bool) -> None:
+        """Start it for the first time, among peers (URL by name, itself included); `joins` a cluster that exists.
+
+        Not `strict`: it lets membership change while members have been connected for less than five seconds.
+        Returns when the process runs. Raises KeepingError.
+        """
+        serving, peer = self._folder / "serving", self._folder / "peer"
+        self._command = [
+            str(self._binary.path),
+            f"--name={self.name}",
+            f"--data-dir={self._folder / 'data'}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            f"--heartbeat-interval={_HEARTBEAT_MS}",
+            f"--election-timeout={_ELECTION_MS}",
+            f"--listen-client-urls={self.url}",
+            f"--advertise-client-urls={self.url}",
+            f"--listen-peer-urls={self.peer_url}",
+            f"--initial-advertise-peer-urls={self.peer_url}",
+            f"--initial-cluster={','.join(f'{name}={url}' for name, url in peers.items())}",
+            f"--initial-cluster-state={'existing' if joins else 'new'}",
+            f"--strict-reconfig-check={str(strict).lower()}",
+            f"--initial-cluster-token={_TOKEN}",
+            "--client-cert-auth",
+            *_files("", serving),
+            "--peer-client-cert-auth",
+            *_files("peer-", peer),
+        ]
+        await self.start_again()
+
+    async def start_again(self) -> None:
+        """Start it with the data that it has. Raises KeepingError."""
+        self.paused = False
+        await self._processes.start(self.name, self._command)
+
+    async def kill(self) -> None:
+        """SIGKILL, and wait until it has ended. Raises KeepingError."""
+        await self._processes.end(self.name)
+
+    async def stop(self) -> None:
+        """SIGTERM, and wait until it has ended: a leader hands over first. Raises KeepingError."""
+        await self._processes.end(self.name, signal.SIGTERM)
+
+    async def pause(self) -> None:
+        """SIGSTOP: connections are accepted by the kernel, and nobody answers. Raises KeepingError."""
+        await self._processes.hold(self.name)
+        self.paused = True
+
+    async def resume(self) -> None:
+        """SIGCONT. Raises KeepingError."""
+        await self._processes.go_on(self.name)
+        self.paused = False
+
+    def forget(self) -> None:
+        """Remove the data of one that has ended: etcd lets no member come back that was taken away."""
+        shutil.rmtree(self._folder / "data", ignore_errors=True)
+
+    async def ready(self, asked: gateway.Gateway, seconds: float = _READY_SECONDS) -> gateway.Status:
+        """Wait until it is healthy and knows a leader, and return what it says of itself. Raises MemberError."""
+        said: object = "nothing"
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    try:
+                        found = await asked.status(self.url)
+                    except gateway.GatewayError as error:
+                        said = error
+                    else:
+                        said = found
+                        if found.leader and await asked.healthy(self.url):
+                            return found
+                    if not self.running:
+                        raise MemberError(f"{self.name} has ended\n{self.last_words()}")
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            words = f"{self.name} is not ready after {seconds:g} s; it says {said}"
+            raise MemberError(f"{words}\n{self.last_words()}") from None
+
+    def last_words(self) -> str:
+        """Return the end of its log."""
+        return self._processes.last_words(self.name)
+
+
+def _files(kind: str, folder: pathlib.Path) -> list[str]:
+    return [
+        f"--{kind}trusted-ca-file={folder / certificates.CA_FILE}",
+        f"--{kind}cert-file={folder / certificates.CERTIFICATE_FILE}",
+        f"--{kind}key-file={folder / certificates.KEY_FILE}",
+    ]
+
+
+def _free_ports(number: int) -> list[int]:
+    """Return ports on which nobody listens, all different."""
+    found: list[int] = []
+    for port in random.sample(_PORTS, _TRIES):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == number:
+            return found
+    raise MemberError(f"no {number} free ports between {_PORTS.start} and {_PORTS.stop}")

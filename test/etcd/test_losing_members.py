@@ -1,0 +1,144 @@
+"""Members that die, stand still, or lose each other: not Met, within the budget, and Met again when they are back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import pytest_asyncio
+
+from test.etcd import asking, conftest
+from topology_simulator.etcd import cluster
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def etcd(three):
+    """Three healthy voters, and healed when the test is over."""
+    yield three
+    for one in three.members.values():
+        await one.resume()
+        if not one.running:
+            await one.start_again()
+    for one in three.members.values():
+        await one.ready(three.client)
+
+
+async def follower(etcd):
+    leader = await etcd.leader()
+    return next(one for one in etcd.members.values() if one is not leader)
+
+
+async def test_a_voter_that_is_down_is_unmet_although_there_is_a_quorum(etcd):
+    asker = asking.Asker(etcd)
+    assert (await asker.ask()).status is asking.MET
+    gone = await follower(etcd)
+    await gone.kill()
+    answer = await asker.ask()
+    assert answer.status is asking.UNMET, answer
+    assert f"{gone.name} (" in answer.message
+    assert f"{gone.url}: nobody listens there" in answer.message
+    await gone.start_again()
+    await asker.until(asking.MET)
+
+
+async def test_a_voter_that_stands_still_is_not_waited_for_beyond_the_budget(etcd):
+    asker = asking.Asker(etcd)
+    assert (await asker.ask()).status is asking.MET
+    held = await follower(etcd)
+    await held.pause()
+    answer = await asker.ask()
+    assert answer.status in {asking.UNMET, asking.UNKNOWN}, answer
+    assert held.name in answer.message
+    assert "no answer in time" in answer.message
+    assert answer.seconds > asking.BUDGET - 0.1
+    await held.resume()
+    await asker.until(asking.MET)
+
+
+async def test_a_leader_that_stands_still(etcd):
+    """The others elect another one, which takes a moment: not Met in it, and not Met afterwards."""
+    asker = asking.Asker(etcd)
+    held = await etcd.leader()
+    await held.pause()
+    answer = await asker.ask()
+    assert answer.status is not asking.MET, answer
+    assert (await etcd.leader()) is not held
+    answer = await asker.until(asking.UNMET, asking.UNKNOWN, words=held.name)
+    assert "no answer in time" in answer.message
+    await held.resume()
+    await asker.until(asking.MET)
+
+
+async def test_a_leader_that_is_killed(etcd):
+    asker = asking.Asker(etcd)
+    killed = await etcd.leader()
+    await killed.kill()
+    answer = await asker.until(asking.UNMET, words=f"{killed.name} (")
+    assert f"{killed.url}: nobody listens there" in answer.message
+    assert (await etcd.leader()).name != killed.name
+    await killed.start_again()
+    assert (await asker.until(asking.MET)).status is asking.MET
+
+
+async def test_no_quorum(binary):
+    async with cluster.Cluster(binary, strict=False) as etcd:
+        await etcd.grow(*conftest.THREE)
+        asker = asking.Asker(etcd, data=await asking.published(etcd))
+        assert (await asker.ask()).status is asking.MET
+        left = await etcd.leader()
+        lost = [one for one in etcd.members.values() if one is not left]
+        for one in lost:
+            await one.kill()
+        answer = await asker.until(asking.UNMET, words="no quorum")
+        assert left.url in answer.message
+        for one in lost:
+            await one.start_again()
+        await asker.until(asking.MET)
+
+
+async def test_a_voter_that_its_peers_do_not_let_in(etcd):
+    """Its certificate for peers has expired: it runs and accepts connections, but answers nobody before it joins."""
+    asker = asking.Asker(etcd)
+    alone = await follower(etcd)
+    await alone.kill()
+    good = etcd.secrets(alone.name)
+    alone.give(dataclasses.replace(good, peer=etcd.authority.member(alone.name, expired=True)))
+    await alone.start_again()
+    answer = await asker.until(asking.UNMET, words=f"at {alone.url}: no answer in time")
+    assert alone.running
+    assert f"{alone.name} (" in answer.message
+    alone.give(good)
+    await asker.until(asking.MET)
+
+
+async def test_nobody_answers(etcd):
+    asker = asking.Asker(etcd, data=await asking.published(etcd))
+    for one in etcd.members.values():
+        await one.kill()
+    answer = await asker.ask()
+    assert answer.status is asking.UNKNOWN, answer
+    assert "none of them answered" in answer.message
+    assert all(one.url in answer.message for one in etcd.members.values())
+
+
+async def test_all_stand_still(etcd):
+    asker = asking.Asker(etcd, data=await asking.published(etcd))
+    for one in etcd.members.values():
+        await one.pause()
+    answer = await asker.ask()
+    assert answer.status is asking.UNKNOWN, answer
+    assert "no answer in time" in answer.message
+
+
+async def test_an_alarm_is_not_met_until_it_is_over(etcd):
+    """NOSPACE makes the whole cluster read-only, and every member says so."""
+    asker = asking.Asker(etcd)
+    url = (await follower(etcd)).url
+    alarm = {"memberID": str((await etcd.named(conftest.THREE[0])).id), "alarm": "NOSPACE"}
+    await etcd.client.call(url, "maintenance/alarm", action="ACTIVATE", **alarm)
+    answer = await asker.until(asking.UNMET, words="NOSPACE")
+    assert "etcd itself says" in answer.message
+    await etcd.client.call(url, "maintenance/alarm", action="DEACTIVATE", **alarm)
+    await asker.until(asking.MET)

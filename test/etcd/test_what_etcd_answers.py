@@ -1,0 +1,117 @@
+"""What the JSON gateway says, in the raw, on every version that there is: the habits that every reader relies on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from topology_simulator.etcd import cluster, gateway
+
+if TYPE_CHECKING:
+    from topology_simulator.etcd import binaries
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def two_and_more(binary: binaries.Binary):
+    """Two voters, a learner, and a voter that has not started."""
+    async with cluster.Cluster(binary, strict=False) as made:
+        await made.grow("a", "b")
+        await made.add("learner")
+        await made.announce("unstarted", learner=False)
+        yield made
+
+
+async def raw_members(etcd: cluster.Cluster) -> dict[str, dict[str, object]]:
+    found = await etcd.client.call(etcd.members["a"].url, "cluster/member/list", linearizable=True)
+    assert isinstance(found["header"]["cluster_id"], str)
+    return {one.get("name", "no name"): one for one in found["members"]}
+
+
+async def test_members_as_they_are_listed(two_and_more):
+    members = await raw_members(two_and_more)
+    assert set(members) == {"a", "b", "learner", "no name"}
+    for name, one in members.items():
+        assert isinstance(one["ID"], str), one
+        assert ("isLearner" in one) is (name == "learner"), one
+        assert ("clientURLs" in one) is (name != "no name")
+        assert len(one["peerURLs"]) == 1
+    assert members["learner"]["isLearner"] is True
+
+
+async def test_what_members_say_of_themselves(two_and_more):
+    etcd = two_and_more
+    ids = {one.name: one.id for one in await etcd.listed()}
+    leaders = set()
+    for name in ("a", "b", "learner"):
+        raw = await etcd.client.call(etcd.members[name].url, "maintenance/status")
+        assert ("isLearner" in raw) is (name == "learner"), raw
+        status = await etcd.client.status(etcd.members[name].url)
+        assert (status.id, status.learner, status.version) == (ids[name], name == "learner", etcd.binary.version)
+        assert status.term > 0
+        leaders.add(status.leader)
+    assert len(leaders) == 1
+    assert leaders < {ids["a"], ids["b"]}
+
+
+async def test_a_learner_says_that_it_is_well_but_not_who_is_a_member(two_and_more):
+    etcd = two_and_more
+    learner = etcd.members["learner"].url
+    assert await etcd.client.healthy(learner)
+    for linearizable in (True, False):
+        with pytest.raises(gateway.GatewayError) as refused:
+            await etcd.client.members(learner, linearizable=linearizable)
+        assert refused.value.by_learner, refused.value
+
+
+async def test_only_a_learner_that_has_caught_up_is_promoted(binary):
+    async with cluster.Cluster(binary, strict=False) as etcd:
+        await etcd.found("a")
+        await etcd.announce("b")
+        assert (
+            await etcd.try_to_promote("b")
+            == "etcdserver: can only promote a learner member which is in sync with leader"
+        )
+        await etcd.start("b")
+        await etcd.promote("b")
+        assert not (await etcd.named("b")).learner
+
+
+async def test_one_learner_at_a_time(binary):
+    async with cluster.Cluster(binary, strict=False) as etcd:
+        await etcd.found("a")
+        await etcd.announce("b")
+        with pytest.raises(gateway.GatewayError, match="too many learner members"):
+            await etcd.announce("c")
+        assert set(etcd.members) == {"a", "b"}
+
+
+async def test_nobody_is_added_right_after_another_one_unless_that_is_turned_off(binary):
+    async with cluster.Cluster(binary) as etcd:
+        await etcd.found("a")
+        await etcd.add("b")
+        await etcd.promote("b")
+        with pytest.raises(gateway.GatewayError, match="unhealthy cluster"):
+            await etcd.announce("c")
+
+
+async def test_no_client_gets_in_without_a_certificate_of_the_same_authority(two_and_more, tmp_path):
+    etcd = two_and_more
+    stranger = cluster.certificates.Authority()
+    trusting = etcd.authority.certificate
+    for pair in (None, stranger.client(), etcd.authority.client(expired=True)):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        context = gateway.tls(cluster.certificates.write(folder, trusting, pair))
+        async with gateway.Gateway(context) as client:
+            with pytest.raises(gateway.GatewayError) as refused:
+                await client.members(etcd.members["a"].url)
+            assert refused.value.code == 0
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+        plain = etcd.members["a"].url.replace("https", "http")
+        with pytest.raises(aiohttp.ServerDisconnectedError):
+            await session.get(f"{plain}/health")

@@ -1,0 +1,78 @@
+"""Which etcd is taken: the administrator's, the one that was built, and always the one of the test dependencies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from topology_simulator.envtest import binaries as assets
+from topology_simulator.etcd import binaries
+
+if TYPE_CHECKING:
+    import pathlib
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    binaries.found.cache_clear()
+    yield
+    binaries.found.cache_clear()
+
+
+@pytest.fixture
+def nothing_built(monkeypatch):
+    def missing():
+        raise assets.MissingError("nothing is built")
+
+    monkeypatch.setattr(assets, "folder", missing)
+
+
+def etcd(folder: pathlib.Path, version: str) -> pathlib.Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "etcd"
+    path.write_text(f"#!/bin/sh\necho etcd Version: {version}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_there_is_always_the_one_of_the_test_dependencies(nothing_built):
+    (only,) = binaries.found()
+    assert only.version == "3.5.1"
+    assert only.path.read_bytes()[:2] != b"#!", "a script would stand between us and the process"
+
+
+def test_the_administrators_comes_first_then_the_built_one(tmp_path, monkeypatch):
+    own, built = etcd(tmp_path / "own", "9.9.9"), etcd(tmp_path / "built", "8.8.8")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(own.parent))
+    monkeypatch.setattr(assets, "folder", lambda: built.parent)
+    assert [(one.version, str(one)) for one in binaries.found()] == [
+        ("9.9.9", "etcd-9.9.9"),
+        ("8.8.8", "etcd-8.8.8"),
+        ("3.5.1", "etcd-3.5.1"),
+    ]
+    assert binaries.best().path == own
+
+
+def test_a_version_that_is_there_twice_is_taken_once(tmp_path, monkeypatch):
+    own, built = etcd(tmp_path / "own", "9.9.9"), etcd(tmp_path / "built", "9.9.9")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(own.parent))
+    monkeypatch.setattr(assets, "folder", lambda: built.parent)
+    assert next(one.path for one in binaries.found()) == own
+    assert len(binaries.found()) == 2
+
+
+@pytest.mark.usefixtures("nothing_built")
+def test_what_cannot_be_run_here_is_passed_over(tmp_path, monkeypatch):
+    broken = etcd(tmp_path, "9.9.9")
+    broken.write_bytes(b"\x7fELF of another machine")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    assert [one.version for one in binaries.found()] == ["3.5.1"]
+
+
+@pytest.mark.usefixtures("nothing_built")
+def test_without_any_it_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(binaries.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(binaries.MissingError, match="install the test dependencies"):
+        binaries.found()
