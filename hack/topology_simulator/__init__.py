@@ -10,6 +10,7 @@ A table of contents, from what a newcomer runs to what it stands on:
 * `install`, `cluster`  what a single-node cluster consists of (`machines`: its nodes; crds/: its kinds)
 * `client`, `mirror`    how an actor talks to a server and what it knows; `kinds`, `kubeconfig`, `conditions`, `clock`
 * `apiserver`           the embedded API server
+* `envtest`             a real kube-apiserver with its etcd; `proxy` gives it the faults and records of the embedded one
 
 Files are written to a temporary folder (`demo`) or to build/cluster of the current directory (`cluster`).
 """

@@ -1,7 +1,7 @@
 """`python -m topology_simulator`: demo, cluster, install, actors. Argument parsing and wiring only.
 
-    demo      [--scenario S] [--pace P] [--timeout SECONDS]     play it and prove its end; files in a temporary folder
-    cluster   [--scenario S] [--pace P] [--port N] [--no-operator] [--folder D]    the same, kept; build/cluster
+    demo      [--scenario S] [--pace P] [--apiserver A] [--etcd E] [--timeout SECONDS]    play it and prove its end
+    cluster   [--scenario S] [--pace P] [--apiserver A] [--etcd E] [--port N] [--no-operator] [--folder D]    it, kept
     install   --kubeconfig F [--scenario S] [--reuse]           put the cluster into any API server
     actors    --kubeconfig F [--pace P]                         let it live there
     scenarios                                                   what there is
@@ -16,7 +16,7 @@ import asyncio
 import pathlib
 import sys
 
-from . import client, demo, install, kubeconfig, pace, scenario
+from . import box, client, demo, install, kubeconfig, pace, scenario
 from .actors import hub
 
 
@@ -27,12 +27,21 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     plays.add_argument("--scenario", default="happy-path", help="a name (see scenarios) or a file *.yaml")
     paced = argparse.ArgumentParser(add_help=False)
     paced.add_argument("--pace", choices=sorted(pace.PACES), default="demo", help="how fast the cluster lives")
+    served = argparse.ArgumentParser(add_help=False)
+    served.add_argument(
+        "--apiserver", choices=box.API_SERVERS, default="embedded",
+        help="ours, in memory; or a real kube-apiserver with etcd (see hack/envtest); default: %(default)s",
+    )  # fmt: skip
+    served.add_argument(
+        "--etcd", choices=box.ETCDS, default="pretended",
+        help="of the cluster: members that the simulator pretends, or real ones; default: %(default)s",
+    )  # fmt: skip
     elsewhere = argparse.ArgumentParser(add_help=False)
     elsewhere.add_argument("--kubeconfig", type=pathlib.Path, required=True, help="the API server to use")
 
-    one = commands.add_parser("demo", parents=[plays, paced], help="play a scenario and prove its end")
+    one = commands.add_parser("demo", parents=[plays, paced, served], help="play a scenario and prove its end")
     one.add_argument("--timeout", type=float, default=0.0, help="seconds; 90 at the demo pace when not given")
-    two = commands.add_parser("cluster", parents=[plays, paced], help="the same cluster, kept running")
+    two = commands.add_parser("cluster", parents=[plays, paced, served], help="the same cluster, kept running")
     two.add_argument("--port", type=int, default=0, help="of the API server; 0 picks a free one")
     two.add_argument("--no-operator", action="store_true", help="without the operator")
     two.add_argument("--folder", type=pathlib.Path, default=demo.CLUSTER_FOLDER, help="for kubeconfig and log")
@@ -70,11 +79,21 @@ def _run(arguments: argparse.Namespace) -> int:
     speeds = pace.PACES[arguments.pace]
     if arguments.command == "demo":
         seconds = arguments.timeout or 90.0 * max(1.0, speeds.scale)
-        return demo.run(demo.demo(played, speeds, timeout_seconds=seconds))
+        return demo.run(
+            demo.demo(played, speeds, timeout_seconds=seconds, apiserver=arguments.apiserver, etcd=arguments.etcd)
+        )
     folder = arguments.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     return demo.run(
-        demo.cluster(played, speeds, port=arguments.port, operator=not arguments.no_operator, folder=folder)
+        demo.cluster(
+            played,
+            speeds,
+            port=arguments.port,
+            operator=not arguments.no_operator,
+            folder=folder,
+            apiserver=arguments.apiserver,
+            etcd=arguments.etcd,
+        )
     )
 
 

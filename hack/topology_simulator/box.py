@@ -9,21 +9,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from . import client, install, kubeconfig, operator_process
 from .actors import hub
-from .apiserver import server
+from .apiserver import server as embedded
+from .envtest import server as real
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator
 
     from . import pace, scenario
+    from .etcd import cluster as etcds
 
+API_SERVERS = ("embedded", "real")
+ETCDS = ("pretended", "real")
 _SETTLE_SECONDS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """An empty API server that is open: the kubeconfigs of its administrator and of the operator."""
+
+    administrator: dict[str, Any]
+    operator: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,25 +58,80 @@ class Box:
 
 
 @contextlib.asynccontextmanager
-async def opened(
-    story: scenario.Scenario, speeds: pace.Pace, folder: pathlib.Path, *, port: int = 0, operator: bool = True
+async def opened(  # noqa: PLR0913 - what the command line offers
+    story: scenario.Scenario,
+    speeds: pace.Pace,
+    folder: pathlib.Path,
+    *,
+    port: int = 0,
+    operator: bool = True,
+    apiserver: str = "embedded",
+    etcd: str = "pretended",
+    served: Served | None = None,
 ) -> AsyncIterator[Box]:
     """Open a box for a scenario; files go to `folder`, an absolute path that exists.
 
-    Raises OSError (port taken, folder not writable), InstallError, ClientError.
+    `apiserver` is one of API_SERVERS; `served` is one that is open already, and then none is started. `etcd` is one of
+    ETCDS: real members are driven as nodes join, and the operator asks them itself. Raises OSError (port taken, folder
+    not writable), InstallError, ClientError, for a real server binaries.MissingError and RealServerError, for a real
+    etcd EtcdError.
     """
     file, log = folder / "kubeconfig", folder / "operator.log"
     async with contextlib.AsyncExitStack() as stack:
-        served = server.ApiServer(bookmark_seconds=20.0)
-        url = await served.start(port=port)
-        stack.push_async_callback(served.stop)
-        file.write_text(yaml.safe_dump(served.kubeconfig()))
+        if served is None:
+            served = await stack.enter_async_context(_served(apiserver, port))
+        _write(file, served.administrator)
         access = kubeconfig.load(file)
         api = await stack.enter_async_context(client.Client(access))
         await install.install(api, story.cluster.shape())
-        actors = await stack.enter_async_context(hub.Actors(access, speeds))
+        members = None
+        if etcd == "real" and not story.cluster.hosted:
+            members = await stack.enter_async_context(_members())
+        actors = await stack.enter_async_context(hub.Actors(access, speeds, real_etcd=members))
         process = None
         if operator:
             settle = max(1, round(_SETTLE_SECONDS * speeds.scale))
-            process = await stack.enter_async_context(operator_process.running(file, log, settle))
-        yield Box(api=api, actors=actors, url=url, kubeconfig=file, log=log, operator=process)
+            theirs = file
+            if served.operator != served.administrator:
+                theirs = folder / "kubeconfig-operator"
+                _write(theirs, served.operator)
+            process = await stack.enter_async_context(operator_process.running(theirs, log, settle, _asking(members)))
+        yield Box(api=api, actors=actors, url=access.server, kubeconfig=file, log=log, operator=process)
+
+
+@contextlib.asynccontextmanager
+async def _members() -> AsyncIterator[etcds.Cluster]:
+    """Start the etcd of a single node."""
+    # Not needed without it, as cryptography is not: the simulator's extra brings it.
+    from .etcd import cluster as etcds  # noqa: PLC0415
+
+    async with etcds.Cluster() as made:
+        await made.found("master-0")
+        yield made
+
+
+def _asking(members: etcds.Cluster | None) -> tuple[str, ...]:
+    """Return the operator's flags for asking these members; the first leads it to the others."""
+    if members is None:
+        return ()
+    return ("--etcd-cert-dir", str(members.client_folder()), "--etcd-endpoints", ",".join(members.urls))
+
+
+def _write(file: pathlib.Path, content: dict[str, Any]) -> None:
+    file.touch(mode=0o600)
+    file.write_text(yaml.safe_dump(content))
+
+
+@contextlib.asynccontextmanager
+async def _served(apiserver: str, port: int) -> AsyncIterator[Served]:
+    """Serve an empty API."""
+    if apiserver == "real":
+        async with real.RealServer(port=port) as server:
+            yield Served(administrator=server.kubeconfig(), operator=server.kubeconfig())
+        return
+    simulated = embedded.ApiServer(bookmark_seconds=20.0)
+    await simulated.start(port=port)
+    try:
+        yield Served(administrator=simulated.kubeconfig(), operator=simulated.kubeconfig())
+    finally:
+        await simulated.stop()

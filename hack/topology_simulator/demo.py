@@ -16,6 +16,9 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from . import box, client, install, kinds, operator_process, play, story, tables, terminal
+from .envtest import binaries
+from .envtest import server as real
+from .etcd import errors as etcd_errors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -28,6 +31,9 @@ _FAILURES = (
     operator_process.OperatorDiedError,
     client.ClientError,
     install.InstallError,
+    binaries.MissingError,
+    real.RealServerError,
+    etcd_errors.EtcdError,
     OSError,
 )
 
@@ -36,7 +42,14 @@ class _TimeIsUpError(Exception):
     """The whole demonstration took too long."""
 
 
-async def demo(played: scenario.Scenario, speeds: pace.Pace, *, timeout_seconds: float) -> int:
+async def demo(
+    played: scenario.Scenario,
+    speeds: pace.Pace,
+    *,
+    timeout_seconds: float,
+    apiserver: str = "embedded",
+    etcd: str = "pretended",
+) -> int:
     """Play a scenario with the operator as its own process; return the exit code."""
     screen = terminal.Terminal(sys.stdout)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="topology-demo-"))
@@ -44,7 +57,7 @@ async def demo(played: scenario.Scenario, speeds: pace.Pace, *, timeout_seconds:
     log = folder / "operator.log"
     try:
         async with asyncio.timeout(timeout_seconds) as limit:
-            async with box.opened(played, speeds, folder) as opened:
+            async with box.opened(played, speeds, folder, apiserver=apiserver, etcd=etcd) as opened:
                 screen.say("cluster", f"installed at {opened.url}; the operator is starting")
                 await _beside(_play(opened, played, speeds, screen), opened, screen)
                 await _show_tables(opened.api, screen)
@@ -64,14 +77,23 @@ async def demo(played: scenario.Scenario, speeds: pace.Pace, *, timeout_seconds:
     return 0
 
 
-async def cluster(
-    played: scenario.Scenario, speeds: pace.Pace, *, port: int, operator: bool, folder: pathlib.Path
+async def cluster(  # noqa: PLR0913 - what the command line offers
+    played: scenario.Scenario,
+    speeds: pace.Pace,
+    *,
+    port: int,
+    operator: bool,
+    folder: pathlib.Path,
+    apiserver: str = "embedded",
+    etcd: str = "pretended",
 ) -> int:
     """Keep a cluster running until it is interrupted; everything of the scenario but the wish is played."""
     screen = terminal.Terminal(sys.stdout)
     screen.print(f"{played.name}: {played.summary}\n")
     try:
-        async with box.opened(played, speeds, folder, port=port, operator=operator) as opened:
+        async with box.opened(
+            played, speeds, folder, port=port, operator=operator, apiserver=apiserver, etcd=etcd
+        ) as opened:
             _invite(screen, opened, played)
             await _beside(_keep(opened, played, speeds, screen), opened, screen)
     except _FAILURES as error:

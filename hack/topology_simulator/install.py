@@ -59,11 +59,25 @@ async def install(api: client.Client, shape: cluster.Shape, *, reuse: bool = Fal
     """
     if not reuse and await api.find(kinds.INFRASTRUCTURES, "cluster") is not None:
         raise InstallError("there is an Infrastructure cluster already; use an empty API server, or --reuse")
+    return await define(api) + await populate(api, shape)
+
+
+async def define(api: client.Client) -> int:
+    """Create the definitions that are missing, wait until all are served, and return how many were created.
+
+    Raises InstallError, ClientError.
+    """
     crds = definitions()
     created = 0
     for crd in crds:
         created += await _create(api, crd)
     await _wait_until_served(api, crds)
+    return created
+
+
+async def populate(api: client.Client, shape: cluster.Shape) -> int:
+    """Create the objects that are missing, where all kinds are served, and return how many were. Raises ClientError."""
+    created = 0
     for obj in cluster.objects(shape):
         created += await _create(api, obj)
     return created

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
 _STOP_SECONDS = 10.0
 _LAST_LINES = 20
@@ -28,12 +28,12 @@ class OperatorDiedError(Exception):
 
 @contextlib.asynccontextmanager
 async def running(
-    kubeconfig: pathlib.Path, log: pathlib.Path, settle_seconds: int
+    kubeconfig: pathlib.Path, log: pathlib.Path, settle_seconds: int, flags: Sequence[str] = ()
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run the operator inside this context. Its metrics are on a free port, named in the log."""
     command = [sys.executable, "-m", "topology_controller", "run"]
     command += ["--kubeconfig", str(kubeconfig), "--bind-address", f"127.0.0.1:{_free_port()}"]
-    command += ["--settle-seconds", str(settle_seconds)]
+    command += ["--settle-seconds", str(settle_seconds), *flags]
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             *command,

@@ -1,26 +1,33 @@
-"""The API server of a test. `Embedded` runs in the test's own loop and can do what no real one does on request.
+"""The API server of a test, embedded or real, with what a test does to it: one interface for both.
 
-What only it can do (faults, hooks before a request, the audit log with who asked, a restart in the middle) stays on
-this class; a test that needs it asks `World.embedded`, and is skipped against a real server. Everything else goes
-through the API and is the same for both.
+`Embedded` runs our own server in the test's loop. `Real` is a proxy in the test's loop before the real server of the
+test run (`real`), so that the same faults, hooks and records are there, and every request still goes to a
+kube-apiserver and its etcd. A test asks `World.server` and need not know which one it has; the few things that only
+one of them can do are told apart by `is_real`.
 """
 
 from __future__ import annotations
 
+import abc
 import asyncio
+import contextlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from test.component import process
+from test.component import process, real
+from topology_simulator import box, install, proxy
 from topology_simulator.apiserver import faults, server, statuses
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from topology_simulator import client as clients
+    from topology_simulator import cluster as simulated
     from topology_simulator.apiserver import audit, requests
 
 _WRITES = frozenset({"create", "update", "patch", "delete"})
+_BOOKMARK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,38 +91,89 @@ def refuse(code: int, message: str) -> statuses.StatusError:
     return statuses.StatusError(code, message)
 
 
-class Embedded:
-    """The embedded server. Close it with `stop`."""
+class Front(Protocol):
+    """What clients are connected to: the embedded server itself, or the proxy before the real one."""
 
-    def __init__(self) -> None:
-        self.server = server.ApiServer(bookmark_seconds=1.0)
-        self.writes: list[Write] = []
-        self.server.faults.on_request(is_write, self._note)
+    faults: faults.Faults
+    requests: audit.Log
 
-    async def start(self) -> dict[str, Any]:
-        """Listen, and return a kubeconfig."""
-        await self.server.start()
-        return self.server.kubeconfig()
+    @property
+    def port(self) -> int:
+        """Where it listens, or last did."""
+
+    @property
+    def url(self) -> str:
+        """The same as a URL."""
+
+    @property
+    def open_watches(self) -> list[requests.Request]:
+        """The requests of the watches that are open now."""
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+        """Listen."""
 
     async def stop(self) -> None:
-        """Cut everything and stop."""
-        self.server.faults.clear()
-        await self.server.stop()
+        """Cut everything and stop listening."""
 
+
+class Server(abc.ABC):
+    """An API server in the hands of a test. Close it with `stop`."""
+
+    is_real = False
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self.writes: list[Write] = []
+        front.faults.on_request(is_write, self._note)
+
+    def refusals(self) -> list[str]:
+        """Return what operators asked for without having the right to, since the start."""
+        return []
+
+    @abc.abstractmethod
+    def kubeconfig(self) -> dict[str, Any]:
+        """Return the administrator's kubeconfig; with another token it is an operator's."""
+
+    async def furnish(self, api: clients.Client, shape: simulated.Shape) -> None:
+        """Install a cluster."""
+        await install.install(api, shape)
+
+    # -- coming and going
+
+    async def start(self) -> None:
+        """Listen."""
+        await self._front.start()
+
+    async def stop(self) -> None:
+        """Lift all faults, cut everything and stop."""
+        self._front.faults.clear()
+        await self._front.stop()
+
+    @contextlib.asynccontextmanager
+    async def away(self) -> AsyncIterator[None]:
+        """Nobody listens on the port inside this context; the state stays."""
+        port = self._front.port
+        await self._front.stop()
+        yield
+        await self._front.start(port=port)
+
+    @abc.abstractmethod
     async def restart(self, down: float = 0.3) -> None:
-        """Go away for `down` seconds and come back on the same port with the same state."""
-        port = self.server.port
-        await self.server.stop()
-        await asyncio.sleep(down)
-        await self.server.start(port=port)
+        """End the server, go away for at least `down` seconds, and come back on the same port with the same state."""
+
+    @abc.abstractmethod
+    async def forget_history(self) -> None:
+        """Compact the log and cut all watches: whoever goes on from a version that it has is answered with 410."""
+
+    # -- faults and hooks
 
     def fault(self, action: faults.Action, **fields: Any) -> faults.Active:
         """Put a fault in force, by default for operators only (see `topology_simulator.apiserver.faults`)."""
-        return self.server.faults.add(faults.Fault(action=action, **{"user_agent": process.USER_AGENT, **fields}))
+        return self._front.faults.add(faults.Fault(action=action, **{"user_agent": process.USER_AGENT, **fields}))
 
     def lift(self, active: faults.Active) -> None:
         """Take a fault away."""
-        self.server.faults.remove(active)
+        self._front.faults.remove(active)
 
     def before(
         self,
@@ -125,19 +183,25 @@ class Embedded:
         count: int | None = 1,
     ) -> faults.Hook:
         """Run something before the next `count` matching requests are executed; None: before each."""
-        return self.server.faults.on_request(matches, callback, count=count)
+        return self._front.faults.on_request(matches, callback, count=count)
 
     def unhook(self, hook: faults.Hook) -> None:
         """Take a hook away."""
-        self.server.faults.remove_hook(hook)
+        self._front.faults.remove_hook(hook)
+
+    # -- what was asked
 
     def asked(self, since: int = 0) -> list[audit.Record]:
         """What operators have asked since `mark`, oldest first."""
-        return [one for one in list(self.server.requests)[since:] if one.user_agent.startswith("cluster-topology-op")]
+        return [one for one in list(self._front.requests)[since:] if one.user_agent.startswith("cluster-topology-op")]
 
     def mark(self) -> int:
         """Return where the audit log ends now."""
-        return len(self.server.requests)
+        return len(self._front.requests)
+
+    def watches(self) -> list[requests.Request]:
+        """Return the watches of operators that are open now."""
+        return [one for one in self._front.open_watches if by_operator(one)]
 
     @property
     def flips(self) -> list[Write]:
@@ -151,3 +215,120 @@ class Embedded:
             body = {}
         target = request.target
         self.writes.append(Write(who(request), request.verb, target.plural, target.subresource, body))
+
+
+class Embedded(Server):
+    """Our own server, new and empty."""
+
+    def __init__(self) -> None:
+        self._server = server.ApiServer(bookmark_seconds=_BOOKMARK_SECONDS)
+        super().__init__(self._server)
+
+    def kubeconfig(self) -> dict[str, Any]:
+        """Return the administrator's kubeconfig."""
+        return self._server.kubeconfig()
+
+    async def restart(self, down: float = 0.3) -> None:
+        """Stop listening and start again, without a memory of what watches have seen: a real one begins so, too."""
+        async with self.away():
+            self._server.compact()
+            await asyncio.sleep(down)
+
+    async def forget_history(self) -> None:
+        """Compact, and cut."""
+        self._server.compact()
+        self._front.faults.add(faults.Fault(action="cut", verb="watch"))
+
+
+class Real(Server):
+    """A proxy before the real server of the test run, which `start` empties."""
+
+    is_real = True
+
+    def __init__(self, session: real.Session) -> None:
+        self._session = session
+        self._audit = session.server.audit()
+        super().__init__(proxy.Proxy(session.server.url, session.server.tls()))
+
+    def refusals(self) -> list[str]:
+        """Return what the audit log says of it: operators here have the rights of the manifests and no others."""
+        return [
+            f"{one.verb} {one.uri}"
+            for one in self._audit.read()
+            if one.user == real.OPERATOR.name and not one.allowed and one.code == 403
+        ]
+
+    def kubeconfig(self) -> dict[str, Any]:
+        """Return the administrator's kubeconfig, which leads through the proxy."""
+        return self._session.server.kubeconfig(server=self._front.url)
+
+    async def furnish(self, api: clients.Client, shape: simulated.Shape) -> None:
+        """Install a cluster's objects; its definitions are there."""
+        await install.populate(api, shape)
+
+    async def start(self) -> None:
+        """Leave nothing of the test before, and listen."""
+        await self._session.wipe()
+        await super().start()
+
+    async def restart(self, down: float = 0.3) -> None:
+        """Kill kube-apiserver and start it again; etcd goes on."""
+        async with self.away():
+            await self._session.run(self._session.server.restart_api(down))
+        # Operators are let in before: they must bear what it says until then.
+        await self._session.served()
+
+    async def forget_history(self) -> None:
+        """Compact etcd, and restart kube-apiserver: its watch cache would go on serving what it remembers."""
+        async with self.away():
+            await self._session.run(self._compact())
+        await self._session.served()
+
+    async def _compact(self) -> None:
+        await self._session.server.stop_api()
+        await self._session.server.compact()
+        await self._session.server.start_api()
+
+
+class Place:
+    """Where the worlds of one test are opened: the choice of `--apiserver`, and the real server if it is that."""
+
+    def __init__(self, session: real.Session | None = None) -> None:
+        self._session = session
+        # There is one real server: its worlds come one after another.
+        self._vacant = asyncio.Semaphore(1)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is the real one."""
+        return self._session is not None
+
+    @contextlib.asynccontextmanager
+    async def served(self) -> AsyncIterator[box.Served | None]:
+        """Lend the real server, empty and without a proxy, to a box; None where a box brings its own."""
+        if self._session is None:
+            yield None
+            return
+        async with self._vacant:
+            await self._session.wipe()
+            server = self._session.server
+            yield box.Served(administrator=server.kubeconfig(), operator=server.kubeconfig("operator-a"))
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[Server]:
+        """Open an empty server; a real one when the one before is closed."""
+        if self._session is None:
+            made: Server = Embedded()
+            try:
+                await made.start()
+                yield made
+            finally:
+                await made.stop()
+            return
+        async with self._vacant:
+            made = Real(self._session)
+            try:
+                await made.start()
+                yield made
+            finally:
+                await made.stop()

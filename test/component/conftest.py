@@ -1,43 +1,90 @@
-"""Opens a world for each test, against the API server that `--apiserver` names."""
+"""Opens a world for each test, against the API server that `--apiserver` names.
+
+`embedded` and `real` are one of them, `both` runs every test twice. `auto`, the default, is both where the binaries of
+the real one are found; where they are not, it is left out with one line that says how to get them, and in CI the run
+ends with that line. The real server is started once for a run: the fixture `real_server` (`real.Session`) is for tests
+that need it without a proxy in between.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from test.component import backend, real
 from test.component import world as worlds
+from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator, Callable, Generator
+    from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 _FIGURE = "figure"
-_CHOICES = ("embedded", "real", "both")
+_SERVERS = ("embedded", "real")
+_CHOICES = ("auto", *_SERVERS, "both")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--apiserver", choices=_CHOICES, default="embedded", help="API server of the component tests; default: embedded"
+        "--apiserver",
+        choices=_CHOICES,
+        default="auto",
+        help="API server of the component tests; default: auto, which is both where the real one is found",
     )
+
+
+def _servers(config: pytest.Config) -> tuple[str, ...]:
+    """Return the servers of this run."""
+    asked = config.getoption("--apiserver", "auto")
+    if asked in _SERVERS:
+        return (asked,)
+    left_out = asked == "auto" and not os.environ.get("CI") and _missing()
+    return ("embedded",) if left_out else _SERVERS
+
+
+def _missing() -> str:
+    """Return what is to be done before the real server can be started; nothing when it can be."""
+    try:
+        binaries.folder()
+    except binaries.MissingError as missing:
+        return str(missing)
+    return ""
+
+
+def _wants_the_real_one(item: pytest.Item) -> bool:
+    return getattr(getattr(item, "callspec", None), "params", {}).get("apiserver") == "real"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "apiserver" in metafunc.fixturenames:
-        asked = metafunc.config.getoption("--apiserver", "embedded")
-        metafunc.parametrize("apiserver", ("embedded", "real") if asked == "both" else (asked,), indirect=True)
+        metafunc.parametrize("apiserver", _servers(metafunc.config), indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if any(map(_wants_the_real_one, items)) and (missing := _missing()):
+        raise pytest.UsageError(missing)
+
+
+@pytest.fixture(scope="session")
+def real_server(pytestconfig: pytest.Config) -> Iterator[real.Session]:
+    """The real API server of this run."""
+    if "real" not in _servers(pytestconfig):
+        pytest.skip(_missing() or "needs the real API server, which --apiserver embedded leaves out")
+    with real.Session() as session:
+        yield session
 
 
 @pytest.fixture
-def apiserver(request: pytest.FixtureRequest) -> str:
-    if request.param == "real":
-        pytest.fail("--apiserver real is not here yet: it comes with hack/envtest", pytrace=False)
-    return str(request.param)
+def apiserver(request: pytest.FixtureRequest) -> backend.Place:
+    """Where the worlds of this test are opened."""
+    return backend.Place(request.getfixturevalue("real_server") if request.param == "real" else None)
 
 
 @pytest.fixture
-async def world(apiserver: str, tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
-    async with worlds.opened(tmp_path) as made:
+async def world(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
+    async with worlds.opened(apiserver, tmp_path) as made:
         yield made
 
 
@@ -54,6 +101,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for name, text in report.user_properties
         if name == _FIGURE and report.when == "call"
     ]
+    asked = terminalreporter.config.getoption("--apiserver", "auto")
+    if asked == "auto" and not os.environ.get("CI") and (missing := _missing()):
+        terminalreporter.write_line(f"not run on the real API server: {missing}")
     if said:
         terminalreporter.write_sep("-", "figures")
         for test, text in said:

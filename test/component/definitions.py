@@ -9,31 +9,55 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from topology_simulator import kinds
+from test.component import polling
+from topology_simulator import client, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topology_simulator import client
-
 Schema = dict[str, Any]
+NOT_YET = frozenset({404, 429, 503})
+"""What a server answers about a kind whose definition it has yet to take in."""
 
 
 async def change(api: client.Client, kind: kinds.Kind, alter: Callable[[Schema], Schema]) -> Schema:
-    """Replace the schema of a kind by what `alter` makes of it; return the versions that stood there before."""
-    name = f"{kind.plural}.{kind.group}"
-    crd = await api.get(kinds.DEFINITIONS, name)
-    versions = copy.deepcopy(crd["spec"]["versions"])
+    """Replace the schema of a kind by what `alter` makes of it; return the versions that stood there before.
+
+    Returns when it is in force: a real server takes a moment.
+    """
+    crd = await api.get(kinds.DEFINITIONS, f"{kind.plural}.{kind.group}")
+    before: Schema = crd["spec"]["versions"]
+    versions = copy.deepcopy(before)
     for version in versions:
         version["schema"]["openAPIV3Schema"] = alter(version["schema"]["openAPIV3Schema"])
-    await api.patch(kinds.DEFINITIONS, name, {"spec": {"versions": versions}})
-    before: Schema = crd["spec"]["versions"]
+        version.setdefault("additionalPrinterColumns", []).append(_MARK)
+    await _put(api, kind, versions)
     return before
 
 
 async def restore(api: client.Client, kind: kinds.Kind, versions: Schema) -> None:
-    """Put back what `change` returned."""
+    """Put back what `change` returned, and wait until it is in force."""
+    await _put(api, kind, versions)
+
+
+_MARK = {"name": "Altered", "type": "string", "jsonPath": ".metadata.uid"}
+"""A column of every altered definition. Tables tell by it which one is in force, without a write."""
+
+
+async def _put(api: client.Client, kind: kinds.Kind, versions: Schema) -> None:
     await api.patch(kinds.DEFINITIONS, f"{kind.plural}.{kind.group}", {"spec": {"versions": versions}})
+    columns = [one["name"] for one in versions[0].get("additionalPrinterColumns") or []]
+
+    async def in_force() -> bool:
+        try:
+            found = await api.table(kind)
+        except client.ApiError as error:
+            if error.code in NOT_YET:
+                return False
+            raise
+        return (_MARK["name"] in columns) is (_MARK["name"] in [one["name"] for one in found["columnDefinitions"]])
+
+    await polling.until(f"the definition of {kind.plural} is in force", in_force)
 
 
 def without_rules(schema: Schema) -> Schema:

@@ -1,7 +1,7 @@
 """The operator as its own process: started, signalled, asked over HTTP, and never left behind.
 
-Each has its own kubeconfig with its own bearer token, so that the embedded server can tell two of them apart, and its
-own POD_NAME, so that the holder of the lease can be recognised.
+Each has its own kubeconfig with its own bearer token, so that two of them can be told apart (to a real server both are
+the same ServiceAccount), and its own POD_NAME, so that the holder of the lease can be recognised.
 """
 
 from __future__ import annotations

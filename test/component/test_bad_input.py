@@ -276,19 +276,16 @@ _AWAY = "the API server cannot be reached"
 
 
 async def test_a_server_that_is_not_there_yet_is_waited_for(world: World) -> None:
-    api = world.embedded.server
-    port = api.port
-    await api.stop()
-    operator = await world.operator(wait=False)
-    for what in _IDLE:
-        await operator.said(f"cannot watch {what}: {_AWAY}")
-    status, text = await operator.ask("/readyz")
-    assert status == 500
-    assert text.splitlines() == [f"{what}: {_AWAY}" for what in _IDLE]
-    # Being blind is no reason to be restarted.
-    assert await operator.ask("/healthz") == (200, "ok\n")
-    assert operator.alive
-    await api.start(port=port)
+    async with world.server.away():
+        operator = await world.operator(wait=False)
+        for what in _IDLE:
+            await operator.said(f"cannot watch {what}: {_AWAY}")
+        status, text = await operator.ask("/readyz")
+        assert status == 500
+        assert text.splitlines() == [f"{what}: {_AWAY}" for what in _IDLE]
+        # Being blind is no reason to be restarted.
+        assert await operator.ask("/healthz") == (200, "ok\n")
+        assert operator.alive
     await operator.ready(seconds=20.0)
     await world.wish()
     await world.until_phase("Completed", seconds=20.0)
@@ -299,12 +296,12 @@ async def test_a_server_that_goes_away_while_a_wish_is_open_is_missed_and_found_
     await cluster.set_ready(world.api, "master-2", ready=False)
     await world.wish()
     await world.until_phase("Pending")
-    await world.embedded.restart(down=1.0)
+    await world.server.restart(down=1.0)
     await operator.said(f"cannot watch {_IDLE[0]}: {_AWAY}")
     await cluster.set_ready(world.api, "master-2", ready=True)
     await world.until_phase("Completed", seconds=20.0)
     await operator.said(f"watching {_IDLE[0]} again")
-    assert len(world.embedded.flips) == 1
+    assert len(world.server.flips) == 1
     await operator.ready()
 
 
@@ -319,11 +316,11 @@ async def test_a_server_that_goes_away_while_a_wish_is_open_is_missed_and_found_
 async def test_a_server_that_does_not_answer_is_asked_ever_less_often(
     world: World, fault: dict[str, Any], why: str
 ) -> None:
-    active = world.embedded.fault(**fault)
+    active = world.server.fault(**fault)
     operator = await world.operator(wait=False, lease=())
     for what in _IDLE:
         await operator.said(f"cannot watch {what}: {why}")
-    began = world.embedded.mark()
+    began = world.server.mark()
     seconds = 4.0
 
     async def blind() -> bool:
@@ -331,13 +328,13 @@ async def test_a_server_that_does_not_answer_is_asked_ever_less_often(
         return status == 500 and all(f"{what}: {why}" in text for what in _IDLE)
 
     await polling.steadily("not ready, with the reasons", blind, seconds)
-    asked = collections.Counter(one.resource for one in world.embedded.asked(began))
+    asked = collections.Counter(one.resource for one in world.server.asked(began))
     assert set(asked) >= {"infrastructures", "clusteroperators", "featuregates", "configs"}
     assert all(count <= seconds for count in asked.values()), asked
     assert operator.alive
     told = [line for line in operator.words().splitlines() if "cannot watch" in line]
     assert len(told) == len(set(told)) == len(_IDLE), told
-    world.embedded.lift(active)
+    world.server.lift(active)
     await operator.ready(seconds=20.0)
     for what in _IDLE:
         await operator.said(f"watching {what} again")
@@ -349,7 +346,7 @@ async def test_a_server_that_does_not_answer_is_asked_ever_less_often(
 async def test_one_kind_that_is_forbidden_is_named_and_the_others_are_not(
     world: World, resource: str, what: str
 ) -> None:
-    active = world.embedded.fault("status", code=403, resource=resource)
+    active = world.server.fault("status", code=403, resource=resource)
     operator = await world.operator(wait=False)
     await operator.said(f"cannot watch {what}: Forbidden: grant the operator's role the right to read it")
     assert (await operator.ask("/readyz"))[0] == 500
@@ -358,12 +355,12 @@ async def test_one_kind_that_is_forbidden_is_named_and_the_others_are_not(
     async def only() -> bool:
         status, text = await operator.ask("/readyz")
         named = [line.partition(": ")[0] for line in text.splitlines()]
-        unmoved = not world.embedded.flips
+        unmoved = not world.server.flips
         return status == 500 and what in named and not (set(_IDLE) - {what}) & set(named) and unmoved
 
     await polling.until("only the one kind is named", only)
     await polling.steadily("only the one kind is named, and nothing moves", only, 1.0)
-    world.embedded.lift(active)
+    world.server.lift(active)
     await world.until_phase("Completed", seconds=20.0)
     await operator.ready()
 
@@ -381,7 +378,7 @@ async def test_evidence_that_is_forbidden_is_unknown_and_never_met(
     world: World, resource: str, check: str, what: str
 ) -> None:
     operator = await world.idle_operator()
-    active = world.embedded.fault("status", code=403, resource=resource)
+    active = world.server.fault("status", code=403, resource=resource)
     await world.wish()
     found = await world.until_check(check, "Unknown")
     assert what in found["message"]
@@ -390,13 +387,13 @@ async def test_evidence_that_is_forbidden_is_unknown_and_never_met(
     status, text = await operator.ask("/readyz")
     assert status == 500
     assert what in text
-    world.embedded.lift(active)
+    world.server.lift(active)
     await world.until_phase("Completed", seconds=20.0)
-    assert len(world.embedded.flips) == 1
+    assert len(world.server.flips) == 1
 
 
 async def test_a_lease_that_is_forbidden_is_named_and_waited_for(world: World) -> None:
-    active = world.embedded.fault("status", code=403, resource="leases")
+    active = world.server.fault("status", code=403, resource="leases")
     operator = await world.operator(wait=False)
     words = await operator.said(
         "waiting for the lease: cannot get leases.coordination.k8s.io/cluster-topology-operator"
@@ -405,8 +402,8 @@ async def test_a_lease_that_is_forbidden_is_named_and_waited_for(world: World) -
     await world.wish()
 
     async def untouched() -> bool:
-        return operator.alive and not world.embedded.writes
+        return operator.alive and not world.server.writes
 
     await polling.steadily("nothing is written without the lease", untouched, 1.0)
-    world.embedded.lift(active)
+    world.server.lift(active)
     await world.until_phase("Completed", seconds=20.0)

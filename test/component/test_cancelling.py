@@ -47,7 +47,7 @@ async def test_cancelling_while_pending_leaves_nothing_behind(world: World, back
     await until_calm(world)
     await world.until_told("TransitionCancelled")
     assert await world.reasons() == ["TransitionBlocked", "TransitionCancelled", "TransitionRequested"]
-    assert world.embedded.flips == []
+    assert world.server.flips == []
     assert await world.pair() == _SNO
 
     # The block of upgrades is gone from ClusterVersion too, and the idle watches are the only ones.
@@ -58,7 +58,7 @@ async def test_cancelling_while_pending_leaves_nothing_behind(world: World, back
     await polling.until("ClusterVersion holds nothing back", free)
 
     async def idle_watches() -> bool:
-        open_ones = world.embedded.server.open_watches
+        open_ones = world.server.watches()
         mine = [one for one in open_ones if one.user_agent.startswith("cluster-topology-operator/")]
         return not {one.target.plural for one in mine} & {"nodes", "etcds", "machineconfigpools"}
 
@@ -76,7 +76,7 @@ async def test_what_was_cancelled_can_be_wished_again(world: World) -> None:
     await cluster.set_ready(world.api, "master-2", ready=True)
     await world.wish()
     await world.until_phase("Completed")
-    assert len(world.embedded.flips) == 1
+    assert len(world.server.flips) == 1
 
 
 async def test_a_wish_that_is_withdrawn_while_admitting_is_never_flipped(world: World) -> None:
@@ -88,7 +88,7 @@ async def test_a_wish_that_is_withdrawn_while_admitting_is_never_flipped(world: 
     await world.wish(None)
     await world.until_phase("Idle")
     await until_calm(world)
-    assert world.embedded.flips == []
+    assert world.server.flips == []
     await world.until_told("TransitionCancelled")
 
 

@@ -1,8 +1,4 @@
-"""What disturbs watches and requests, in the middle of a transition: it ends Completed, and the server is not stormed.
-
-Watches that are cut come back after a second, and after two the next time; so runs share their waiting: each has a
-world of its own, and they go on at the same time.
-"""
+"""What disturbs watches and requests in the middle of a transition: it ends Completed, the server is not stormed."""
 
 from __future__ import annotations
 
@@ -12,111 +8,49 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from test.component import polling
-from test.component import world as worlds
+from test.component.phases import IDLE, OPEN, go_on, reach, side_by_side
 from topology_simulator import client as clients
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
+    from test.component import backend
     from test.component.process import Operator
     from test.component.world import World
     from topology_simulator.apiserver import requests
 
-IDLE, OPEN = 4, 14
-"""Watches while nothing is wished, and while a wish is open."""
-PHASES = ("Idle", "Pending", "Admitting", "Converging")
-
-
-async def side_by_side(
-    folder: pathlib.Path, names: tuple[str, ...], run: Callable[[World, str], Awaitable[None]]
-) -> None:
-    """Run one story for each name, each in a world of its own, at the same time."""
-
-    async def one(name: str) -> None:
-        mine = folder / name.replace(" ", "-")
-        mine.mkdir()
-        async with worlds.opened(mine) as world:
-            try:
-                await run(world, name)
-            except AssertionError as error:
-                raise AssertionError(f"{name}: {error}\n{world.logs()}") from error
-
-    async with asyncio.TaskGroup() as group:
-        for name in names:
-            group.create_task(one(name))
-
-
-def watching(world: World) -> int:
-    return sum(one.user_agent.startswith("cluster-topology-operator/") for one in world.embedded.server.open_watches)
-
-
-async def until_watching(world: World, number: int, seconds: float = 10.0) -> None:
-    async def look() -> bool:
-        return watching(world) == number
-
-    await polling.until(f"{number} watches are open", look, seconds)
-
-
-async def reach(world: World, phase: str) -> None:
-    """Bring a world to a phase and keep it there: a fact is missing, nobody echoes, or nothing follows the flip."""
-    await world.idle_operator()
-    world.operands.on = False
-    world.echo.on = phase == "Converging"
-    if phase == "Idle":
-        return
-    if phase == "Pending":
-        await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
-    await world.wish()
-    await world.until_phase(phase)
-    await until_watching(world, OPEN)
-
-
-async def go_on(world: World, phase: str) -> None:
-    """Take away what kept it there."""
-    if phase == "Idle":
-        await world.wish()
-    if phase == "Pending":
-        await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": True}})
-    world.echo.on = world.operands.on = True
-    if phase == "Converging":
-        await world.operands.go_on()
-    else:
-        await world.echo.say(await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))
-
 
 async def test_watches_that_are_cut_or_expired_come_back(
-    apiserver: str, tmp_path: pathlib.Path, figure: Callable[[str], None]
+    apiserver: backend.Place, tmp_path: pathlib.Path, figure: Callable[[str], None]
 ) -> None:
-    assert apiserver == "embedded"
-
     def disturb(world: World, how: str) -> None:
         if how == "expired":
-            fault = world.embedded.fault("expire", verb="watch")
+            fault = world.server.fault("expire", verb="watch")
         else:
-            fault = world.embedded.fault("cut", verb="watch", mid_line=how == "cut in a line")
+            fault = world.server.fault("cut", verb="watch", mid_line=how == "cut in a line")
         assert fault.hits == OPEN
 
     async def run(world: World, how: str) -> None:
         await reach(world, "Pending")
         disturb(world, how)
-        before = world.embedded.mark()
+        before = world.server.mark()
         await go_on(world, "Pending")
         await world.completed_once(seconds=25.0)
-        asked = collections.Counter(one.verb for one in world.embedded.asked(before))
+        asked = collections.Counter(one.verb for one in world.server.asked(before))
         figure(f"{how}: {dict(asked)}")
         assert asked["watch"] <= OPEN + IDLE, asked
         # One list for each watch that has lost its place, three in the evidence of each look, three of discovery.
         assert asked["list"] <= OPEN * (how == "expired") + 9, asked
 
-    await side_by_side(tmp_path, ("cut", "cut in a line", "expired"), run)
+    await side_by_side(apiserver, tmp_path, ("cut", "cut in a line", "expired"), run)
 
 
 async def test_while_a_watch_is_down_nothing_is_called_finished_from_old_news(world: World) -> None:
     await reach(world, "Converging")
-    refused = world.embedded.fault("status", code=503, verb="watch", resource="nodes")
-    assert world.embedded.fault("cut", verb="watch", resource="nodes").hits == 2
+    refused = world.server.fault("status", code=503, verb="watch", resource="nodes")
+    assert world.server.fault("cut", verb="watch", resource="nodes").hits == 2
     await world.operands.go_on()
     await world.until(
         "everything that is known is good",
@@ -129,26 +63,8 @@ async def test_while_a_watch_is_down_nothing_is_called_finished_from_old_news(wo
         return (await world.record())["phase"] == "Converging"
 
     await polling.steadily("it stays Converging", not_completed, 2.5)
-    world.embedded.lift(refused)
+    world.server.lift(refused)
     await world.completed_once(seconds=15.0)
-
-
-async def test_the_server_restarts_in_every_phase(
-    apiserver: str, tmp_path: pathlib.Path, figure: Callable[[str], None]
-) -> None:
-    assert apiserver == "embedded"
-
-    async def run(world: World, phase: str) -> None:
-        await reach(world, phase)
-        before = world.embedded.mark()
-        await world.embedded.restart(down=0.5)
-        await go_on(world, phase)
-        await world.completed_once(seconds=25.0)
-        asked = len(world.embedded.asked(before))
-        figure(f"restart in {phase}: {asked} requests until Completed")
-        assert asked < 120
-
-    await side_by_side(tmp_path, PHASES, run)
 
 
 async def test_429_is_obeyed_although_there_is_news_all_the_time(world: World) -> None:
@@ -159,7 +75,7 @@ async def test_429_is_obeyed_although_there_is_news_all_the_time(world: World) -
     async def note(_: requests.Request) -> None:
         asked.append(loop.time())
 
-    world.embedded.before(
+    world.server.before(
         lambda request: (
             request.verb == "patch"
             and request.target.plural == "infrastructures"
@@ -168,7 +84,7 @@ async def test_429_is_obeyed_although_there_is_news_all_the_time(world: World) -
         note,
         count=3,
     )
-    world.embedded.fault(
+    world.server.fault(
         "status", code=429, retry_after=2, verb="patch", resource="infrastructures", subresource="status", count=1
     )
 
@@ -204,8 +120,8 @@ async def unready(operator: Operator, *words: str) -> None:
 
 async def test_a_kind_that_may_not_be_read_is_named_and_recovers(world: World) -> None:
     operator = await world.idle_operator()
-    forbidden = world.embedded.fault("status", code=403, resource="etcds")
-    before = world.embedded.mark()
+    forbidden = world.server.fault("status", code=403, resource="etcds")
+    before = world.server.mark()
     await world.wish()
 
     found = await world.until_check("EtcdHealthy", "Unknown")
@@ -216,28 +132,28 @@ async def test_a_kind_that_may_not_be_read_is_named_and_recovers(world: World) -
     assert {one["name"] for one in record["checks"] if one["status"] != "Met"} == {"EtcdHealthy"}
     await unready(operator, "etcds.operator.openshift.io/cluster")
 
-    writes = len(world.embedded.writes)
+    writes = len(world.server.writes)
     await asyncio.sleep(2.0)
-    tried = [one for one in world.embedded.asked(before) if one.resource == "etcds"]
+    tried = [one for one in world.server.asked(before) if one.resource == "etcds"]
     assert 1 <= len(tried) <= 4, tried
-    assert len(world.embedded.writes) == writes, "the same trouble is not news"
+    assert len(world.server.writes) == writes, "the same trouble is not news"
 
-    world.embedded.lift(forbidden)
+    world.server.lift(forbidden)
     await operator.ready(seconds=15.0)
     await world.completed_once()
 
 
 async def test_a_server_that_is_not_there_at_the_start_is_waited_for(world: World) -> None:
-    away = world.embedded.fault("drop")
+    away = world.server.fault("drop")
     operator = await world.operator(wait=False)
     await unready(operator, "infrastructures.config.openshift.io/cluster", "featuregates.config.openshift.io/cluster")
-    before = world.embedded.mark()
+    before = world.server.mark()
     await asyncio.sleep(2.0)
-    tried = world.embedded.asked(before)
+    tried = world.server.asked(before)
     assert len(tried) <= 2.5 * IDLE, tried
     assert operator.alive
 
-    world.embedded.lift(away)
+    world.server.lift(away)
     await operator.ready(seconds=10.0)
     await world.wish()
     await world.completed_once()

@@ -63,22 +63,22 @@ async def echo_now(world: World) -> None:
 
 async def stays_unmoved(world: World, seconds: float) -> None:
     async def unmoved() -> bool:
-        return not world.embedded.flips and await world.moves() == []
+        return not world.server.flips and await world.moves() == []
 
     await polling.steadily("the topology does not move", unmoved, seconds)
 
 
 async def test_evidence_older_than_two_seconds_is_thrown_away(world: World) -> None:
     operator = await pending(world)
-    slow = world.embedded.fault("slow", verb="get", resource="schedulers", delay=2.2, count=1)
+    slow = world.server.fault("slow", verb="get", resource="schedulers", delay=2.2, count=1)
 
     await set_schedulable(world, wanted=True)
     await operator.said("the evidence is older than 2 s")
     assert slow.hits == 1
-    assert world.embedded.flips == []
+    assert world.server.flips == []
 
     await world.completed_once()
-    assert len(world.embedded.flips) == 1
+    assert len(world.server.flips) == 1
 
 
 @pytest.mark.parametrize("how", ["refused", "slow"])
@@ -86,17 +86,17 @@ async def test_a_lease_that_is_about_to_run_out_allows_no_flip(world: World, how
     operator = await admitting_without_echo(world)
     name = {"resource": "leases", "name": cluster.OWN_LEASE}
     if how == "refused":
-        fault = world.embedded.fault("status", code=503, verb="update", **name)
+        fault = world.server.fault("status", code=503, verb="update", **name)
     else:
-        fault = world.embedded.fault("slow", delay=5.0, verb="update", **name)
+        fault = world.server.fault("slow", delay=5.0, verb="update", **name)
     await operator.said("the lease was not renewed, 9 s are left", seconds=8.0)
     await echo_now(world)
 
     await operator.said("the lease has less than one request timeout left")
-    assert world.embedded.flips == []
+    assert world.server.flips == []
     assert operator.alive
 
-    world.embedded.lift(fault)
+    world.server.lift(fault)
     await world.completed_once()
     assert operator.alive
 
@@ -112,16 +112,16 @@ async def test_an_attempt_that_somebody_else_superseded_does_not_flip(world: Wor
         await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", change)
 
     matches = backend.is_flip if moment == "before the flip" else backend.is_live_read
-    world.embedded.before(matches, supersede)
+    world.server.before(matches, supersede)
     await set_schedulable(world, wanted=True)
 
     record = await world.completed_once()
     assert len(first) == 1
     assert record["attempt"] not in {first[0], OTHER}
-    assert len(world.embedded.flips) == (2 if moment == "before the flip" else 1)
-    admitted = [one.record["attempt"] for one in world.embedded.writes if one.record.get("attempt") and not one.flips]
+    assert len(world.server.flips) == (2 if moment == "before the flip" else 1)
+    admitted = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt") and not one.flips]
     assert admitted == [first[0], record["attempt"]], "what flips was recorded before"
-    codes = [one.code for one in world.embedded.asked() if one.resource == "infrastructures" and one.verb == "patch"]
+    codes = [one.code for one in world.server.asked() if one.resource == "infrastructures" and one.verb == "patch"]
     assert codes.count(409) == (1 if moment == "before the flip" else 0), codes
 
 
@@ -132,7 +132,7 @@ async def test_a_wish_that_is_withdrawn_at_the_last_moment_costs_nothing(world: 
     async def withdraw(_: requests.Request) -> None:
         await world.wish(None)
 
-    world.embedded.before(backend.is_flip if moment == "before the flip" else backend.is_live_read, withdraw)
+    world.server.before(backend.is_flip if moment == "before the flip" else backend.is_live_read, withdraw)
     await set_schedulable(world, wanted=True)
 
     record = await world.until_phase("Idle")
@@ -140,14 +140,14 @@ async def test_a_wish_that_is_withdrawn_at_the_last_moment_costs_nothing(world: 
     for type_, status in (("Upgradeable", "True"), ("Progressing", "False"), ("Degraded", "False")):
         await world.until_condition(type_, status, "AsExpected")
     assert await world.moves() == []
-    assert len(world.embedded.flips) == (1 if moment == "before the flip" else 0)
+    assert len(world.server.flips) == (1 if moment == "before the flip" else 0)
     await world.until_told("TransitionCancelled")
     assert "TopologyChanged" not in await world.reasons()
 
 
 async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: World) -> None:
     operator = await pending(world)
-    muted = world.embedded.fault("silent", verb="watch", resource="nodes")
+    muted = world.server.fault("silent", verb="watch", resource="nodes")
     assert muted.hits == 2
     await cluster.set_ready(world.api, "master-2", ready=False)
 
@@ -155,17 +155,17 @@ async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: 
     await operator.said("live evidence differs from what was watched")
 
     async def told() -> list[str]:
-        checks = [one for write in world.embedded.writes for one in write.record.get("checks") or []]
+        checks = [one for write in world.server.writes for one in write.record.get("checks") or []]
         return [one["message"] for one in checks if (one["name"], one["status"]) == ("ControlPlaneNodes", "Unmet")]
 
     # For a moment only: what is watched still says otherwise.
     assert "master-2 (Ready=False)" in (await polling.until("the record names the node", told))[0]
     assert (await world.record())["phase"] == "Pending"
-    assert world.embedded.flips == []
+    assert world.server.flips == []
 
     await cluster.set_ready(world.api, "master-2", ready=True)
-    world.embedded.lift(muted)
-    world.embedded.fault("cut", verb="watch", resource="nodes")
+    world.server.lift(muted)
+    world.server.fault("cut", verb="watch", resource="nodes")
     await world.completed_once()
 
 
@@ -173,23 +173,23 @@ async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: 
 async def test_a_flip_without_an_answer_is_followed_by_a_look(world: World, action: str, flips: int) -> None:
     await pending(world)
     if action.isdigit():
-        fault = world.embedded.fault("status", code=int(action), count=1, **_FLIP)
+        fault = world.server.fault("status", code=int(action), count=1, **_FLIP)
     elif action == "lost":
-        fault = world.embedded.fault("lost", count=1, **_FLIP)
+        fault = world.server.fault("lost", count=1, **_FLIP)
     else:
-        fault = world.embedded.fault("drop", count=1, **_FLIP)
-    before = world.embedded.mark()
+        fault = world.server.fault("drop", count=1, **_FLIP)
+    before = world.server.mark()
     await set_schedulable(world, wanted=True)
 
     await world.completed_once()
     assert fault.hits == 1
-    sent = world.embedded.flips
+    sent = world.server.flips
     assert len(sent) == flips
     if action in {"drop", "503"}:
         # Whatever was on its way belongs to an attempt that is over.
-        admitted = [one.record["attempt"] for one in world.embedded.writes if one.record.get("attempt")]
+        admitted = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt")]
         assert len(set(admitted)) == 2, admitted
-    asked = sorted(world.embedded.asked(before), key=lambda one: one.time)
+    asked = sorted(world.server.asked(before), key=lambda one: one.time)
     about = [one.verb for one in asked if one.resource == "infrastructures" and one.verb in {"get", "patch"}]
     after_the_first_flip = about[about.index("patch", about.index("patch") + 1) + 1 :]
     if action != "429":  # which says that it was not executed
@@ -242,12 +242,12 @@ async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World, fig
 
     blowing = asyncio.create_task(storm())
     try:
-        before = world.embedded.mark()
+        before = world.server.mark()
         began = time.monotonic()
         await set_schedulable(world, wanted=True)
         await world.until_phase("Converging", "Completed", seconds=30.0)
         lasted = time.monotonic() - began
-        asked = [one for one in world.embedded.asked(before) if one.resource not in {"leases", "events"}]
+        asked = [one for one in world.server.asked(before) if one.resource not in {"leases", "events"}]
     finally:
         blowing.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -271,18 +271,18 @@ async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_flips
         change["metadata"]["annotations"]["example.com/at"] = str(time.monotonic_ns())
         await world.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
 
-    world.embedded.before(
+    world.server.before(
         lambda request: backend.is_write(request) and request.target.plural == "infrastructures",
         be_faster,
         count=conflicts,
     )
-    before = world.embedded.mark()
+    before = world.server.mark()
     began = time.monotonic()
     await set_schedulable(world, wanted=True)
     await world.until_phase("Converging", "Completed", seconds=20.0)
     lasted = time.monotonic() - began
 
-    asked = [one for one in world.embedded.asked(before) if one.resource not in {"leases", "events"}]
+    asked = [one for one in world.server.asked(before) if one.resource not in {"leases", "events"}]
     figure(f"{conflicts} conflicts in a row: flipped in {lasted:.2f} s, {len(asked)} requests")
     assert sum(one.code == 409 for one in asked) == conflicts
     # A conflict of the record costs itself and two reads.

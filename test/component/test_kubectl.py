@@ -27,6 +27,8 @@ from topology_simulator.actors import kubelets
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from test.component import backend
+
 _REPOSITORY = pathlib.Path(__file__).parents[2]
 _OLDEST = (1, 30)
 _PATIENCE = 30.0
@@ -109,14 +111,17 @@ class Terminal:
 
 
 @pytest.fixture
-async def terminal(tmp_path: pathlib.Path) -> AsyncIterator[Terminal]:
+async def terminal(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIterator[Terminal]:
     binary = _found()
     if not binary:
         text = "no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build"
         if os.environ.get("CI") == "true":
             pytest.fail(text, pytrace=False)
         pytest.skip(text)
-    async with box.opened(scenario.load("happy-path"), pace.FAST, tmp_path) as opened:
+    async with (
+        apiserver.served() as served,
+        box.opened(scenario.load("happy-path"), pace.FAST, tmp_path, served=served) as opened,
+    ):
         made = Terminal(binary, tmp_path, opened)
 
         async def spoken() -> bool:

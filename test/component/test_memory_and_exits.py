@@ -77,21 +77,21 @@ async def test_asked_to_stop_it_gives_back_the_lease_and_ends_with_0(
 async def test_asked_twice_it_leaves_at_once(world: World) -> None:
     operator = await world.idle_operator()
     # Nothing is answered any more, so giving back the lease takes as long as a request may.
-    held = world.embedded.fault("silent")
+    held = world.server.fault("silent")
     operator.send(signal.SIGTERM)
     await operator.said("asked to stop")
     assert operator.alive
     operator.send(signal.SIGTERM)
     assert await operator.ended(seconds=2.0) == FAILED
     assert "asked twice to stop: leaving at once" in operator.words()
-    world.embedded.lift(held)
+    world.server.lift(held)
 
 
 async def test_asked_once_with_a_silent_server_it_still_ends_in_time(world: World) -> None:
     operator = await world.idle_operator()
-    held = world.embedded.fault("silent")
+    held = world.server.fault("silent")
     assert await operator.stop(seconds=15.0) == OK
-    world.embedded.lift(held)
+    world.server.lift(held)
 
 
 async def test_a_lost_lease_ends_with_3_and_says_who_has_it(world: World) -> None:

@@ -16,6 +16,7 @@ from topology_simulator import conditions, kinds
 if TYPE_CHECKING:
     import pathlib
 
+    from test.component import backend
     from test.component.world import World
 
 _SNO = ("SingleReplica", "SingleReplica")
@@ -25,7 +26,7 @@ async def stays_put(world: World, seconds: float = 0.5) -> None:
     """Nothing was written to Infrastructure by an operator, and nothing is in the next moment."""
 
     async def ask() -> bool:
-        return not [one for one in world.embedded.writes if one.resource == "infrastructures"]
+        return not [one for one in world.server.writes if one.resource == "infrastructures"]
 
     await polling.steadily("Infrastructure is not written", ask, seconds)
 
@@ -86,8 +87,10 @@ async def test_a_topology_that_is_not_known_is_left_alone_and_named(world: World
     await world.until_phase("Completed")
 
 
-async def test_a_hosted_control_plane_is_looked_at_as_little_as_possible(tmp_path: pathlib.Path) -> None:
-    async with worlds.opened(tmp_path, simulated.Shape(hosted=True)) as world:
+async def test_a_hosted_control_plane_is_looked_at_as_little_as_possible(
+    apiserver: backend.Place, tmp_path: pathlib.Path
+) -> None:
+    async with worlds.opened(apiserver, tmp_path, simulated.Shape(hosted=True)) as world:
         await world.operator()
         await until_told(world, Disabled="HostedControlPlane")
         message = (await world.condition("Disabled"))["message"]
@@ -96,7 +99,7 @@ async def test_a_hosted_control_plane_is_looked_at_as_little_as_possible(tmp_pat
         with pytest.raises(clients.ApiError, match=r"cannot be reached from status\.controlPlaneTopology External"):
             await world.wish()
         await stays_put(world)
-        asked = {one.resource for one in world.embedded.asked()}
+        asked = {one.resource for one in world.server.asked()}
         assert not asked & {"nodes", "etcds", "configmaps"}, asked
 
 
@@ -135,15 +138,15 @@ async def test_a_wish_that_nobody_defines_is_unsupported_with_what_would_be_lega
 
 
 async def test_a_platform_without_transitions_is_only_mentioned_when_something_is_wished(
-    tmp_path: pathlib.Path,
+    apiserver: backend.Place, tmp_path: pathlib.Path
 ) -> None:
-    async with worlds.opened(tmp_path, simulated.Shape(platform="VSphere")) as world:
+    async with worlds.opened(apiserver, tmp_path, simulated.Shape(platform="VSphere")) as world:
         await world.operator()
         await world.until_phase("Idle")
         await until_told(world)
         await world.wish()
         await world.until_phase("Unsupported")
-        message = (await world.condition("Progressing"))["message"]
+        message = (await world.until_condition("Progressing", "False", "UnsupportedTransition"))["message"]
         assert "on platform VSphere" in message
         assert "platform None or External" in message
 
@@ -205,7 +208,7 @@ async def test_a_record_that_a_typed_writer_dropped_is_rebuilt(world: World, pha
         # Before an admission a lost record is a fresh start: the request may be told again, the flip comes once.
         await world.until_phase("Completed")
         assert world.operands.history == [_SNO, worlds.MOVED]
-        assert len(world.embedded.flips) == 1
+        assert len(world.server.flips) == 1
     else:
         await world.completed_once()
 
@@ -224,7 +227,7 @@ async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_ov
     assert "was HighlyAvailable/HighlyAvailable and is SingleReplica/SingleReplica now" in message
 
     async def untouched() -> bool:
-        return await world.pair() == _SNO and len(world.embedded.flips) == 1
+        return await world.pair() == _SNO and len(world.server.flips) == 1
 
     await polling.steadily("topology is not written", untouched, 0.5)
     # The way out is the one that the message gives.
@@ -241,7 +244,7 @@ async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_ov
     await world.wish()
     await world.until_phase("Completed")
     assert await world.pair() == worlds.MOVED
-    assert len(world.embedded.flips) == 2
+    assert len(world.server.flips) == 2
 
 
 # -- somebody else is in charge, or we are told to wait

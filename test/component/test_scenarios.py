@@ -12,15 +12,21 @@ from topology_simulator import box, pace, play, scenario
 if TYPE_CHECKING:
     import pathlib
 
+    from test.component import backend
+
 _PATIENCE = 60.0
 
 
 @pytest.mark.parametrize("name", scenario.names())
-async def test_a_scenario_ends_as_its_file_expects(name: str, tmp_path: pathlib.Path) -> None:
+async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, name: str, tmp_path: pathlib.Path) -> None:
     story = scenario.load(name)
     told: list[str] = []
     log = tmp_path / "operator.log"
-    async with asyncio.timeout(_PATIENCE), box.opened(story, pace.FAST, tmp_path) as opened:
+    async with (
+        asyncio.timeout(_PATIENCE),
+        apiserver.served() as served,
+        box.opened(story, pace.FAST, tmp_path, served=served) as opened,
+    ):
         player = play.Player(opened.api, opened.actors, pace.FAST, told.append)
         playing = asyncio.create_task(player.play(story))
         watching = asyncio.create_task(opened.watch_operator())

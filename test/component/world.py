@@ -1,7 +1,7 @@
 """What a component test works with: a cluster behind an API, its neighbours, and the operators that were started.
 
-The same tests are to run against a real API server; so a test goes through `api` and the questions below, and asks
-`embedded` only for what a real server does not offer.
+The same tests run against a real API server: a test goes through `api` and the questions below, and `server` is what
+it does to the API server itself (`backend`).
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-import pytest
 import yaml
 
-from test.component import backend, cluster, neighbours, polling, process
+from test.component import cluster, neighbours, polling, process
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, install, kinds, kubeconfig
+from topology_simulator import conditions, kinds, kubeconfig
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator, Sequence
+
+    from test.component import backend
 
 WISH = "HighlyAvailable"
 INSTALLED = ("SingleReplica", "SingleReplica")
@@ -32,25 +33,16 @@ class World:
 
     def __init__(
         self,
-        server: backend.Embedded,
-        access: dict[str, Any],
+        server: backend.Server,
         folder: pathlib.Path,
         api: clients.Client,
         living: tuple[neighbours.Echo, neighbours.Operands],
     ) -> None:
-        self._server = server
-        self._access = access
+        self.server = server
         self._folder = folder
         self.api = api
         self.echo, self.operands = living
         self.operators: list[process.Operator] = []
-
-    @property
-    def embedded(self) -> backend.Embedded:
-        """Faults, hooks and the audit log; skips the test where the API server is a real one."""
-        if not isinstance(self._server, backend.Embedded):
-            pytest.skip("needs faults or the audit log of the embedded API server")
-        return self._server
 
     # -- operators
 
@@ -65,10 +57,8 @@ class World:
         """Start an operator; with `wait`, return when it is ready."""
         number = len(self.operators)
         file = self._folder / f"kubeconfig-{name}-{number}"
-        named = {
-            **self._access,
-            "users": [{"name": one["name"], "user": {"token": name}} for one in self._access["users"]],
-        }
+        access = self.server.kubeconfig()
+        named = {**access, "users": [{"name": one["name"], "user": {"token": name}} for one in access["users"]]}
         file.write_text(yaml.safe_dump(named))
         started = await process.start(
             name, file, self._folder / f"{name}-{number}.log", settle=settle, lease=lease, flags=flags
@@ -79,11 +69,12 @@ class World:
         return started
 
     async def idle_operator(self, name: str = "operator-a", **options: Any) -> process.Operator:
-        """Start an operator and wait until it leads and has said what could be asked for."""
+        """Start an operator and wait until it leads and has said what could be asked for, in both objects."""
         started = await self.operator(name, **options)
         await self.until(
             "discovery is written", lambda status: (status.get("topologyTransition") or {}).get("available")
         )
+        await self.until_condition("Available", "True")
         return started
 
     async def holder(self) -> str:
@@ -238,19 +229,19 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: pathlib.Path, shape: simulated.Shape | None = None) -> AsyncIterator[World]:
+async def opened(
+    place: backend.Place, folder: pathlib.Path, shape: simulated.Shape | None = None
+) -> AsyncIterator[World]:
     """Open a world with an installed single-node cluster that has grown to three good nodes; nobody wishes anything."""
     async with contextlib.AsyncExitStack() as stack:
-        server = backend.Embedded()
-        content = await server.start()
-        stack.push_async_callback(server.stop)
-        access = kubeconfig.access(content, folder)
+        server = await stack.enter_async_context(place.opened())
+        access = kubeconfig.access(server.kubeconfig(), folder)
         api = await stack.enter_async_context(clients.Client(access, "administrator"))
-        await install.install(api, shape or simulated.Shape())
+        await server.furnish(api, shape or simulated.Shape())
         if shape is None or not shape.hosted:
             await cluster.grow(api)
         living = await stack.enter_async_context(neighbours.living(access))
-        made = World(server, content, folder, api, living)
+        made = World(server, folder, api, living)
         stack.push_async_callback(_end, made)
         yield made
 
@@ -258,5 +249,7 @@ async def opened(folder: pathlib.Path, shape: simulated.Shape | None = None) -> 
 async def _end(made: World) -> None:
     for one in made.operators:
         await one.kill()
+    refusals = made.server.refusals()
+    assert not refusals, f"without the right to: {refusals}"
     complaints = {one.name: found for one in made.operators if (found := one.complaints())}
     assert not complaints, f"{complaints}\n{made.logs()}"

@@ -170,13 +170,12 @@ class _State:
         self._timing = timing
         self._backoff = backoffs.Backoff(timing.first, timing.cap, uniform)
         self._clock = asyncio.get_running_loop().time
-        self._listed_at = float("-inf")
+        self._gone_at = float("-inf")
         self._opened_at: float | None = None
         self._heard_at = 0.0
 
     def listed(self, version: str) -> str:
         self.version = version
-        self._listed_at = self._clock()
         return version
 
     def opened(self) -> None:
@@ -210,8 +209,10 @@ class _State:
         self._opened_at = None
         if isinstance(error, errors.Gone):
             had_one, self.version = self.version is not None, None
-            # An old version is dropped now and then, and a list cures it. When a list did not help, wait.
-            if had_one and self._clock() - self._listed_at >= self._timing.healthy:
+            # A server that was restarted remembers nothing from before, however new our version is: a list cures
+            # it, at once. When that did not help a moment ago, wait.
+            before, self._gone_at = self._gone_at, self._clock()
+            if had_one and self._gone_at - before >= self._timing.healthy:
                 return None
         return Disturbed(error, self._backoff.next(error.retry_after))
 

@@ -1,0 +1,341 @@
+"""A reverse proxy before a real API server, with the same seams for tests as the embedded one has.
+
+    front = Proxy(real.url, real.tls())
+    url = await front.start()
+    front.faults.add(faults.Fault(action="status", code=429, resource="infrastructures", count=2))
+
+Clients speak plain HTTP to a loopback port, the proxy speaks TLS to the server and passes everything on as it is:
+method, path, credentials, bodies, codes, headers. What it adds is what a test can do in between: faults, hooks
+before a request is executed (`apiserver.faults`), the record of who asked what (`apiserver.audit`), the list of open
+watches, and going away with its port kept. It knows nothing of Kubernetes but how a path and a watch look.
+
+A write that was sent on is finished also when its client has gone: what a hook has let through is executed, as on the
+embedded server, where that is one step of the loop. A watch passes line by line, so that a line of ours never lands
+in the middle of one of the server's. Upgraded connections (exec, port-forward) are not passed on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import io
+import ipaddress
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import aiohttp
+import yarl
+from aiohttp import web
+from multidict import CIMultiDict
+
+from . import client
+from .apiserver import audit, faults, handlers, requests, statuses
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
+
+_UNARY_SECONDS = 70.0
+"""Longer than the server's own limit of a minute, which is the one that should decide."""
+_CONNECT_SECONDS = 10.0
+_AUDIT_LIMIT = 50_000
+_OF_THE_CONNECTION = frozenset({
+    "connection", "content-length", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+    "transfer-encoding", "upgrade",
+})  # fmt: skip
+_HALF_A_LINE = b'{"type":"MODIFIED","object":{"kind":"'
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """A whole answer of the server."""
+
+    code: int
+    headers: CIMultiDict[str]
+    body: bytes
+
+
+@dataclass(slots=True, eq=False)
+class _Stream:
+    """One open watch: what the server sends goes on to the client, until a fault says otherwise."""
+
+    request: requests.Request
+    upstream: aiohttp.ClientResponse
+    response: web.StreamResponse
+    transport: asyncio.Transport | None
+    muted: bool = False
+    _cut: bool = False
+    _error: bytes = b""
+    _told: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def mute(self) -> None:
+        """Send nothing any more, and never end."""
+        self.muted = True
+
+    def cut(self, *, mid_line: bool = False) -> None:
+        """End the connection now, without the end of the chunked body; first send half a line if asked to."""
+        self._cut = True
+        self._told.set()
+        if self.transport is None:
+            return
+        if mid_line:
+            self.transport.write(b"%x\r\n%s\r\n" % (len(_HALF_A_LINE), _HALF_A_LINE))
+            self.transport.close()
+        else:
+            self.transport.abort()
+
+    def fail(self, status: dict[str, Any]) -> None:
+        """Send an ERROR event and end."""
+        self._error = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
+        self._told.set()
+
+    async def run(self) -> None:
+        """Pass on until the server ends the watch, the client goes, or a fault ends it.
+
+        Raises ConnectionError and aiohttp.ClientError when the end is not a proper one.
+        """
+        passing = asyncio.create_task(self._pass_on())
+        told = asyncio.create_task(self._told.wait())
+        try:
+            await asyncio.wait({passing, told}, return_when=asyncio.FIRST_COMPLETED)
+            if self._cut:
+                raise ConnectionResetError("the watch was cut")
+            if not self._told.is_set():
+                passing.result()
+        finally:
+            for one in (passing, told):
+                one.cancel()
+            await asyncio.gather(passing, told, return_exceptions=True)
+        if self._error and not self.muted:
+            await self.response.write(self._error)
+
+    async def _pass_on(self) -> None:
+        by_line = self.upstream.content_type == "application/json"
+        waiting = b""
+        try:
+            async for chunk in self.upstream.content.iter_any():
+                waiting += chunk
+                ready = waiting.rfind(b"\n") + 1 if by_line else len(waiting)
+                if ready and not self.muted:
+                    await self.response.write(waiting[:ready])
+                waiting = waiting[ready:]
+        except aiohttp.ClientError:
+            if not self.muted:
+                raise
+        if self.muted:
+            # Whatever became of the server's side: a silent peer does not even say that.
+            await asyncio.Event().wait()
+        if waiting:
+            await self.response.write(waiting)
+
+
+class Proxy:
+    """Passes requests on to `upstream`, a URL without a path; `tls` is how to trust it, None for plain HTTP."""
+
+    def __init__(self, upstream: str, tls: ssl.SSLContext | None = None) -> None:
+        self._upstream = upstream.rstrip("/")
+        self._tls = tls
+        self._streams: dict[_Stream, None] = {}
+        self.requests = audit.Log(maxlen=_AUDIT_LIMIT)
+        self.faults = faults.Faults(lambda: self._streams)
+        self._exchanges: set[asyncio.Task[_Reply | None]] = set()
+        self._stopping = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._url = ""
+
+    @property
+    def url(self) -> str:
+        """Where it listens, or last did: `http://127.0.0.1:PORT`."""
+        return self._url
+
+    @property
+    def port(self) -> int:
+        """The port of `url`."""
+        return int(self._url.rpartition(":")[2])
+
+    @property
+    def open_watches(self) -> list[requests.Request]:
+        """The requests of the watches that are open now, oldest first."""
+        return [stream.request for stream in self._streams]
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+        """Listen and return the URL.
+
+        Raises ValueError for a host that is not loopback, OSError for a taken port.
+        """
+        if self._runner is not None:
+            raise RuntimeError("the proxy runs already")
+        if not ipaddress.ip_address(host).is_loopback:
+            raise ValueError(f"{host} is not a loopback address; credentials would leave this machine in the clear")
+        self._stopping = asyncio.Event()
+        # A new session each time: connections to a server that was restarted meanwhile are worth nothing.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._tls or True),
+            auto_decompress=False,
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+            trust_env=False,
+        )
+        app = web.Application(client_max_size=requests.MAX_BODY + 1)
+        app.router.add_route("*", "/{path:.*}", self._serve)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
+        try:
+            await self._runner.setup()
+            await web.TCPSite(self._runner, host, port, reuse_address=True).start()
+        except BaseException:
+            await self.stop()
+            raise
+        self._url = f"http://{host}:{self._runner.addresses[0][1]}"
+        return self._url
+
+    async def stop(self) -> None:
+        """Cut all watches, stop listening, and let what was sent on come to its end.
+
+        Faults, hooks and records stay for the next `start`. Harmless when it does not run.
+        """
+        runner, self._runner = self._runner, None
+        session, self._session = self._session, None
+        self._stopping.set()
+        for stream in tuple(self._streams):
+            stream.cut()
+        if runner is not None:
+            await runner.cleanup()
+        if self._exchanges:
+            _, late = await asyncio.wait(self._exchanges, timeout=_CONNECT_SECONDS)
+            for one in late:
+                one.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        if session is not None:
+            await session.close()
+
+    # -- one request
+
+    async def _serve(self, http: web.Request) -> web.StreamResponse:
+        request = requests.parse(http.method, unquote(http.rel_url.raw_path), http.query, http.headers)
+        arrived, code = time.time(), 0
+        try:
+            outcome = await self._outcome(http, request)
+            if outcome is not None:
+                code = outcome.code if isinstance(outcome, _Reply) else outcome.status
+        finally:
+            self.requests.append(audit.record(request, http.path_qs, code, arrived))
+        if outcome is None:
+            return _vanish(http)
+        if isinstance(outcome, _Reply):
+            return web.Response(status=outcome.code, headers=outcome.headers, body=outcome.body)
+        try:
+            return await self._stream(http, request, outcome)
+        finally:
+            client.hang_up(outcome)
+
+    async def _outcome(self, http: web.Request, request: requests.Request) -> _Reply | aiohttp.ClientResponse | None:
+        """Return the answer, or the watch that was opened; None: nothing, the connection is to end."""
+        try:
+            body = await http.read() if http.can_read_body else b""
+            verdict = await self.faults.before(dataclasses.replace(request, body=body))
+        except web.HTTPRequestEntityTooLarge:
+            return _said(handlers.refusal(statuses.too_large(requests.MAX_BODY)))
+        except statuses.StatusError as error:
+            return _said(handlers.refusal(error))
+        if verdict.answer is not None:
+            return _said(verdict.answer)
+        if verdict.hold is not None:
+            await self._hold(verdict.hold)
+        if verdict.hold is not None or verdict.drop:
+            return None
+        if request.watch:
+            opened = await self._open(http)
+            if opened is not None and verdict.lost is None and opened.status == 200:
+                return opened
+            reply = None if opened is None else await _whole(opened, wanted=verdict.lost is None)
+        else:
+            # Finished also when the client has gone: a write is executed or not, and never half.
+            exchange = asyncio.create_task(self._exchange(http, body))
+            self._exchanges.add(exchange)
+            exchange.add_done_callback(self._exchanges.discard)
+            reply = await asyncio.shield(exchange)
+        if verdict.lost is not None:
+            await asyncio.sleep(verdict.lost.delay)
+            return None
+        return reply
+
+    async def _exchange(self, http: web.Request, body: bytes) -> _Reply | None:
+        opened = await self._open(http, body, total=_UNARY_SECONDS)
+        return None if opened is None else await _whole(opened, wanted=True)
+
+    async def _open(
+        self, http: web.Request, body: bytes = b"", *, total: float | None = None
+    ) -> aiohttp.ClientResponse | None:
+        """Send a request on and return the beginning of the answer; None when there is none."""
+        if self._session is None:
+            return None
+        try:
+            return await self._session.request(
+                http.method,
+                yarl.URL(self._upstream + http.raw_path, encoded=True),
+                headers=_passed(http.headers),
+                data=io.BytesIO(body) if body else None,
+                timeout=aiohttp.ClientTimeout(total=total, sock_connect=_CONNECT_SECONDS),
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, TimeoutError):
+            return None
+
+    async def _hold(self, active: faults.Active) -> None:
+        """Wait until a silent fault is taken away or the proxy stops."""
+        waits = {asyncio.ensure_future(one.wait()) for one in (active.gone, self._stopping)}
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+
+    async def _stream(
+        self, http: web.Request, request: requests.Request, opened: aiohttp.ClientResponse
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(status=opened.status, headers=_passed(opened.headers))
+        response.enable_chunked_encoding()
+        stream = _Stream(request, opened, response, http.transport)
+        self._streams[stream] = None
+        try:
+            await response.prepare(http)
+            await stream.run()
+        except (ConnectionError, aiohttp.ClientError):
+            _vanish(http)
+        finally:
+            del self._streams[stream]
+        with contextlib.suppress(ConnectionError):
+            await response.write_eof()
+        return response
+
+
+def _passed(headers: Mapping[str, str]) -> CIMultiDict[str]:
+    """Return the headers that belong to the message, and not to the connection that it came over."""
+    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in _OF_THE_CONNECTION)
+
+
+async def _whole(opened: aiohttp.ClientResponse, *, wanted: bool) -> _Reply | None:
+    """Read an answer to its end, or leave it alone; None when it has no proper end."""
+    try:
+        body = await opened.read() if wanted else b""
+    except (aiohttp.ClientError, TimeoutError):
+        return None
+    finally:
+        client.hang_up(opened)
+    return _Reply(opened.status, _passed(opened.headers), body)
+
+
+def _said(answer: handlers.Answer) -> _Reply:
+    """Return an answer that is not the server's."""
+    return _Reply(answer.code, CIMultiDict({"Content-Type": answer.content_type, **answer.headers}), answer.body)
+
+
+def _vanish(http: web.Request) -> web.Response:
+    """End the connection without an answer; the response is for aiohttp, nobody sees it."""
+    if http.transport is not None:
+        http.transport.abort()
+    return web.Response(status=500)

@@ -1,0 +1,79 @@
+"""A world that is brought to a phase, held there while a test disturbs it, and let go on.
+
+Where several worlds can be open, stories that wait for the same pauses share their waiting (`side_by_side`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from test.component import polling
+from test.component import world as worlds
+from topology_simulator import kinds
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Awaitable, Callable
+
+    from test.component import backend
+    from test.component.world import World
+
+IDLE, OPEN = 4, 14
+"""Watches while nothing is wished, and while a wish is open."""
+PHASES = ("Idle", "Pending", "Admitting", "Converging", "Completed")
+
+
+async def side_by_side(
+    place: backend.Place, folder: pathlib.Path, names: tuple[str, ...], run: Callable[[World, str], Awaitable[None]]
+) -> None:
+    """Run one story for each name, each in a world of its own; at the same time where there can be several."""
+
+    async def one(name: str) -> None:
+        mine = folder / name.replace(" ", "-")
+        mine.mkdir()
+        async with worlds.opened(place, mine) as world:
+            try:
+                await run(world, name)
+            except AssertionError as error:
+                raise AssertionError(f"{name}: {error}\n{world.logs()}") from error
+
+    async with asyncio.TaskGroup() as group:
+        for name in names:
+            group.create_task(one(name))
+
+
+async def until_watching(world: World, number: int, seconds: float = 10.0) -> None:
+    """Wait until an operator has so many watches open."""
+
+    async def look() -> bool:
+        return len(world.server.watches()) == number
+
+    await polling.until(f"{number} watches are open", look, seconds)
+
+
+async def reach(world: World, phase: str) -> None:
+    """Bring a world to a phase and keep it there: a fact is missing, nobody echoes, or nothing follows the flip."""
+    await world.idle_operator()
+    world.operands.on = phase == "Completed"
+    world.echo.on = phase in {"Converging", "Completed"}
+    if phase == "Idle":
+        return
+    if phase == "Pending":
+        await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
+    await world.wish()
+    await world.until_phase(phase)
+    await until_watching(world, IDLE if phase == "Completed" else OPEN)
+
+
+async def go_on(world: World, phase: str) -> None:
+    """Take away what kept it there; Completed is kept by nothing."""
+    if phase == "Idle":
+        await world.wish()
+    if phase == "Pending":
+        await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": True}})
+    world.echo.on = world.operands.on = True
+    if phase in {"Converging", "Completed"}:
+        await world.operands.go_on()
+    else:
+        await world.echo.say(await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))

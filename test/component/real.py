@@ -1,0 +1,205 @@
+"""The real API server of a test run: one for all tests, started when the first one asks for it.
+
+It lives in a thread with a loop of its own, because every test has its own loop and a server that needs seconds to
+start outlives them all. Definitions, namespaces and the operator's rights are put there once; between two tests the
+objects of the cluster are deleted, and definitions that a test has altered are put back.
+
+`backend.Real` opens a proxy before it for each test; whoever needs the server itself asks the fixture `real_server`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import aiohttp
+import yaml
+
+from test.component import cluster, definitions, polling
+from topology_controller import manifests
+from topology_simulator import client as clients
+from topology_simulator import cluster as simulated
+from topology_simulator import install, kinds, kubeconfig
+from topology_simulator.envtest import server
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from types import TracebackType
+
+T = TypeVar("T")
+_ACCOUNT = f"system:serviceaccount:{cluster.OWN_NAMESPACE}:cluster-topology-operator"
+OPERATOR = server.User(
+    _ACCOUNT, ("system:serviceaccounts", f"system:serviceaccounts:{cluster.OWN_NAMESPACE}", "system:authenticated")
+)
+"""Who the operators are: the ServiceAccount of the manifests."""
+TOKENS = ("operator-a", "operator-b")
+_START_SECONDS = 120.0
+_STOP_SECONDS = 30.0
+_DELETE_SECONDS = 30.0
+_WIPE_SECONDS = 60.0
+_SERVED_SECONDS = 30.0
+_RBAC = "rbac.authorization.k8s.io"
+_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+_KEPT = (kinds.NAMESPACES, kinds.DEFINITIONS)
+
+
+class Session:
+    """The server of one test run. `server` may be asked anything that needs no loop; see `run` for the rest."""
+
+    def __init__(self) -> None:
+        self.server = server.RealServer(dict.fromkeys(TOKENS, OPERATOR))
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="real API server", daemon=True)
+        self._definitions: dict[str, dict[str, Any]] = {}
+        self._generations: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self._wait(self.server.__aenter__(), _START_SECONDS)
+            self._wait(self._furnish(), _START_SECONDS)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._wait(self.server.__aexit__(kind, error, trace), _STOP_SECONDS)
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_STOP_SECONDS)
+            self._loop.close()
+
+    def _wait(self, what: Coroutine[Any, Any, T], seconds: float) -> T:
+        return asyncio.run_coroutine_threadsafe(what, self._loop).result(seconds)
+
+    async def run(self, what: Coroutine[Any, Any, T]) -> T:
+        """Run something on the server's own loop: `await session.run(session.server.restart_api())`."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(what, self._loop))
+
+    def access(self) -> kubeconfig.Access:
+        """Return the administrator's way in, past any proxy."""
+        return kubeconfig.access(self.server.kubeconfig(), self.server.folder)
+
+    async def wipe(self) -> None:
+        """Delete the cluster's objects and put its definitions back; namespaces and rights stay.
+
+        An API server that a test has left dead is started again.
+        """
+        await self.run(self._wipe())
+
+    async def served(self) -> None:
+        """Wait until every kind is served: a server that is ready has yet to look at its definitions."""
+        await self.run(self._served())
+
+    # -- on the server's loop
+
+    async def _furnish(self) -> None:
+        async with clients.Client(self.access(), "installer") as api:
+            await install.install(api, simulated.Shape())
+            for crd in await api.list(kinds.DEFINITIONS):
+                name = crd["metadata"]["name"]
+                self._definitions[name] = crd["spec"]
+                self._generations[name] = crd["metadata"]["generation"]
+            await _grant(api)
+
+    async def _served(self) -> None:
+        async with clients.Client(self.access(), "installer") as api:
+            await asyncio.gather(*(_answers(api, kind) for kind in kinds.ALL))
+
+    async def _wipe(self) -> None:
+        headers = {"User-Agent": "installer", "Accept": _METADATA, **self.access().headers}
+        connector = aiohttp.TCPConnector(ssl=self.server.tls(), limit=0)
+        timeout = aiohttp.ClientTimeout(total=_DELETE_SECONDS)
+        if "kube-apiserver" not in self.server.pids:
+            await self.server.start_api()
+            await self._served()
+        async with (
+            asyncio.timeout(_WIPE_SECONDS),
+            aiohttp.ClientSession(
+                self.server.url, connector=connector, headers=headers, timeout=timeout, raise_for_status=True
+            ) as session,
+        ):
+            await self._put_definitions_back(session)
+            async with asyncio.TaskGroup() as group:
+                for kind in (*(one for one in kinds.ALL if one not in _KEPT), cluster.EVENTS):
+                    group.create_task(_delete_all(session, kind))
+
+    async def _put_definitions_back(self, session: aiohttp.ClientSession) -> None:
+        found = {one["name"]: one["generation"] for one in await _metadata(session, kinds.DEFINITIONS.path())}
+        altered = [name for name, generation in self._generations.items() if found[name] != generation]
+        if not altered:
+            return
+        async with clients.Client(self.access(), "installer") as api:
+            for name in altered:
+                kind = kinds.named(name.partition(".")[0])
+                await definitions.restore(api, kind, self._definitions[name]["versions"])
+                self._generations[name] = (await api.get(kinds.DEFINITIONS, name))["metadata"]["generation"]
+
+
+async def _answers(api: clients.Client, kind: kinds.Kind) -> None:
+    async def ask() -> bool:
+        try:
+            await api.list(kind)
+        except clients.ApiError as error:
+            if error.code in definitions.NOT_YET:
+                return False
+            raise
+        return True
+
+    await polling.until(f"{kind.plural} are served", ask, _SERVED_SECONDS)
+
+
+async def _metadata(session: aiohttp.ClientSession, path: str) -> list[dict[str, Any]]:
+    async with session.get(path) as response:
+        return [one["metadata"] for one in (await response.json())["items"] or []]
+
+
+async def _delete_all(session: aiohttp.ClientSession, kind: kinds.Kind) -> None:
+    """Delete every object of a kind, also one that a finalizer holds; not those of the system's namespaces."""
+    while found := [one for one in await _metadata(session, kind.path()) if not _is_systems(one)]:
+        for one in found:
+            if one.get("finalizers"):
+                path = kind.path(one["name"], one.get("namespace", ""))
+                media = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
+                async with session.patch(path, data=b'{"metadata":{"finalizers":null}}', headers=media) as response:
+                    await response.read()
+        for namespace in {one.get("namespace", "") for one in found}:
+            options = {"propagationPolicy": "Background"}
+            async with session.delete(kind.path(namespace=namespace), json=options) as response:
+                await response.read()
+
+
+def _is_systems(metadata: dict[str, Any]) -> bool:
+    return str(metadata.get("namespace", "")).startswith("kube-")
+
+
+async def _grant(api: clients.Client) -> None:
+    """Apply the roles and bindings of the manifests, and wait until they count."""
+    documents = yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR))
+    rights = [one for one in documents if one and one["apiVersion"].startswith(_RBAC)]
+    for one in rights:
+        plural = f"{one['kind'].lower()}s"
+        await api.create(kinds.Kind(_RBAC, plural, one["kind"], namespaced="namespace" in one["metadata"]), one)
+    for role in (one for one in rights if one["kind"] in {"Role", "ClusterRole"}):
+        rule, namespace = role["rules"][-1], role["metadata"].get("namespace", "")
+        asked = {
+            "group": rule["apiGroups"][0],
+            "resource": rule["resources"][0],
+            "name": rule.get("resourceNames", [""])[0],
+            "verb": rule["verbs"][0],
+            "namespace": namespace,
+        }
+        await polling.until(f"the operator may {asked}", functools.partial(_allowed, api, asked))
+
+
+async def _allowed(api: clients.Client, asked: dict[str, str]) -> bool:
+    review = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
+    spec = {"user": OPERATOR.name, "groups": list(OPERATOR.groups), "resourceAttributes": asked}
+    made = {"apiVersion": review.api_version, "kind": review.kind, "metadata": {}, "spec": spec}
+    return bool((await api.create(review, made))["status"]["allowed"])

@@ -1,0 +1,143 @@
+"""The real API server of tests and demos: up quickly, closed to strangers, and gone whatever happens to its owner."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test.component import polling
+from topology_simulator import client as clients
+from topology_simulator import kinds, kubeconfig
+from topology_simulator.envtest import binaries, server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_UP_SECONDS = 10.0
+_OWNER = """
+import asyncio, json, sys
+from topology_simulator.envtest import server
+
+async def main():
+    async with server.RealServer() as real:
+        print(json.dumps({"pids": real.pids, "folder": str(real.folder)}), flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(autouse=True)
+def assets() -> pathlib.Path:
+    try:
+        return binaries.folder()
+    except binaries.MissingError as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+async def real() -> AsyncIterator[server.RealServer]:
+    nobody = {"nobody": server.User("nobody", ("strangers",))}
+    async with server.RealServer(nobody) as started:
+        yield started
+
+
+def _client(real: server.RealServer, *token: str) -> clients.Client:
+    return clients.Client(kubeconfig.access(real.kubeconfig(*token), real.folder))
+
+
+async def test_it_is_up_in_ten_seconds_and_remembers_over_a_restart(figure) -> None:
+    began = time.monotonic()
+    async with server.RealServer() as real:
+        up = time.monotonic() - began
+        async with _client(real) as api:
+            await api.create(kinds.NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}})
+            began = time.monotonic()
+            await real.restart_api()
+            back = time.monotonic() - began
+            assert (await api.get(kinds.NAMESPACES, "kept"))["metadata"]["name"] == "kept"
+        folder, pids = real.folder, real.pids
+        assert sorted(pids) == ["etcd", "kube-apiserver"]
+    figure(f"a real kube-apiserver with etcd is up in {up:.1f} s and back in {back:.1f} s")
+    assert up < _UP_SECONDS
+    assert not folder.exists()
+    assert [pid for pid in pids.values() if _runs(pid)] == []
+
+
+async def test_whoever_has_no_rights_is_refused_and_the_log_says_so(real: server.RealServer) -> None:
+    log = real.audit()
+    async with _client(real, "nobody") as stranger:
+        with pytest.raises(clients.ApiError) as refused:
+            await stranger.list(kinds.NODES)
+    assert (refused.value.code, refused.value.reason) == (403, "Forbidden")
+    async with _client(real, "unheard-of") as stranger:
+        with pytest.raises(clients.ApiError) as unknown:
+            await stranger.list(kinds.NODES)
+    assert unknown.value.code == 401
+    seen = [(one.user, one.verb, one.resource, one.code, one.allowed) for one in log.read() if one.user == "nobody"]
+    assert seen == [("nobody", "list", "nodes", 403, False)]
+
+
+async def test_an_old_revision_is_gone_after_compaction(real: server.RealServer) -> None:
+    async with _client(real) as api:
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "first"}}
+        await api.create(kinds.NAMESPACES, space)
+        revision = await real.compact()
+    assert revision > 1
+
+
+@pytest.mark.parametrize("victim", ["owner", "keeper"])
+async def test_nothing_is_left_when_somebody_is_killed(victim: str) -> None:
+    owner = await asyncio.create_subprocess_exec(sys.executable, "-c", _OWNER, stdout=asyncio.subprocess.PIPE)
+    assert owner.stdout is not None
+    try:
+        async with asyncio.timeout(30):
+            told = json.loads(await owner.stdout.readline())
+        pids, folder = list(told["pids"].values()), pathlib.Path(told["folder"])
+        assert all(_runs(pid) for pid in pids)
+        os.kill(owner.pid if victim == "owner" else _parent(pids[0]), signal.SIGKILL)
+
+        async def gone() -> bool:
+            return not any(_runs(pid) for pid in pids)
+
+        await polling.until("both servers have ended", gone)
+        if victim == "keeper":
+            # Its owner is alive, and clears up when it leaves.
+            owner.send_signal(signal.SIGINT)
+        await owner.wait()
+
+        async def cleared() -> bool:
+            return not await asyncio.to_thread(folder.exists)
+
+        await polling.until(f"{folder} is removed", cleared)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            owner.kill()
+        await owner.wait()
+
+
+def _status(pid: int) -> dict[str, str]:
+    try:
+        lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return {}
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def _runs(pid: int) -> bool:
+    return _status(pid).get("State", "Z")[0] != "Z"
+
+
+def _parent(pid: int) -> int:
+    return int(_status(pid)["PPid"])

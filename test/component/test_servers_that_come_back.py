@@ -1,0 +1,118 @@
+"""The API server goes and comes back, forgets, throttles or falls silent: the transition ends once, at a bounded price.
+
+What a restarted server is like, a real one shows best: it begins with 429 for kinds whose definitions it has yet to
+look at, and with 410 for every version from before, because its watch cache remembers nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test.component import polling
+from test.component.phases import IDLE, OPEN, PHASES, go_on, reach, side_by_side, until_watching
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Callable
+
+    from test.component import backend
+    from test.component.world import World
+
+RESTARTED = 120
+"""Requests from a restart to Completed at most: each of 14 watches asks, lists, asks again and may be told to wait
+twice (70), a transition (12) with its writes afterwards, and the lease."""
+HELD_BACK = 3.0
+SILENT = 30.0
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_the_server_restarts_in_every_phase(world: World, phase: str, figure: Callable[[str], None]) -> None:
+    await reach(world, phase)
+    before = world.server.mark()
+    await world.server.restart(down=0.5)
+    await go_on(world, phase)
+    if phase == "Completed":
+        await until_watching(world, IDLE, seconds=30.0)
+    await world.completed_once(seconds=30.0)
+    asked = world.server.asked(before)
+    figure(f"restart in {phase}: {len(asked)} requests until Completed")
+    assert len(asked) <= RESTARTED, collections.Counter((one.verb, one.resource, one.code) for one in asked)
+    assert len(world.server.flips) == 1
+
+
+async def test_versions_that_the_server_has_forgotten_cost_one_list_each(
+    apiserver: backend.Place, tmp_path: pathlib.Path, figure: Callable[[str], None]
+) -> None:
+    """The log is compacted and the server begins anew: 410 on every watch, and no fault is in force."""
+
+    async def run(world: World, phase: str) -> None:
+        await reach(world, phase)
+        before = world.server.mark()
+        await world.server.forget_history()
+        await go_on(world, phase)
+        await world.completed_once(seconds=30.0)
+        asked = world.server.asked(before)
+        figure(f"history forgotten in {phase}: {len(asked)} requests until Completed")
+        assert len(asked) <= RESTARTED, collections.Counter((one.verb, one.resource, one.code) for one in asked)
+        assert len(world.server.flips) == 1
+
+    await side_by_side(apiserver, tmp_path, ("Pending", "Converging"), run)
+
+
+async def test_a_server_that_throttles_everything_is_asked_as_seldom_as_it_wants(
+    world: World, figure: Callable[[str], None]
+) -> None:
+    await reach(world, "Pending")
+    before = world.server.mark()
+    throttled = world.server.fault("status", code=429, retry_after=1)
+    assert world.server.fault("cut", verb="watch").hits == OPEN
+    await go_on(world, "Pending")
+    await asyncio.sleep(HELD_BACK)
+    world.server.lift(throttled)
+    refused = [one for one in world.server.asked(before) if one.code == 429]
+    times = collections.defaultdict(list)
+    for one in refused:
+        times[one.verb, one.path].append(one.time)
+    for what, asked in times.items():
+        pauses = [after - first for first, after in itertools.pairwise(asked)]
+        assert all(pause > 0.95 for pause in pauses), (what, pauses)
+    await world.completed_once(seconds=30.0)
+    number = len(world.server.asked(before))
+    figure(f"429 for everything during {HELD_BACK:g} s: {len(refused)} refused, {number} requests until Completed")
+    assert len(refused) >= OPEN
+    assert number <= RESTARTED
+    assert len(world.server.flips) == 1
+
+
+@pytest.mark.slow
+async def test_half_a_minute_of_silence_on_all_watches(world: World, figure: Callable[[str], None]) -> None:
+    """Shorter than what it takes for a dead peer: it waits, renews its lease, and goes on where it was."""
+    await reach(world, "Pending")
+    operator = world.operators[0]
+    before = world.server.mark()
+    silent = world.server.fault("silent", verb="watch")
+    assert silent.hits == OPEN
+    await go_on(world, "Pending")
+
+    async def calm() -> bool:
+        return operator.alive and not [one for one in world.server.asked(before) if one.watch]
+
+    await polling.steadily("no watch is opened, and the operator lives", calm, SILENT)
+    during = collections.Counter(one.resource for one in world.server.asked(before))
+    assert during["leases"] <= 2 * SILENT
+    assert during.total() - during["leases"] <= OPEN, during
+
+    world.server.lift(silent)
+    world.server.fault("cut", verb="watch")
+    await world.completed_once(seconds=30.0)
+    asked = collections.Counter(one.verb for one in world.server.asked(before) if one.resource != "leases")
+    figure(f"{SILENT:g} s of silence on all watches: {dict(during)} meanwhile, {dict(asked)} until Completed")
+    assert asked["watch"] <= OPEN + IDLE, asked
+    # Three in the evidence of each look, three of discovery: no watch has lost its place.
+    assert asked["list"] <= 9, asked
+    assert len(world.server.flips) == 1

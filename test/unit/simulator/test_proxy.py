@@ -1,0 +1,349 @@
+"""The proxy before a real API server changes nothing by itself; its faults are tested beside the server's own."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+import ssl
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+import yarl
+from aiohttp import web
+
+from topology_simulator import proxy
+from topology_simulator.apiserver import faults
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+DEADLINE = 8.0
+WATCH = "/api/v1/nodes?watch=1"
+ERROR = {"kind": "Status", "code": 410}
+
+
+class Upstream:
+    """A server that answers what a test says, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.handler: Handler | None = None
+        self.asked: list[web.Request] = []
+        self.bodies: list[bytes] = []
+        self.url = ""
+        self._runner: web.AppRunner | None = None
+
+    async def start(self, port: int = 0) -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._serve)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", port, reuse_address=True).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(request)
+        self.bodies.append(await request.read())
+        if self.handler is None:
+            return web.json_response({"asked": request.raw_path})
+        return await self.handler(request)
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    made = Upstream()
+    await made.start()
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+async def front(upstream: Upstream) -> AsyncIterator[proxy.Proxy]:
+    made = proxy.Proxy(upstream.url)
+    await made.start()
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+async def session(front: proxy.Proxy) -> AsyncIterator[aiohttp.ClientSession]:
+    timeout = aiohttp.ClientTimeout(total=DEADLINE)
+    async with aiohttp.ClientSession(front.url, timeout=timeout, auto_decompress=False) as made:
+        yield made
+
+
+def lines(*chunks: bytes, ends: bool = True) -> Handler:
+    """Answer a watch with these chunks; then end it, or stay."""
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        for chunk in chunks:
+            await response.write(chunk)
+            await asyncio.sleep(0.01)
+        if not ends:
+            await asyncio.Event().wait()
+        return response
+
+    return handler
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not holds():  # noqa: ASYNC110  # real sockets are under test
+            await asyncio.sleep(0.005)
+
+
+async def test_a_request_arrives_as_it_was_sent(
+    upstream: Upstream, front: proxy.Proxy, session: aiohttp.ClientSession
+) -> None:
+    path = "/apis/a.io/v1/widgets/one/status?fieldManager=me%2Fyou&pretty=%C3%A4&dryRun=All&dryRun=All"
+    sent = {
+        "Authorization": "Bearer secret",
+        "User-Agent": "someone/1",
+        "Accept": "application/json;as=Table;v=v1;g=meta.k8s.io",
+        "Accept-Encoding": "gzip",
+        "Content-Type": "application/merge-patch+json",
+        "X-Twice": "1",
+    }
+    exactly = yarl.URL(front.url + path, encoded=True)
+    async with session.patch(exactly, data=b'{"a":1}', headers=sent) as response:
+        assert response.status == 200
+    (found,) = upstream.asked
+    assert (found.method, found.raw_path, upstream.bodies) == ("PATCH", path, [b'{"a":1}'])
+    assert {name: found.headers[name] for name in sent} == sent
+    assert found.headers["Host"] == upstream.url.removeprefix("http://")
+    (record,) = front.requests
+    assert (record.verb, record.resource, record.name, record.subresource) == ("patch", "widgets", "one", "status")
+    assert (record.code, record.path, record.user_agent) == (200, path, "someone/1")
+
+
+async def test_nothing_is_added_to_a_request_without_headers(upstream: Upstream, front: proxy.Proxy) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    writer.write(b"GET /version HTTP/1.1\r\nHost: there\r\nConnection: close\r\n\r\n")
+    async with asyncio.timeout(DEADLINE):
+        assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+    writer.close()
+    await writer.wait_closed()
+    assert set(upstream.asked[0].headers) == {"Host"}
+
+
+async def test_an_answer_arrives_as_it_was_given(upstream: Upstream, session: aiohttp.ClientSession) -> None:
+    packed = gzip.compress(b'{"kind":"Status"}')
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        response = web.Response(status=429, body=packed, headers={"Retry-After": "7", "Content-Encoding": "gzip"})
+        response.headers.add("Warning", '299 - "one"')
+        response.headers.add("Warning", '299 - "two"')
+        response.headers["Content-Type"] = "application/json"
+        return response
+
+    upstream.handler = refuse
+    async with session.get("/api/v1/nodes") as response:
+        assert response.status == 429
+        assert await response.read() == packed
+        assert response.headers["Retry-After"] == "7"
+        assert response.headers["Content-Encoding"] == "gzip"
+        assert response.headers.getall("Warning") == ['299 - "one"', '299 - "two"']
+        assert response.content_type == "application/json"
+
+
+async def test_a_redirect_is_the_clients_business(upstream: Upstream, session: aiohttp.ClientSession) -> None:
+    async def elsewhere(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    upstream.handler = elsewhere
+    async with session.get("/there", allow_redirects=False) as response:
+        assert (response.status, response.headers["Location"]) == (307, "/elsewhere")
+    assert len(upstream.asked) == 1
+
+
+async def test_a_watch_passes_line_by_line_and_ends_when_the_server_ends_it(
+    upstream: Upstream, front: proxy.Proxy, session: aiohttp.ClientSession
+) -> None:
+    long = b'{"type":"ADDED","object":{"note":"%s"}}\n' % (b"x" * 300_000)
+    upstream.handler = lines(b'{"type":"ADDED"}\n{"ty', b'pe":"DELETED"}', b"\n", long)
+    async with session.get(WATCH) as response:
+        assert await response.read() == b'{"type":"ADDED"}\n{"type":"DELETED"}\n' + long
+    assert front.open_watches == []
+
+
+async def test_a_watch_that_the_server_cuts_has_no_proper_end(
+    upstream: Upstream, session: aiohttp.ClientSession
+) -> None:
+    async def cut(request: web.Request) -> web.StreamResponse:
+        response = await lines(b'{"type":"ADDED"}\n')(request)
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    upstream.handler = cut
+    async with session.get(WATCH) as response:
+        with pytest.raises(aiohttp.ClientError):
+            await response.read()
+
+
+async def test_a_refused_watch_is_a_plain_answer(
+    upstream: Upstream, front: proxy.Proxy, session: aiohttp.ClientSession
+) -> None:
+    async def gone(request: web.Request) -> web.StreamResponse:
+        return web.json_response(ERROR, status=410)
+
+    upstream.handler = gone
+    async with session.get(WATCH) as response:
+        assert (response.status, await response.json()) == (410, ERROR)
+    assert [(one.verb, one.code) for one in front.requests] == [("watch", 410)]
+
+
+async def test_an_error_of_ours_never_lands_in_a_line_of_the_servers(
+    upstream: Upstream, front: proxy.Proxy, session: aiohttp.ClientSession
+) -> None:
+    upstream.handler = lines(b'{"type":"ADDED"}\n{"type":"MODI', ends=False)
+    async with session.get(WATCH) as response:
+        async with asyncio.timeout(DEADLINE):
+            assert await response.content.readline() == b'{"type":"ADDED"}\n'
+        front.faults.add(faults.Fault(action="expire", verb="watch"))
+        (rest,) = (await response.read()).splitlines()
+    event = json.loads(rest)
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
+async def test_a_silent_watch_does_not_tell_that_the_server_has_ended_it(
+    upstream: Upstream, front: proxy.Proxy, session: aiohttp.ClientSession
+) -> None:
+    goes_on = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await goes_on.wait()
+        await response.write(b'{"type":"ADDED"}\n')
+        return response
+
+    upstream.handler = handler
+    async with session.get(WATCH) as response:
+        active = front.faults.add(faults.Fault(action="silent"))
+        assert active.hits == 1
+        goes_on.set()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await response.content.read(1)
+        assert len(front.open_watches) == 1
+        front.faults.clear()
+        with pytest.raises(aiohttp.ClientError):
+            await response.content.read(1)
+
+
+async def test_a_watch_is_closed_at_the_server_when_the_client_goes(
+    upstream: Upstream, front: proxy.Proxy, session: aiohttp.ClientSession
+) -> None:
+    left = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        try:
+            return await lines(ends=False)(request)
+        finally:
+            left.set()
+
+    upstream.handler = handler
+    response = await session.get(WATCH)
+    await until(lambda: front.open_watches)
+    response.close()
+    async with asyncio.timeout(DEADLINE):
+        await left.wait()
+    await until(lambda: not front.open_watches)
+
+
+async def test_a_write_that_was_let_through_is_finished_without_its_client(
+    upstream: Upstream, front: proxy.Proxy, session: aiohttp.ClientSession
+) -> None:
+    arrived, finish, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow(request: web.Request) -> web.StreamResponse:
+        arrived.set()
+        await finish.wait()
+        done.set()
+        return web.json_response({})
+
+    upstream.handler = slow
+    writing = asyncio.create_task(session.post("/api/v1/nodes", json={}))
+    async with asyncio.timeout(DEADLINE):
+        await arrived.wait()
+    writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
+    await until(lambda: [one.code for one in front.requests] == [0])
+    finish.set()
+    async with asyncio.timeout(DEADLINE):
+        await done.wait()
+
+
+async def test_a_server_that_is_away_is_a_connection_without_an_answer(
+    upstream: Upstream, front: proxy.Proxy, session: aiohttp.ClientSession
+) -> None:
+    port = int(upstream.url.rpartition(":")[2])
+    await upstream.stop()
+    for path in ("/api/v1/nodes", WATCH):
+        with pytest.raises(aiohttp.ServerDisconnectedError):
+            await session.get(path)
+    assert {one.code for one in front.requests} == {0}
+    await upstream.start(port)
+    async with session.get("/api/v1/nodes") as response:
+        assert response.status == 200
+
+
+async def test_it_goes_away_and_comes_back_on_its_port(
+    upstream: Upstream, front: proxy.Proxy, session: aiohttp.ClientSession
+) -> None:
+    upstream.handler = lines(ends=False)
+    watching = await session.get(WATCH)
+    active = front.faults.add(faults.Fault(action="status", code=503, resource="pods"))
+    port = front.port
+    await front.stop()
+    with pytest.raises(aiohttp.ClientError):
+        await watching.read()
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await session.get("/api/v1/nodes")
+    await front.start(port=port)
+    assert front.port == port
+    async with session.get("/api/v1/pods") as response:
+        assert response.status == 503
+    assert active.hits == 1
+    with pytest.raises(RuntimeError):
+        await front.start()
+
+
+async def test_a_body_beyond_what_the_server_takes_is_refused(
+    upstream: Upstream, session: aiohttp.ClientSession
+) -> None:
+    async with session.post("/api/v1/nodes", data=io.BytesIO(bytes(3 * 1024 * 1024 + 2))) as response:
+        assert response.status == 413
+        assert (await response.json())["reason"] == "RequestEntityTooLarge"
+    assert upstream.asked == []
+
+
+async def test_credentials_never_leave_the_machine_in_the_clear(upstream: Upstream) -> None:
+    made = proxy.Proxy(upstream.url)
+    for host in ("0.0.0.0", "192.0.2.1", "::"):
+        with pytest.raises(ValueError, match="not a loopback address"):
+            await made.start(host)
+
+
+async def test_a_server_that_is_not_trusted_gets_nothing(session: aiohttp.ClientSession, upstream: Upstream) -> None:
+    made = proxy.Proxy(upstream.url.replace("http:", "https:"), ssl.create_default_context())
+    await made.start()
+    try:
+        timeout = aiohttp.ClientTimeout(total=DEADLINE)
+        async with aiohttp.ClientSession(made.url, timeout=timeout) as direct:
+            with pytest.raises(aiohttp.ServerDisconnectedError):
+                await direct.get("/api/v1/nodes", headers={"Authorization": "Bearer secret"})
+    finally:
+        await made.stop()
+    assert upstream.asked == []
