@@ -170,7 +170,12 @@ class Reconciler:
                 self._unsure = True
                 if isinstance(watches.installed, facts.Installed) and watches.installed.lacks:
                     continue
-                raise act.Voided("the server dropped the record although the CRD has its fields") from None
+                why = (
+                    f"whether the CRD has its fields cannot be told: {watches.installed}"
+                    if isinstance(watches.installed, facts.Unobserved)
+                    else "although the CRD has its fields"
+                )
+                raise act.Voided(f"the server dropped the record; {why}") from None
             self._conflicts = 0
             break
         await self._discover(known, decision)
@@ -276,6 +281,9 @@ class Reconciler:
         """Read the evidence live and decide again from it; what was watched only led here."""
         base = self._rooms.watches.known()
         evidence = await live.gather(self._rooms.client, base, catalog.EVIDENCE, self._rooms.etcd)
+        if isinstance(evidence.facts.infrastructure, facts.Unobserved):
+            # Nobody else would look again: what is watched has not changed.
+            raise act.Voided(f"the last read before the flip failed: {evidence.facts.infrastructure}")
         decision = phases.decide(evidence.facts, self._transitions, self._term, self._now())
         if decision.phase is Phase.PENDING:
             self._hold = min(max(_HOLD_FIRST, 2 * self._hold), _HOLD_CAP)

@@ -175,7 +175,7 @@ def _flip(
             }
         ),
         results=results,
-        note=scenes.what_is_awaited(results),
+        note=scenes.what_is_awaited(results, scene.known.disturbed),
         degraded=None,
         steps=(Step.FLIP, Step.REPORT),
     )

@@ -70,7 +70,7 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         watch=True,
         definition=definition,
         results=results,
-        note=scenes.what_is_awaited(results),
+        note=scenes.what_is_awaited(results, known.disturbed),
         upgrade_block=block,
         degraded=stuck or scenes.unreadable(kept, Stage.CONVERGENCE, now),
         look_again=scenes.until(moments, now),

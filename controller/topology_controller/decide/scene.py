@@ -88,10 +88,14 @@ def what_is_unmet(failing: list[CheckResult]) -> str:
     return f"Waiting for {listed(result.name for result in failing)}"
 
 
-def what_is_awaited(results: tuple[CheckResult, ...]) -> str:
-    """Name what convergence waits for: checks, or quiet."""
+def what_is_awaited(results: tuple[CheckResult, ...], disturbed: tuple[str, ...]) -> str:
+    """Name what convergence waits for: checks, watches that can be believed, or quiet."""
     failing = [result for result in results if not result.met]
-    return f"{what_is_unmet(failing)}" if failing else "All convergence checks are met; waiting until it stays quiet"
+    if failing:
+        return what_is_unmet(failing)
+    if disturbed:
+        return f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
+    return "All convergence checks are met; waiting until it stays quiet"
 
 
 def unreadable(record: TopologyTransition, stage: Stage, now: datetime) -> Said | None:

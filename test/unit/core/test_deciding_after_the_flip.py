@@ -81,7 +81,9 @@ def test_the_settle_time_can_be_overridden() -> None:
 
 
 def test_nothing_is_called_finished_while_a_watch_is_in_trouble() -> None:
-    assert settle(3000, disturbed=("nodes",)).phase is Phase.CONVERGING
+    found = settle(3000, disturbed=("nodes",))
+    assert found.phase is Phase.CONVERGING
+    assert found.note.endswith("waiting for the watch of nodes"), found.note
 
 
 def test_a_check_that_flaps_begins_the_quiet_time_anew() -> None:

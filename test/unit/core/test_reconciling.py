@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_controller.kube import errors
+from topology_controller.observe import catalog
 
 from .clusters import INFRASTRUCTURE, OPERATOR, VERSION, Cluster, Lease, accept, running
 
@@ -328,6 +329,28 @@ async def test_live_evidence_that_differs_holds_it_without_a_hot_loop() -> None:
         cluster.objects[key]["spec"]["mastersSchedulable"] = True
         await asyncio.sleep(31)
         assert cluster.flips == 1
+
+
+async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself() -> None:
+    """No watch brings news meanwhile: nobody but the loop can ask again."""
+    cluster = Cluster()
+    refused = 0
+
+    def away(where: str) -> None:
+        nonlocal refused
+        if where == "infrastructures/cluster":
+            refused += 1
+            raise errors.Forbidden("get", catalog.INFRASTRUCTURES, None, "cluster", 403, "Forbidden", "refused")
+
+    cluster.before_get = away
+    cluster.wish("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(120)
+        assert (cluster.phase, cluster.flips) == ("Admitting", 0)
+        assert 2 <= refused < 20, refused
+        cluster.before_get = accept
+        await asyncio.sleep(61)
+        assert (cluster.phase, cluster.flips) == ("Converging", 1)
 
 
 async def test_a_lease_about_to_run_out_voids_the_flip_and_a_later_try_succeeds() -> None:
