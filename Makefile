@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 SCENARIO ?= happy-path
+APISERVER ?= embedded
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -23,11 +24,11 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
-demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your eyes (SCENARIO=happy-path)
-	@$(BIN)/python -m topology_simulator demo --scenario $(SCENARIO)
+demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your eyes (SCENARIO=happy-path APISERVER=embedded|real)
+	@$(BIN)/python -m topology_simulator demo --scenario $(SCENARIO) --apiserver $(APISERVER)
 
 cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal
-	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO)
+	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER)
 
 test: $(STAMP) ## unit and component tests
 	$(BIN)/python -m pytest
@@ -49,8 +50,8 @@ format: $(STAMP) ## rewrite files in the agreed style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) ## measure the promises of the README; writes build/bench.json
-	$(BIN)/python -m test.bench $(BENCH_FLAGS)
+bench: $(STAMP) ## measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
+	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
 
 generate: $(STAMP) ## write the CRD from the types and the transition definitions
 	$(BIN)/python hack/generate.py

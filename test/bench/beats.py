@@ -1,8 +1,8 @@
 """Heartbeats: a process that updates the status of worker nodes at a steady rate, as kubelets do.
 
-`python -m test.bench.beats PREFIX COUNT RATE`; a line on stdin is the URL of the server to send to from now on, or
-`off`. Every update changes the time of the heartbeat and nothing else. It answers `off` with what it has really sent:
-`{"sent": N, "seconds": S}`, because a rate that was not reached must not be reported as one.
+`python -m test.bench.beats PREFIX COUNT RATE`; a line on stdin is the kubeconfig of the server to send to from now on,
+or `off`. Every update changes the time of the heartbeat and nothing else. It answers `off` with what it has really
+sent: `{"sent": N, "seconds": S}`, because a rate that was not reached must not be reported as one.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import asyncio
 import contextlib
 import datetime as dt
 import json
+import pathlib
 import sys
 import time
 
 import aiohttp
 
-from topology_simulator import machines
+from topology_simulator import kubeconfig, machines
 
 _MERGE = {"Content-Type": "application/merge-patch+json"}
 _IN_FLIGHT = 20
@@ -60,14 +61,22 @@ async def _send(
         free.release()
 
 
+def _session(access: kubeconfig.Access) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=_IN_FLIGHT, ssl=access.tls or True, keepalive_timeout=75.0),
+        headers={"User-Agent": "kubelet", **access.headers},
+        timeout=aiohttp.ClientTimeout(total=30.0),
+    )
+
+
 async def main(names: list[str], rate: float) -> None:
-    """Obey stdin until it ends."""
+    """Obey stdin until it ends. Each server has a session of its own, kept: real kubelets keep their connections."""
     lines = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     task: asyncio.Task[None] | None = None
-    headers = {"User-Agent": "kubelet"}
-    async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=30.0)) as session:
+    sessions: dict[str, tuple[str, aiohttp.ClientSession]] = {}
+    async with contextlib.AsyncExitStack() as stack:
         while word := (await lines.readline()).decode().strip():
             if task is not None:
                 task.cancel()
@@ -79,7 +88,11 @@ async def main(names: list[str], rate: float) -> None:
                 sys.stdout.flush()
                 _SENT.update(sent=0.0, seconds=0.0)
             else:
-                task = asyncio.create_task(beat(session, word, names, rate))
+                if word not in sessions:
+                    access = kubeconfig.load(pathlib.Path(word))
+                    sessions[word] = access.server, await stack.enter_async_context(_session(access))
+                url, session = sessions[word]
+                task = asyncio.create_task(beat(session, url, names, rate))
         if task is not None:
             task.cancel()
 

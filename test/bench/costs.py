@@ -21,11 +21,13 @@ from topology_controller.kube import watch
 from topology_controller.observe import catalog
 from topology_simulator import client, kinds
 
-from . import figures, processes, procfs, side
+from . import figures, processes, procfs, requests
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator
+
+    from . import side
 
 Raw = dict[str, Any]
 START_SECONDS, RSS_MIB, RSS_EXTRA_MIB = 0.6, 64.0, 5.0
@@ -33,7 +35,6 @@ IDLE_REQUESTS, IDLE_WRITES = 40.0, 0.0
 IDLE_CPU, BUSY_CPU = 0.12, 2.0
 RATE = 100.0
 _SETTLED_SECONDS = 1.5
-_WRITES = {"create", "update", "patch", "delete"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,20 @@ async def operator_on(
 ) -> AsyncIterator[Operator]:
     """Run the operator and wait until it is idle and has found out what could be asked for."""
     port = processes.free_port()
-    command = processes.operator_command(cluster.kubeconfig, port, transitions)
+    command = processes.operator_command(cluster.server.operator, port, transitions)
+    await _forget_report(cluster)
     async with processes.running(command, folder / "operator.log") as process:
         seen = cluster.lookout
         await seen.until(lambda: bool(seen.report().get("status")), "the first report")
         await settled(cluster, seconds=_SETTLED_SECONDS)
         yield Operator(process.pid, port)
+
+
+async def _forget_report(cluster: side.Side) -> None:
+    """Delete ClusterOperator `topology`, so that the next one comes from whoever is started now."""
+    with contextlib.suppress(client.ApiError):
+        await cluster.api.delete(kinds.CLUSTER_OPERATORS, "topology")
+    await cluster.lookout.until(lambda: not cluster.lookout.report(), "ClusterOperator topology is gone")
 
 
 async def settled(cluster: side.Side, seconds: float) -> None:
@@ -68,10 +77,8 @@ async def start(cluster: side.Side, folder: pathlib.Path, count: int) -> figures
     """From exec until ClusterOperator `topology`, deleted before, has been written."""
     seen, found = cluster.lookout, []
     for number in range(count + 1):
-        with contextlib.suppress(client.ApiError):
-            await cluster.api.delete(kinds.CLUSTER_OPERATORS, "topology")
-        await seen.until(lambda: not seen.report(), "ClusterOperator topology is gone")
-        command = processes.operator_command(cluster.kubeconfig, processes.free_port())
+        await _forget_report(cluster)
+        command = processes.operator_command(cluster.server.operator, processes.free_port())
         began = time.perf_counter()
         async with processes.running(command, folder / "start.log"):
             ended = await seen.until(lambda: bool(seen.report().get("status")), "the first report")
@@ -105,7 +112,7 @@ async def idle(cluster: side.Side, operator: Operator, seconds: float) -> dict[s
     began, used = time.time(), procfs.cpu_seconds(operator.pid)
     await asyncio.sleep(seconds)
     used = procfs.cpu_seconds(operator.pid) - used
-    asked = side.requests_of(await cluster.audit(began))
+    asked = requests.of_operator(await cluster.server.requests(began))
     timing = watch.Timing()
     reopened = len(catalog.IDLE) * 3600 / ((timing.shortest + timing.longest) / 2)
     looked = (len(catalog.EVIDENCE) + 1) * 3600 / reconcile.DISCOVERY_PERIOD
@@ -119,7 +126,7 @@ async def idle(cluster: side.Side, operator: Operator, seconds: float) -> dict[s
             f"{reopened:.1f}/h, and {looked:.0f}/h for what could be asked for; the lease is not counted",
         ),
         "idle_writes": figures.Figure(
-            value=float(sum(one["verb"] in _WRITES for one in asked)),
+            value=float(sum(one.verb in requests.WRITES for one in asked)),
             unit="writes",
             target=IDLE_WRITES,
             note=f"in {seconds:g} s, the lease not counted",
@@ -141,7 +148,7 @@ class Beats:
 
     async def to(self, cluster: side.Side) -> None:
         """Send to this cluster from now on."""
-        await self._tell(cluster.url)
+        await self._tell(str(cluster.server.admin))
 
     async def off(self) -> float:
         """Stop, and return how many a second were really sent."""

@@ -22,7 +22,7 @@ from . import processes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topology_simulator import client
+    from topology_simulator import client, kubeconfig
 
 Raw = dict[str, Any]
 OBJECTS = (
@@ -36,11 +36,11 @@ _ECHO = "Cluster operator topology should not be upgraded between minor versions
 class Lookout:
     """Use with `async with`. `now` maps a plural to the object as last seen; `moved` is when anything was last seen."""
 
-    def __init__(self, url: str, api: client.Client) -> None:
+    def __init__(self, access: kubeconfig.Access, api: client.Client) -> None:
         self.now: dict[str, Raw] = {}
         self.seen: list[tuple[float, str, Raw]] = []
         self.moved = 0.0
-        self._url = url
+        self._access = access
         self._api = api
         self._news = asyncio.Event()
         self._asked = asyncio.Event()
@@ -49,8 +49,9 @@ class Lookout:
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=None, connect=5.0)
-        connector = aiohttp.TCPConnector(limit=0)
-        session = aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=1 << 20)
+        connector = aiohttp.TCPConnector(limit=0, ssl=self._access.tls or True)
+        headers = {"User-Agent": "lookout", **self._access.headers}
+        session = aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers, read_bufsize=1 << 20)
         await self._closing.enter_async_context(session)
         self._tasks = [asyncio.create_task(self._watch(session, kind, name)) for kind, name in OBJECTS]
         self._tasks.append(asyncio.create_task(self._answer()))
@@ -104,12 +105,12 @@ class Lookout:
 
     async def _watch(self, session: aiohttp.ClientSession, kind: kinds.Kind, name: str) -> None:
         query = {"fieldSelector": f"metadata.name={name}"}
-        async with session.get(self._url + kind.path(), params=query) as response:
+        async with session.get(self._access.server + kind.path(), params=query) as response:
             listing = await response.json()
         for item in listing["items"]:
             self._take(kind, item, time.perf_counter())
         query |= {"watch": "true", "resourceVersion": listing["metadata"]["resourceVersion"], "timeoutSeconds": "3600"}
-        async with session.get(self._url + kind.path(), params=query) as response:
+        async with session.get(self._access.server + kind.path(), params=query) as response:
             async for line in response.content:
                 stamp = time.perf_counter()
                 event = json.loads(line)

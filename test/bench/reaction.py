@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from . import requests
+
 Raw = dict[str, Any]
 P50_RATIO, P99_RATIO, CLIFF_RATIO = 1.5, 3.0, 3.0
 REQUESTS = 12
 _WARM_UP = 3
 _FLIP_SECONDS = 15.0
+# Longer than the operator and the floor keep a connection.
+_COLD_SECONDS = 80.0
 
 
 @dataclass(slots=True)
@@ -35,7 +39,11 @@ class Trials:
 
     milliseconds: list[float] = field(default_factory=list)
     echo: list[float] = field(default_factory=list)
-    windows: list[tuple[float, float]] = field(default_factory=list)
+    windows: list[requests.Window] = field(default_factory=list)
+
+    def typical(self) -> requests.Window:
+        """The window of the trial that took the median time."""
+        return self.windows[self.milliseconds.index(figures.median(self.milliseconds))]
 
 
 class Operator:
@@ -120,13 +128,19 @@ async def floor_of(cluster: side.Side, script: side.Script, folder: pathlib.Path
     """Run the floor with a script."""
     plan, log = folder / "floor.json", folder / "floor.log"
     plan.write_text(json.dumps(script.plan()))
-    command = ["-m", "test.bench.floor", cluster.url, str(plan)]
+    command = ["-m", "test.bench.floor", str(cluster.server.operator), str(plan)]
     async with processes.running(command, log, talks=True) as process:
         yield Floor(cluster, script, process)
 
 
 async def _no_load(_: side.Side) -> None:
     """Nothing has to be switched."""
+
+
+async def _alive(*sides: side.Side) -> None:
+    """Be an etcd operator that is there; a lease counts for five minutes."""
+    for one in sides:
+        await one.renew_lease()
 
 
 async def compare(
@@ -140,6 +154,7 @@ async def compare(
 ) -> tuple[Trials, Trials]:
     """`count` trials of each, in turns, after a few that are not counted. `load` moves the load to a side."""
     operator, mine, theirs = Operator(ours), Trials(), Trials()
+    await _alive(ours, bare)
     await load(ours)
     for _ in range(_WARM_UP):
         await operator.prepare(what)
@@ -147,7 +162,7 @@ async def compare(
     # The wish's own report comes after the flip; what the floor imitates was seen before it.
     script = side.Script.of(ours.lookout.seen)
     await operator.prepare(what)
-    await ours.forget_requests()
+    await ours.server.forget()
     async with floor_of(bare, script, folder) as floor:
         for number in range(-_WARM_UP, count):
             await load(bare)
@@ -157,15 +172,44 @@ async def compare(
                 await load(ours)
                 await operator.prepare(what)
                 await trial(ours, what, mine)
-            for one in (ours, bare):
-                if number % 20 == 0:
-                    await one.renew_lease()
+            if number % 20 == 0:
+                await _alive(ours, bare)
     return mine, theirs
+
+
+async def cold(ours: side.Side, bare: side.Side, count: int, folder: pathlib.Path) -> tuple[Trials, Trials]:
+    """Wishes after so long that no connection is kept but those of the idle watches and the lease."""
+    operator, mine, theirs = Operator(ours), Trials(), Trials()
+    await _alive(ours, bare)
+    await operator.prepare("wish")
+    await trial(ours, "wish", Trials())
+    script = side.Script.of(ours.lookout.seen)
+    async with floor_of(bare, script, folder) as floor:
+        for _ in range(count):
+            await floor.prepare("wish")
+            await operator.prepare("wish")
+            await asyncio.sleep(_COLD_SECONDS)
+            for one, into in ((bare, theirs), (ours, mine)):
+                # It also opens the driver's own connection, which is not to be measured.
+                await one.renew_lease()
+                await trial(one, "wish", into)
+    return mine, theirs
+
+
+async def alone(ours: side.Side, what: str, count: int) -> Trials:
+    """Trials of the operator only."""
+    operator, found = Operator(ours), Trials()
+    await _alive(ours)
+    for number in range(-_WARM_UP, count):
+        await operator.prepare(what)
+        await trial(ours, what, Trials() if number < 0 else found)
+    return found
 
 
 async def back_to_back(ours: side.Side, count: int) -> Trials:
     """Wishes without a pause in between."""
     operator, found = Operator(ours), Trials()
+    await _alive(ours)
     for number in range(-_WARM_UP, count):
         await operator.prepare("wish", quiet=False)
         await trial(ours, "wish", Trials() if number < 0 else found)
@@ -184,36 +228,3 @@ def latency(name: str, mine: Trials, theirs: Trials) -> dict[str, figures.Figure
             note=f"{len(mine.milliseconds)} trials of each, in turns",
         )
     return found
-
-
-def on_the_path(records: list[Raw], window: tuple[float, float]) -> tuple[int, int]:
-    """Requests of the operator within a trial: (on the critical path, to open watches)."""
-    began, ended = window
-    asked = [record for record in side.requests_of(records) if began <= record["time"] <= ended]
-    moves = [n for n, one in enumerate(asked) if one["verb"] == "patch" and one["resource"] == "infrastructures"]
-    # The second write of Infrastructure is the flip; the report that follows it is on nobody's path.
-    asked = asked[: moves[1] + 1] if len(moves) > 1 else asked
-    opening = 2 * sum(record["watch"] for record in asked)
-    return len(asked) - opening, opening
-
-
-def stages(records: list[Raw], windows: list[tuple[float, float]], agent: str) -> dict[str, float]:
-    """Median milliseconds after the beginning at which each stage of a trial reached the server."""
-    found: dict[str, list[float]] = {}
-    for began, ended in windows:
-        asked = [one for one in records if began <= one["time"] <= ended]
-        mine = [one for one in asked if one["user_agent"].startswith(agent)]
-        moments = {
-            "watches": [one for one in mine if one["verb"] == "list"][:1],
-            "echo": [one for one in asked if (one["verb"], one["resource"]) == ("patch", "clusterversions")],
-            "reads": [one for one in mine if one["verb"] == "get"][:1],
-        }
-        writes = [one for one in mine if one["verb"] == "patch"]
-        moments |= {"record": writes[:1], "report": writes[1:2], "flip": writes[2:3]}
-        reads = [one for one in mine if one["verb"] == "get" and one["resource"] == "infrastructures"]
-        moments["infrastructure"] = reads[-1:]
-        for stage, entries in moments.items():
-            if entries:
-                found.setdefault(stage, []).append((entries[0]["time"] - began) * 1000)
-        found.setdefault("seen", []).append((ended - began) * 1000)
-    return dict(sorted(((stage, figures.median(times)) for stage, times in found.items()), key=lambda item: item[1]))

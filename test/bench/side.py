@@ -8,6 +8,7 @@ the driver also writes what the operator would have written itself.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 import json
@@ -16,9 +17,6 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
-
-from topology_api import vocabulary
 from topology_controller.kube import answer
 from topology_controller.observe import catalog
 from topology_simulator import client, cluster, conditions, install, kinds, kubeconfig, machines
@@ -26,13 +24,16 @@ from topology_simulator import client, cluster, conditions, install, kinds, kube
 from . import lookout
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import AsyncIterator
+
+    from . import servers
 
 Raw = dict[str, Any]
 WISH = "HighlyAvailable"
 MEMBERS = 3
-QUIET_SECONDS = 0.08
+# Longer than what the operator reads for itself when a wish is gone: a real server may let a list wait for 0.1 s.
+QUIET_SECONDS = 0.25
+_AT_ONCE = 20
 _SINGLE = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
 _BEFORE = {"Pending", "Admitting"}
 
@@ -41,15 +42,20 @@ _BEFORE = {"Pending", "Admitting"}
 class Side:
     """A cluster with three control-plane nodes. `floor` says that nobody writes here but the driver and the floor."""
 
-    url: str
-    kubeconfig: pathlib.Path
+    server: servers.Server
     api: client.Client
     lookout: lookout.Lookout
     floor: bool = False
 
     async def add_workers(self, first: int, last: int) -> None:
         """Create worker nodes of about 16 KB with these numbers."""
-        for number in range(first, last):
+        free = asyncio.Semaphore(_AT_ONCE)
+        async with asyncio.TaskGroup() as group:
+            for number in range(first, last):
+                group.create_task(self._add_worker(number, free))
+
+    async def _add_worker(self, number: int, free: asyncio.Semaphore) -> None:
+        async with free:
             made = machines.node(f"worker-{number}", roles=("worker",), ready=True)
             # What other controllers leave behind on a real node.
             made["metadata"]["annotations"] |= {
@@ -113,35 +119,14 @@ class Side:
         if quiet:
             await seen.quiet(QUIET_SECONDS)
 
-    async def audit(self, since: float) -> list[Raw]:
-        """Requests that the server has seen since then (UNIX seconds), oldest first."""
-        timeout = aiohttp.ClientTimeout(total=20.0)
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
-            session.get(f"{self.url}/simulator/requests", params={"since": str(int(since))}) as response,
-        ):
-            found = await response.json()
-        return [record for record in found if record["time"] >= since]
-
-    async def forget_requests(self) -> None:
-        """Empty the audit log."""
-        async with aiohttp.ClientSession() as session, session.delete(f"{self.url}/simulator/requests"):
-            pass
-
-
-def requests_of(records: list[Raw]) -> list[Raw]:
-    """What the operator asked, without its own lease and its events, which are on no critical path."""
-    ours = [record for record in records if record["user_agent"].startswith(vocabulary.OPERATOR_NAME)]
-    own_lease = ("leases", vocabulary.DEFAULT_NAMESPACE)
-    return [one for one in ours if (one["resource"], one["namespace"]) != own_lease and one["resource"] != "events"]
-
 
 @contextlib.asynccontextmanager
-async def opened(file: pathlib.Path, *, floor: bool = False) -> AsyncIterator[Side]:
-    """Install the cluster into the API server of a kubeconfig, and look on."""
-    access = kubeconfig.load(file)
+async def opened(server: servers.Server, *, floor: bool = False) -> AsyncIterator[Side]:
+    """Install the cluster into an API server, and look on."""
+    access = kubeconfig.load(server.admin)
     async with client.Client(access, "bench") as api:
         await install.install(api, cluster.Shape())
+        await server.grant(api)
         for number in range(1, MEMBERS):
             name = f"master-{number}"
             made = machines.node(name, roles=("control-plane", "master", "worker"), ready=True)
@@ -155,9 +140,9 @@ async def opened(file: pathlib.Path, *, floor: bool = False) -> AsyncIterator[Si
         if floor:
             skeleton = {"apiVersion": kinds.CLUSTER_OPERATORS.api_version, "kind": "ClusterOperator"}
             await api.create(kinds.CLUSTER_OPERATORS, {**skeleton, "metadata": {"name": "topology"}, "spec": {}})
-        async with lookout.Lookout(access.server, api) as seen:
+        async with lookout.Lookout(access, api) as seen:
             await seen.until(lambda: bool(seen.infrastructure()), "an Infrastructure")
-            yield Side(access.server, file, api, seen, floor)
+            yield Side(server, api, seen, floor)
 
 
 @dataclass(frozen=True, slots=True)
