@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster test test-unit test-component lint format bench fuzz generate locks envtest clean
+.PHONY: help venv demo cluster test test-unit test-component test-etcd parity lint format bench fuzz generate locks envtest clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -30,14 +30,20 @@ demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your ey
 cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal
 	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER)
 
-test: $(STAMP) ## unit and component tests
+test: $(STAMP) ## all tests; on a real API server too where its binaries are found
 	$(BIN)/python -m pytest
 
 test-unit: $(STAMP) ## unit tests only
 	$(BIN)/python -m pytest test/unit
 
-test-component: $(STAMP) ## the operator as a process, against the embedded API server
+test-component: $(STAMP) ## the operator as a process, against an API server
 	$(BIN)/python -m pytest test/component
+
+test-etcd: $(STAMP) ## real etcd members
+	$(BIN)/python -m pytest test/etcd
+
+parity: $(STAMP) ## the embedded API server compared with a real one; prints the table (needs envtest)
+	@$(BIN)/python -m test.component.parity
 
 lint: $(STAMP) ## style, types, layers, generated files
 	$(BIN)/ruff check .
