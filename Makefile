@@ -4,6 +4,7 @@
 PYTHON ?= python3
 SCENARIO ?= happy-path
 APISERVER ?= embedded
+ETCD ?= pretended
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -24,11 +25,11 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
-demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your eyes (SCENARIO=happy-path APISERVER=embedded|real)
-	@$(BIN)/python -m topology_simulator demo --scenario $(SCENARIO) --apiserver $(APISERVER)
+demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your eyes (SCENARIO=happy-path APISERVER=embedded|real ETCD=pretended|real)
+	@$(BIN)/python -m topology_simulator demo --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD)
 
 cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal
-	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER)
+	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD)
 
 test: $(STAMP) ## all tests; on a real API server too where its binaries are found
 	$(BIN)/python -m pytest
