@@ -4,6 +4,7 @@
 PYTHON ?= python3
 SCENARIO ?= happy-path
 APISERVER ?= embedded
+JOBS ?= 4
 ETCD ?= pretended
 VENV := .venv
 BIN := $(VENV)/bin
@@ -31,14 +32,14 @@ demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your ey
 cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal
 	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD)
 
-test: $(STAMP) ## all tests; on a real API server too where its binaries are found
-	$(BIN)/python -m pytest
+test: $(STAMP) ## all tests, JOBS=4 at once; on a real API server too where its binaries are found
+	$(BIN)/python -m pytest -n $(JOBS)
 
 test-unit: $(STAMP) ## unit tests only
-	$(BIN)/python -m pytest test/unit
+	$(BIN)/python -m pytest -n $(JOBS) test/unit
 
 test-component: $(STAMP) ## the operator as a process, against an API server
-	$(BIN)/python -m pytest test/component
+	$(BIN)/python -m pytest -n $(JOBS) test/component
 
 test-etcd: $(STAMP) ## real etcd members
 	$(BIN)/python -m pytest test/etcd

@@ -38,6 +38,7 @@ TOKENS = ("operator-a", "operator-b")
 _START_SECONDS = 120.0
 _STOP_SECONDS = 30.0
 _DELETE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.1
 _WIPE_SECONDS = 60.0
 _SERVED_SECONDS = 30.0
 _RBAC = "rbac.authorization.k8s.io"
@@ -156,8 +157,13 @@ async def _answers(api: clients.Client, kind: kinds.Kind) -> None:
 
 
 async def _metadata(session: aiohttp.ClientSession, path: str) -> list[dict[str, Any]]:
-    async with session.get(path) as response:
-        return [one["metadata"] for one in (await response.json())["items"] or []]
+    while True:
+        async with session.get(path, raise_for_status=False) as response:
+            # The server opens the storage of a kind anew after a change of its definition, and says 429 meanwhile.
+            if response.status != 429:
+                response.raise_for_status()
+                return [one["metadata"] for one in (await response.json())["items"] or []]
+        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 async def _delete_all(session: aiohttp.ClientSession, kind: kinds.Kind) -> None:

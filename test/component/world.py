@@ -198,7 +198,8 @@ class World:
     async def completed_once(self, seconds: float = 15.0) -> dict[str, Any]:
         """Wait for Completed, assert that the topology moved exactly once and that no event was told twice.
 
-        Returns the record. TransitionBlocked may be told again: once for every time that it was Pending.
+        Returns the record. TransitionBlocked may be told again: once for every time that it was Pending; and
+        TransitionRequested once more for every wish that was cancelled before.
         """
         record = await self.until_phase("Completed", seconds=seconds)
         await self.until_condition("Progressing", "False", "TransitionCompleted")
@@ -206,8 +207,9 @@ class World:
         assert moves == [MOVED], moves
         await self.until_told("TopologyChanged", "TransitionAdmitted", "TransitionCompleted")
         reasons = await self.reasons()
-        once = [reason for reason in reasons if reason != "TransitionBlocked"]
+        once = [reason for reason in reasons if reason not in {"TransitionBlocked", "TransitionRequested"}]
         assert len(set(once)) == len(once), reasons
+        assert reasons.count("TransitionRequested") <= 1 + reasons.count("TransitionCancelled"), reasons
         return record
 
     async def describe(self) -> str:
