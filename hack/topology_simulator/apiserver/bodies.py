@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import statuses
 
 if TYPE_CHECKING:
-    from . import resources, writes
+    from . import options, resources
 
 _QUOTED = 30
 """How much of a body the real server's decoder quotes."""
@@ -24,7 +24,7 @@ def _shortened(text: str) -> str:
 
 
 def check_type(
-    resource: resources.Resource, body: dict[str, Any], intent: writes.Intent, registry: resources.Registry
+    resource: resources.Resource, body: dict[str, Any], intent: options.Intent, registry: resources.Registry
 ) -> None:
     """Raise StatusError unless a body is of the kind and version of its path."""
     kind, version = body.get("kind"), body.get("apiVersion")
@@ -64,7 +64,7 @@ def check_type(
 
 
 def formed(
-    resource: resources.Resource, body: dict[str, Any], intent: writes.Intent
+    resource: resources.Resource, body: dict[str, Any], intent: options.Intent
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the body of a built-in kind in its form, and the paths of unknown fields. Raises StatusError."""
     if resource.form is None:
@@ -79,7 +79,7 @@ def formed(
 
 
 def report_unknown(
-    resource: resources.Resource, body: dict[str, Any], unknown: list[str], intent: writes.Intent
+    resource: resources.Resource, body: dict[str, Any], unknown: list[str], intent: options.Intent
 ) -> None:
     """Tell unknown fields as the request wants it: in warnings, in a refusal (StatusError), or not at all."""
     if not unknown or intent.field_validation == "Ignore":

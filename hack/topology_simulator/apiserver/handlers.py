@@ -165,7 +165,7 @@ class Handlers:
                 raise statuses.bad_request("the body of a review is an object")
             return Answer(201, storage.encode(builtins.answer_review(resource, value)))
         requests.negotiate(request.headers.get("Accept", ""))
-        intent = writes.intent_of(request, resource.api_version)
+        intent = options.intent_of(request, resource.api_version)
         with _warned(intent):
             made = self.writes.create(resource, request.target.namespace, value, intent)
         return self._shown(request, resource, 201, made, intent.warnings)
@@ -173,7 +173,7 @@ class Handlers:
     def _update(self, request: requests.Request, resource: resources.Resource) -> Answer:
         target = request.target
         requests.negotiate(request.headers.get("Accept", ""))
-        intent = writes.intent_of(request, resource.api_version)
+        intent = options.intent_of(request, resource.api_version)
         media = requests.media_type(request.headers)
         key = (target.namespace, target.name)
         if request.verb == "patch":
@@ -235,7 +235,7 @@ class Handlers:
 
 
 @contextlib.contextmanager
-def _warned(intent: writes.Intent) -> Iterator[None]:
+def _warned(intent: options.Intent) -> Iterator[None]:
     """Let a refusal carry the warnings that were collected before it."""
     try:
         yield

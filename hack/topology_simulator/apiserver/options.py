@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import requests, statuses
+from . import managed_fields, requests, statuses
 
 if TYPE_CHECKING:
     from . import resources
@@ -19,6 +19,31 @@ _LONGEST_MANAGER = 128
 _POLICIES = ("Foreground", "Background", "Orphan")
 _KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+
+
+@dataclass(slots=True)
+class Intent:
+    """How a write is to be done: by whom, on what, really or not, and how strict about unknown fields.
+
+    `warnings` collects what the client is told besides the answer.
+    """
+
+    writer: managed_fields.Writer
+    warnings: list[str]
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    subresource: str = ""
+    patch: str | None = None
+    """The body, when the write is a patch: its errors quote it."""
+
+
+def intent_of(request: requests.Request, api_version: str) -> Intent:
+    """Return how a request wants to write. Raises StatusError 422 for an unknown parameter value."""
+    check_write(request)
+    validation = request.query.get("fieldValidation") or "Warn"
+    subresource = request.target.subresource
+    writer = managed_fields.Writer(request.manager, api_version, subresource)
+    return Intent(writer, [], request.dry_run, validation, subresource)
 
 
 def check_write(request: requests.Request) -> None:

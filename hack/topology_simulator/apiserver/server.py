@@ -34,13 +34,13 @@ from . import (
     faults,
     handlers,
     managed_fields,
+    options,
     reads,
     requests,
     resources,
     statuses,
     storage,
     streams,
-    writes,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ApiServer:
         for kind in self.registry.of(group, version):
             if kind.kind == obj.get("kind"):
                 namespace = (obj.get("metadata") or {}).get("namespace", "")
-                return self._handlers.writes.create(kind, namespace, obj, writes.Intent(_SELF, []))
+                return self._handlers.writes.create(kind, namespace, obj, options.Intent(_SELF, []))
         raise statuses.bad_request(f'no matches for kind "{obj.get("kind")}" in version "{obj.get("apiVersion")}"')
 
     @property

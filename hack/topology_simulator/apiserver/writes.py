@@ -11,7 +11,6 @@ served, are handed to `definitions` before (may it be stored?) and after (serve 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import (
@@ -22,7 +21,6 @@ from . import (
     equality,
     managed_fields,
     metadata,
-    options,
     statuses,
     storage,
     times,
@@ -31,7 +29,7 @@ from . import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from . import requests, resources
+    from . import options, resources
 
 _LARGEST = 3 << 19
 """What etcd takes: 1.5 MiB."""
@@ -47,31 +45,6 @@ _LIST_KEYS: Mapping[tuple[str, ...], tuple[str, ...]] = {
 }
 
 
-@dataclass(slots=True)
-class Intent:
-    """How a write is to be done: by whom, on what, really or not, and how strict about unknown fields.
-
-    `warnings` collects what the client is told besides the answer.
-    """
-
-    writer: managed_fields.Writer
-    warnings: list[str]
-    dry_run: bool = False
-    field_validation: str = "Warn"
-    subresource: str = ""
-    patch: str | None = None
-    """The body, when the write is a patch: its errors quote it."""
-
-
-def intent_of(request: requests.Request, api_version: str) -> Intent:
-    """Return how a request wants to write. Raises StatusError 422 for an unknown parameter value."""
-    options.check_write(request)
-    validation = request.query.get("fieldValidation") or "Warn"
-    subresource = request.target.subresource
-    writer = managed_fields.Writer(request.manager, api_version, subresource)
-    return Intent(writer, [], request.dry_run, validation, subresource)
-
-
 class Writes:
     """The write side of the server, on one storage and one registry."""
 
@@ -79,7 +52,7 @@ class Writes:
         self._storage = store
         self._registry = registry
 
-    def create(self, resource: resources.Resource, namespace: str, body: Any, intent: Intent) -> dict[str, Any]:
+    def create(self, resource: resources.Resource, namespace: str, body: Any, intent: options.Intent) -> dict[str, Any]:
         """Store a new object; returns its stored form. Raises StatusError."""
         obj = self._admitted(resource, body, intent)
         meta = obj.get("metadata") or {}
@@ -119,7 +92,7 @@ class Writes:
         resource: resources.Resource,
         key: tuple[str, str],
         change: Callable[[dict[str, Any]], Any],
-        intent: Intent,
+        intent: options.Intent,
     ) -> dict[str, Any]:
         """Replace an object by what `change` makes of its wire form; returns the stored form.
 
@@ -159,7 +132,7 @@ class Writes:
         old: dict[str, Any] | None,
         obj: dict[str, Any],
         sent: dict[str, Any],
-        intent: Intent,
+        intent: options.Intent,
     ) -> None:
         """Write down in `obj` who owns what was `sent`; what the server itself fills in has no owner."""
         before = resource.to_wire(old) if old is not None else self._nothing(resource)
@@ -238,7 +211,7 @@ class Writes:
             for item in self._storage.items(kind.store):
                 item.encoded.clear()  # what is shown depends on the schema
 
-    def _admitted(self, resource: resources.Resource, body: Any, intent: Intent) -> dict[str, Any]:
+    def _admitted(self, resource: resources.Resource, body: Any, intent: options.Intent) -> dict[str, Any]:
         metadata.check_shape(resource, body)
         bodies.check_type(resource, body, intent, self._registry)
         if resource.schema is not None:
@@ -269,7 +242,7 @@ class Writes:
             )
 
     def _check_identity(
-        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: Intent
+        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: options.Intent
     ) -> None:
         meta, stored = new.get("metadata") or {}, old["metadata"]
         name = stored["name"]
@@ -301,7 +274,7 @@ class Writes:
             raise statuses.conflict(resource, name)
 
     def _confined(
-        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: Intent
+        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: options.Intent
     ) -> dict[str, Any]:
         """Return the new state with everything that this subresource may not touch taken from the old one."""
         asked = new.get("metadata") or {}
