@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 _UP_SECONDS = 10.0
 _OWNER = """
-import asyncio, json, sys
+import asyncio, json, signal
 from topology_simulator.envtest import server
 
 async def main():
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with server.RealServer() as real:
         print(json.dumps({"pids": real.pids, "folder": str(real.folder)}), flush=True)
-        await asyncio.Event().wait()
+        await stop.wait()
 
 asyncio.run(main())
 """
@@ -114,8 +116,9 @@ async def test_nothing_is_left_when_somebody_is_killed(victim: str) -> None:
         await polling.until("both servers have ended", gone)
         if victim == "keeper":
             # Its owner is alive, and clears up when it leaves.
-            owner.send_signal(signal.SIGINT)
-        await owner.wait()
+            owner.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(30):
+            await owner.wait()
 
         async def cleared() -> bool:
             return not await asyncio.to_thread(folder.exists)
