@@ -31,8 +31,11 @@ class MalformedPatchError(Exception):
 def merge(target: Any, patch: Any) -> Any:
     """Return `target` with a merge patch applied.
 
-    Null removes, objects are merged, everything else replaces.
+    Null removes, objects are merged, everything else replaces. The real server goes further than RFC 7396: objects
+    in a list lose their null members too, while a null element of a list stays.
     """
+    if isinstance(patch, list):
+        return [merge(None, one) for one in patch]
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}

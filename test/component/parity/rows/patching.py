@@ -31,6 +31,12 @@ ROWS = (
         patch(ONE, {}),
     ),
     row(
+        "a merge patch drops null members of objects in lists, and keeps null elements",
+        first(post(s.WIDGETS, s.widget(free={"kept": [{"a": None}]}))),
+        patch(ONE, {"spec": {"free": {"l": [{"a": None, "b": {"c": None, "d": [{"e": None}]}}, None, [{"f": None}]]}}}),
+        patch(ONE, {"spec": {"free": {"new": {"g": None, "h": [{"i": None, "j": 1}]}}}}),
+    ),
+    row(
         "a merge patch with an old resourceVersion is a conflict",
         first(post(s.WIDGETS, s.widget(size=1)), "a"),
         first(patch(ONE, {"spec": {"size": 2}})),
