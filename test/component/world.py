@@ -74,7 +74,13 @@ class World:
         await self.until(
             "discovery is written", lambda status: (status.get("topologyTransition") or {}).get("available")
         )
-        await self.until_condition("Available", "True")
+
+        async def copied() -> bool:
+            found = await self.api.find(kinds.CLUSTER_OPERATORS, "topology") or {}
+            return bool((found.get("status") or {}).get("extension"))
+
+        # The conditions come before the first record, its copy with the write that follows: then it is quiet.
+        await polling.until("the record is copied", copied)
         return started
 
     async def holder(self) -> str:
