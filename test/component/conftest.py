@@ -68,10 +68,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def real_server(pytestconfig: pytest.Config) -> Iterator[real.Session]:
-    """The real API server of this run."""
+def real_binaries(pytestconfig: pytest.Config) -> None:
+    """Whoever starts a real API server asks for this: it says why that cannot be, and in CI it fails."""
     if "real" not in _servers(pytestconfig):
         pytest.skip(_missing() or "needs the real API server, which --apiserver embedded leaves out")
+    if missing := _missing():
+        pytest.fail(missing, pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def real_server(real_binaries: None) -> Iterator[real.Session]:
+    """The real API server of this run."""
     with real.Session() as session:
         yield session
 

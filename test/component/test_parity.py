@@ -5,7 +5,6 @@ The table is `parity.rows`. `python -m test.component.parity` prints it with wha
 
 from __future__ import annotations
 
-import os
 import pathlib
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from test.component.parity import differences, rows, sides
-from topology_simulator.envtest import binaries, server
+from topology_simulator.envtest import server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,18 +23,9 @@ _PAGE = pathlib.Path(__file__).parents[2] / "docs" / "embedded-server.md"
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def comparison(pytestconfig: pytest.Config) -> AsyncIterator[sides.Comparison]:
+async def comparison(real_binaries: None) -> AsyncIterator[sides.Comparison]:
     """Both servers; the real one is for this table alone, which fills it and compacts its history."""
-    asked = pytestconfig.getoption("--apiserver", "auto")
-    if asked == "embedded":
-        pytest.skip("needs the real API server; --apiserver embedded leaves it out")
-    try:
-        real = server.RealServer()
-    except binaries.MissingError as missing:
-        if asked == "auto" and not os.environ.get("CI"):
-            pytest.skip(str(missing))
-        pytest.fail(str(missing), pytrace=False)
-    async with real, sides.opened(real) as opened:
+    async with server.RealServer() as real, sides.opened(real) as opened:
         yield opened
 
 

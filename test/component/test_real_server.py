@@ -12,16 +12,18 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import aiohttp
 import pytest
 
 from test.component import polling
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig
-from topology_simulator.envtest import binaries, server
+from topology_simulator.envtest import server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+pytestmark = pytest.mark.usefixtures("real_binaries")
 _UP_SECONDS = 10.0
 _OWNER = """
 import asyncio, json, signal
@@ -36,16 +38,6 @@ async def main():
 
 asyncio.run(main())
 """
-
-
-@pytest.fixture(autouse=True)
-def assets() -> pathlib.Path:
-    try:
-        return binaries.folder()
-    except binaries.MissingError as error:
-        if os.environ.get("CI"):
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -92,11 +84,23 @@ async def test_whoever_has_no_rights_is_refused_and_the_log_says_so(real: server
 
 
 async def test_an_old_revision_is_gone_after_compaction(real: server.RealServer) -> None:
+    """The API server remembers by itself, so it is started anew."""
     async with _client(real) as api:
-        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "first"}}
-        await api.create(kinds.NAMESPACES, space)
-        revision = await real.compact()
-    assert revision > 1
+        made = await api.create(
+            kinds.NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "first"}}
+        )
+        version = made["metadata"]["resourceVersion"]
+        await api.patch(kinds.NAMESPACES, "first", {"metadata": {"labels": {"changed": "yes"}}})
+    await real.compact()
+    await real.restart_api()
+    access = kubeconfig.access(real.kubeconfig(), real.folder)
+    watch = f"{real.url}/api/v1/namespaces?watch=true&timeoutSeconds=5&resourceVersion={version}"
+    async with (
+        aiohttp.ClientSession(headers=access.headers) as session,
+        session.get(watch, ssl=real.tls()) as response,
+    ):
+        said = json.loads(await response.content.readline())
+    assert (said["type"], said["object"]["code"], said["object"]["reason"]) == ("ERROR", 410, "Expired"), said
 
 
 @pytest.mark.parametrize("victim", ["owner", "keeper"])
