@@ -109,7 +109,8 @@ async def test_a_leader_that_slept_between_its_live_read_and_the_flip_does_not_f
     assert "operator-b" in first.words()
     assert await world.moves() == []
     codes = [one.code for one in world.server.asked() if (one.verb, one.resource) == ("patch", "infrastructures")]
-    assert codes.count(409) == len(world.server.flips) <= 1
+    # A leader that learns of its loss while the flip is on its way ends without waiting for the answer (0 here).
+    assert codes.count(409) + codes.count(0) == len(world.server.flips) <= 1, codes
     if asleep:
         assert world.server.flips == []
 

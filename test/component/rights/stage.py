@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from test.component import backend, cluster, neighbours, polling, process
+from test.component import backend, cluster, neighbours, polling, process, real
 from test.component import world as worlds
 from test.component.rights import grants
 from topology_simulator import client as clients
@@ -29,12 +29,9 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 
-    from test.component import real
     from topology_simulator.envtest import audit
 
 ACCOUNT = "cluster-topology-operator"
-USER = f"system:serviceaccount:{cluster.OWN_NAMESPACE}:{ACCOUNT}"
-GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{cluster.OWN_NAMESPACE}", "system:authenticated")
 SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
 _REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
 _OWN_REVIEWS = kinds.Kind("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
@@ -159,7 +156,11 @@ class Stage(worlds.World):
 
     async def allowed(self, attributes: dict[str, str]) -> bool:
         """Ask the server what the operator's account may do."""
-        return await _reviewed(self.api, _REVIEWS, {"user": USER, "groups": GROUPS, "resourceAttributes": attributes})
+        return await _reviewed(
+            self.api,
+            _REVIEWS,
+            {"user": real.OPERATOR.name, "groups": real.OPERATOR.groups} | {"resourceAttributes": attributes},
+        )
 
     @contextlib.asynccontextmanager
     async def as_operator(self, token: str = "") -> AsyncIterator[clients.Client]:
@@ -190,7 +191,7 @@ class Stage(worlds.World):
 
     def asked(self) -> list[audit.Event]:
         """Everything that the operator has asked in this story."""
-        self._asked += [one for one in self.audit.read() if one.user == USER]
+        self._asked += [one for one in self.audit.read() if one.user == real.OPERATOR.name]
         return self._asked
 
     def refused(self) -> list[audit.Event]:
