@@ -43,6 +43,8 @@ _LIST_KEYS: Final = {
     "available": ("name",),
     "available.blockers": ("name",),
     "baseline.machineConfigPools": ("name",),
+    "baseline.operands": ("name",),
+    "baseline.clusterOperators": ("name",),
 }
 """What tells the items of a list in the record apart; a list of objects that is not here is refused."""
 

@@ -111,11 +111,45 @@ class PoolBaseline(ApiModel):
     """Rendered configuration that its nodes had (status.configuration.name)."""
 
 
-class Baseline(ApiModel):
-    """What the cluster looked like at the flip; convergence is measured against it."""
+class OperandBaseline(ApiModel):
+    """An operand at the flip: a workload with its replicas, or static pods with their revision."""
 
+    name: Annotated[str, Field(max_length=512)]
+    """Resource, namespace and name, such as deployments.apps/openshift-console/console."""
+    generation: Annotated[int, Field(ge=0)] | None = None
+    """metadata.generation of a workload."""
+    replicas: Annotated[int, Field(ge=0)] | None = None
+    """Replicas that a workload asked for."""
+    ready: Annotated[int, Field(ge=0)] | None = None
+    """Replicas of a workload that were ready."""
+    revision: Annotated[int, Field(ge=0)] | None = None
+    """Latest available revision of static pods."""
+    missing: bool = False
+    """The API server said that it does not exist."""
+
+
+class OperatorBaseline(ApiModel):
+    """A ClusterOperator at the flip. All of them were Available, not Progressing and not Degraded."""
+
+    name: Annotated[str, Field(max_length=253)]
+    """Name of the ClusterOperator."""
+    settled_time: Time | None = None
+    """lastTransitionTime of its condition Progressing."""
+
+
+class Baseline(ApiModel):
+    """What the cluster looked like at the flip; convergence is measured against it. Bounded to a few KiB."""
+
+    version: Annotated[str, Field(max_length=64)] | None = None
+    """Newest entry in the history of ClusterVersion version."""
+    control_plane_observed: Annotated[str, Field(max_length=64)] | None = None
+    """Control plane topology that the machine config controller worked with."""
     machine_config_pools: Annotated[tuple[PoolBaseline, ...], Field(max_length=16)] = ()
     """Rendered configuration of every machine config pool."""
+    operands: Annotated[tuple[OperandBaseline, ...], Field(max_length=32)] = ()
+    """Workloads and static pods that the definition asks about."""
+    cluster_operators: Annotated[tuple[OperatorBaseline, ...], Field(max_length=32)] = ()
+    """The operators that answer for these operands."""
 
 
 class Advisory(ApiModel):
@@ -208,6 +242,7 @@ class RecordCopy(ApiModel):
     phase_transition_time: Time | None = None
     admitted_time: Time | None = None
     completed_time: Time | None = None
+    baseline: Baseline | None = None
 
     @classmethod
     def of(cls, record: TopologyTransition) -> Self:

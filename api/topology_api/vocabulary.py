@@ -24,6 +24,9 @@ LEASE: Final = "cluster-topology-operator"
 PAUSED_ANNOTATION: Final = "topology.openshift.io/paused"
 """On ClusterOperator `topology`: nothing new is admitted while it is there with any value but "false"."""
 
+ETCD_BACKUP_ANNOTATION: Final = "topology.openshift.io/etcd-backup-taken"
+"""On ClusterOperator `topology`: when an administrator took the last backup of etcd, RFC 3339."""
+
 IMAGE_BASED_INSTALL_LABEL: Final = "topology.openshift.io/image-based-install"
 """On Infrastructure `cluster`: the cluster was installed from an image; its topology is fixed by that image."""
 
@@ -74,14 +77,39 @@ class CheckName(StrEnum):
     NO_UPGRADE_IN_PROGRESS = "NoUpgradeInProgress"
     CONTROL_PLANE_NODES = "ControlPlaneNodes"
     DEDICATED_WORKERS = "DedicatedWorkers"
+    ELIGIBLE_WORKERS = "EligibleWorkers"
     MASTERS_SCHEDULABLE = "MastersSchedulable"
     ETCD_VOTING_MEMBERS = "EtcdVotingMembers"
     ETCD_HEALTHY = "EtcdHealthy"
     ETCD_OPERATOR_ALIVE = "EtcdOperatorAlive"
     ETCD_MEMBERS_DIRECT = "EtcdMembersDirect"
     UPGRADES_BLOCKED = "UpgradesBlocked"
+    MACHINE_CONFIG_CONTROLLER_OBSERVED = "MachineConfigControllerObserved"
     MACHINE_CONFIG_POOLS_ROLLED_OUT = "MachineConfigPoolsRolledOut"
+    KUBE_API_SERVER_REVISION = "KubeAPIServerRevision"
+    KUBE_CONTROLLER_MANAGER_REVISION = "KubeControllerManagerRevision"
+    KUBE_SCHEDULER_REVISION = "KubeSchedulerRevision"
+    ETCD_REVISION = "EtcdRevision"
+    API_SERVER_REPLICAS = "APIServerReplicas"
     ROUTER_REPLICAS = "RouterReplicas"
+    CONSOLE_REPLICAS = "ConsoleReplicas"
+    OAUTH_REPLICAS = "OAuthReplicas"
+    MONITORING_REPLICAS = "MonitoringReplicas"
+    IMAGE_REGISTRY_REPLICAS = "ImageRegistryReplicas"
+    PACKAGE_SERVER_REPLICAS = "PackageServerReplicas"
+    MULTUS_ADMISSION_REPLICAS = "MultusAdmissionReplicas"
+    GUARD_POD_DISRUPTION_BUDGETS = "GuardPodDisruptionBudgets"
+
+
+class AdvisoryName(StrEnum):
+    """What nobody fixes by itself (DESIGN section 7)."""
+
+    ROUTER_REPLICAS_PINNED = "RouterReplicasPinned"
+    DNSMASQ_CONFIGURATION_LEFT = "DnsmasqConfigurationLeft"
+    IMAGE_REGISTRY_REPLICAS_FIXED = "ImageRegistryReplicasFixed"
+    TOPOLOGY_READ_AT_START = "TopologyReadAtStart"
+    ETCD_BACKUP_OUTDATED = "EtcdBackupOutdated"
+    LIFECYCLE_AGENT_PRESENT = "LifecycleAgentPresent"
 
 
 class ConditionType(StrEnum):

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName
 
-from . import etcd, etcd_direct, nodes, operands, operators
+from . import etcd, etcd_direct, nodes, operands, operators, result
 from .result import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from topology_api.types import Baseline
     from topology_api.vocabulary import Stage
 
     from ..observe import facts
@@ -40,9 +39,9 @@ def ask(
     definition: model.Definition,
     known: facts.Facts,
     now: datetime,
-    baseline: Baseline | None = None,
+    yardstick: result.Yardstick = result.Yardstick(),  # noqa: B008 - frozen
 ) -> tuple[CheckResult, ...]:
     """Answer every question of a stage, in the order of the definition. None of them stops another."""
     return tuple(
-        CHECKS[spec.check](Question(known, spec, definition, now, baseline)) for spec in definition.stages[stage]
+        CHECKS[spec.check](Question(known, spec, definition, now, yardstick)) for spec in definition.stages[stage]
     )

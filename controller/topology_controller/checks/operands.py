@@ -25,9 +25,8 @@ def pools_rolled_out(question: Question) -> CheckResult:
     pools = [pool for pool in found if isinstance(pool, facts.MachineConfigPool)]
     if not any(pool.name == "master" for pool in pools):
         return question.unknown("machineconfigpools.machineconfiguration.openshift.io/master: NotFound")
-    before = {
-        pool.name: pool.configuration for pool in (question.baseline.machine_config_pools if question.baseline else ())
-    }
+    baseline = question.yardstick.baseline
+    before = {pool.name: pool.configuration for pool in (baseline.machine_config_pools if baseline else ())}
     waiting = [f"{pool.name} ({why})" for pool in pools if (why := _waiting_for(pool, before.get(pool.name)))]
     if waiting:
         return question.unmet(

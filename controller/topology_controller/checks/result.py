@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from topology_api.vocabulary import CheckName
 
     from ..observe import facts
+    from ..operands import model as matrices
     from ..transitions import model
 
 
@@ -33,17 +34,25 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What convergence is measured by: how it was at the flip (None: nobody knows), and the operand matrix."""
+
+    baseline: Baseline | None = None
+    matrix: matrices.Matrix | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """Everything that a check may look at: facts, its own parameters, the definition, and the time.
 
-    `baseline` is None before the flip. `now` is aware UTC.
+    `yardstick` matters after the flip. `now` is aware UTC.
     """
 
     facts: facts.Facts
     spec: model.CheckSpec
     definition: model.Definition
     now: datetime
-    baseline: Baseline | None = None
+    yardstick: Yardstick = Yardstick()
 
     def met(self, message: str) -> CheckResult:
         """Answer that what is wanted was found."""

@@ -157,7 +157,7 @@ def _flip(
     """Everything holds, live: move the topology and the record in one write."""
     now = scene.now
     measured = records.baseline(scene.known)
-    results = catalog.ask(Stage.CONVERGENCE, definition, scene.known, now, measured)
+    results = catalog.ask(Stage.CONVERGENCE, definition, scene.known, now, scene.yardstick(measured))
     admitted = now.replace(microsecond=0)
     moved = dataclasses.replace(
         decision,

@@ -38,7 +38,7 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         return Decision(Phase.CONVERGING, steps=(Step.REPORT,), degraded=said, note=message, upgrade_block=block)
     if scene.evidence_awaited:
         return Decision(Phase.CONVERGING, watch=True, upgrade_block=block)
-    results = catalog.ask(Stage.CONVERGENCE, definition, known, now, record.baseline)
+    results = catalog.ask(Stage.CONVERGENCE, definition, known, now, scene.yardstick(record.baseline))
     converged = records.checks(record, Stage.CONVERGENCE, results, now)
     kept = record.model_copy(
         update={

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckStatus, Phase, Reason
 
 from ..checks import etcd
-from ..checks.result import listed
+from ..checks.result import Yardstick, listed
 from ..observe import facts
 from . import discovery, happenings, records
 from .decision import Said, Step
@@ -22,7 +22,7 @@ from .decision import Said, Step
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import AvailableTransition, Check, TopologyPair, TopologyTransition
+    from topology_api.types import AvailableTransition, Baseline, Check, TopologyPair, TopologyTransition
     from topology_api.vocabulary import Stage
 
     from ..checks.result import CheckResult
@@ -49,6 +49,10 @@ class Scene:
     def phase(self) -> Phase:
         """The phase of the record; without one nothing has been decided yet."""
         return self.record.phase if self.record is not None else Phase.IDLE
+
+    def yardstick(self, baseline: Baseline | None) -> Yardstick:
+        """What convergence is measured by."""
+        return Yardstick(baseline, self.transitions.matrix)
 
     @property
     def evidence_awaited(self) -> bool:

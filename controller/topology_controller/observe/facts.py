@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from topology_api.types import RecordCopy, TopologyTransition
@@ -108,6 +108,10 @@ class ClusterOperator:
 
     name: str
     conditions: Conditions
+    settled_time: datetime | None = None
+    """lastTransitionTime of its condition Progressing."""
+    backup_time: datetime | None = None
+    """lastTransitionTime of its condition RecentBackup, only while that is True (the etcd operator writes it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,14 @@ class ClusterVersion:
 
     version: str | None
     conditions: Conditions
+    newest: str | None = None
+    """Version of the newest entry of its history, completed or not."""
+    known_capabilities: frozenset[str] = frozenset()
+    enabled_capabilities: frozenset[str] = frozenset()
+
+    def lacks(self, capability: str) -> bool:
+        """Is this a capability that the payload has and the cluster does not?"""
+        return capability in self.known_capabilities and capability not in self.enabled_capabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +147,8 @@ class Node:
     """InternalIP addresses in their shortest form."""
     taints: tuple[str, ...]
     """Taints with effect NoSchedule or NoExecute, as key:effect."""
+    observed_topology: str | None = None
+    """Annotation `machineconfiguration.openshift.io/controlPlaneTopology`, by which the machine config daemon goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +182,10 @@ class EtcdEndpoints:
 
 @dataclass(frozen=True, slots=True)
 class Etcd:
-    """Etcd `cluster`: what the etcd operator says of the members."""
+    """Etcd `cluster`: what the etcd operator says of the members, and the revisions of their static pods."""
 
     conditions: Conditions
+    static_pods: Fact[StaticPods] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +263,84 @@ class MachineConfigPool:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerConfig:
+    """ControllerConfig machine-config-controller: the topology that machine configs are made for."""
+
+    control_plane: str | None
+    """spec.infra.status.controlPlaneTopology."""
+    observed: bool
+    """status.observedGeneration is the generation."""
+    completed: str
+    """Status of condition TemplateControllerCompleted, "absent" when there is none."""
+    failing: str
+    """Status of condition TemplateControllerFailing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A Deployment or StatefulSet."""
+
+    generation: int
+    observed: bool
+    """status.observedGeneration is the generation."""
+    wanted: int
+    """spec.replicas; 1 when it is not set, as the API server defaults it."""
+    updated: int
+    ready: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRevision:
+    """Static pods of one node (status.nodeStatuses of their operator's resource)."""
+
+    node: str
+    current: int
+    target: int
+    last_failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPods:
+    """Revisions of the static pods that an operator installs on every control-plane node."""
+
+    latest: int
+    """status.latestAvailableRevision."""
+    nodes: tuple[NodeRevision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget. `min_available` is None when it is not given as a number."""
+
+    min_available: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """Configuration of an operator: whether it manages its operand at all, and how many replicas it was told."""
+
+    state: str
+    """spec.managementState: Managed, Unmanaged, Removed, Force; Managed when it is not set."""
+    replicas: int | None
+    """Explicit spec.replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod, known by its metadata only."""
+
+    name: str
+    created: datetime
+    deleting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """An object of which only the existence matters."""
+
+
+@dataclass(frozen=True, slots=True)
 class IngressController:
     """IngressController openshift-ingress-operator/default."""
 
@@ -278,6 +371,9 @@ class Installed:
 
 
 Fact: TypeAlias = T | Unobserved
+Operand: TypeAlias = (
+    Workload | StaticPods | DisruptionBudget | Managed | IngressController | Etcd | tuple[Pod | Unobserved, ...]
+)
 NOT_READ = Unobserved("it", "not read yet", awaited=True)
 NO_ETCD_ACCESS = Unobserved(
     "the members of etcd",
@@ -310,5 +406,23 @@ class Facts:
     """Asked of etcd itself, only where the administrator has given certificates for it."""
     machine_config_pools: Fact[tuple[Fact[MachineConfigPool], ...]] = NOT_READ
     ingress_controller: Fact[IngressController] = NOT_READ
+    controller_config: Fact[ControllerConfig] = NOT_READ
+    dnsmasq: Fact[Present] = NOT_READ
+    """MachineConfig 50-master-dnsmasq-configuration, which the assisted installer leaves behind."""
+    lifecycle_agent: Fact[Present] = NOT_READ
+    """ImageBasedUpgrade `upgrade`: the lifecycle agent runs here."""
+    workers: Fact[tuple[Fact[Node], ...]] = NOT_READ
+    """Nodes labelled worker and not control-plane, whole; read only where a definition asks EligibleWorkers."""
+    operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)
+    """What the operand matrix (`bindata/operands`) names, by key: resource/namespace/name, namespace left out where
+    there is none. See `operand`."""
     live: bool = False
     disturbed: tuple[str, ...] = ()
+
+    def operand(self, key: str) -> Fact[Operand]:
+        """What is known of an operand of the matrix; those that are evidence too are found where that keeps them."""
+        if key == "etcds.operator.openshift.io/cluster":
+            return self.etcd
+        if key == "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default":
+            return self.ingress_controller
+        return self.operands.get(key, NOT_READ)

@@ -8,6 +8,7 @@ looks at what concerns several files: names, and definitions that could match th
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import json
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import pydantic
 from topology_api.crd import Edge
 from topology_api.vocabulary import Topology
 
+from ..operands import model as matrices
 from . import model, nodes
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Transitions:
     """Every transition that exists, ordered by name."""
 
     definitions: tuple[model.Definition, ...]
+    matrix: matrices.Matrix = dataclasses.field(default_factory=matrices.Matrix)
 
     def edges(self) -> tuple[Edge, ...]:
         """Return the graph, as the schema needs it."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from topology_api.types import Baseline, PoolBaseline
 from topology_api.vocabulary import CheckName, CheckStatus, Stage
-from topology_controller.checks import catalog, operators
+from topology_controller.checks import catalog, operators, result
 from topology_controller.observe import facts
 from topology_controller.transitions import model
 
@@ -21,7 +21,7 @@ from .strategies import worlds_of_any_kind
 
 
 def ask(check: CheckName, known: facts.Facts, baseline: Baseline | None = None) -> tuple[CheckStatus, str]:
-    asked = dataclasses.replace(worlds.question(known, check), baseline=baseline)
+    asked = dataclasses.replace(worlds.question(known, check), yardstick=result.Yardstick(baseline))
     found = catalog.CHECKS[check](asked)
     return found.status, found.message
 
@@ -204,8 +204,10 @@ def test_checks_do_not_stop_each_other() -> None:
 @given(worlds_of_any_kind(), st.integers(0, 10**6), st.sampled_from(Stage))
 def test_the_same_verdict_has_the_same_words_whenever_it_is_asked(known: facts.Facts, later: int, stage: Stage) -> None:
     """No age, counter or time is in a message: nothing is rewritten without news."""
-    first = catalog.ask(stage, worlds.COMPACT, known, worlds.NOW, BASELINE)
-    second = catalog.ask(stage, worlds.COMPACT, known, worlds.NOW + timedelta(seconds=later), BASELINE)
+    first = catalog.ask(stage, worlds.COMPACT, known, worlds.NOW, result.Yardstick(BASELINE))
+    second = catalog.ask(
+        stage, worlds.COMPACT, known, worlds.NOW + timedelta(seconds=later), result.Yardstick(BASELINE)
+    )
     for one, other in zip(first, second, strict=True):
         assert one.name is other.name
         if one.status is other.status and one.name is not CheckName.ETCD_OPERATOR_ALIVE:

@@ -1,0 +1,1 @@
+"""The operand matrix: which operand follows which topology, and what each topology implies for it. Data, not code."""
