@@ -61,7 +61,7 @@ format: $(STAMP) ## rewrite files in the agreed style
 bench: $(STAMP) ## measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
 
-generate: $(STAMP) ## write the CRD from the types and the transition definitions
+generate: $(STAMP) ## write what is generated: the CRD, the roles for operands, the tables in docs
 	$(BIN)/python hack/generate.py
 
 locks: $(STAMP) ## resolve the locked requirements anew (needs uv)

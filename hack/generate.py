@@ -1,6 +1,7 @@
-"""Writes the files that are generated and committed: bindata/crd/infrastructures.yaml.
+"""Writes the files that are generated and committed, in whole or in part.
 
-`make generate` runs it; `--check` only says whether the committed file is current (exit code 1 when it is not).
+That is the CRD of Infrastructure, the roles that reading operands takes, and their table in docs/rights.md. `make
+generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
 """
 
 from __future__ import annotations
@@ -11,24 +12,40 @@ import sys
 
 from topology_controller import manifests
 
-COMMITTED = pathlib.Path(__file__).resolve().parent.parent / "bindata" / "crd" / "infrastructures.yaml"
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
+_ROLES = _ROOT / "bindata" / "manifests" / manifests.OPERAND_ROLES
+_PAGE = _ROOT / "docs" / "rights.md"
+_BEGIN = "<!-- made by `make generate` from the operand matrix -->\n"
+_END = "<!-- until here -->\n"
+
+
+def _texts() -> dict[pathlib.Path, str]:
+    """Return every file as it has to be."""
+    before, _, rest = _PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+    _, found, after = rest.partition(_END)
+    if not found:
+        raise SystemExit(f"{_PAGE} has lost the marks between which its table is put:\n{_BEGIN}{_END}")
+    page = f"{before}{_BEGIN}\n{manifests.operand_table()}\n{_END}{after}"
+    return {_CRD: manifests.whole_crd(), _ROLES: manifests.operand_roles(), _PAGE: page}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the file, or compare it; return the exit code."""
+    """Write the files, or compare them; return the exit code."""
     parser = argparse.ArgumentParser(description="Write the generated files of bindata/.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is not current")
     check: bool = parser.parse_args(arguments).check
-    wanted = manifests.whole_crd()
-    current = COMMITTED.exists() and COMMITTED.read_text(encoding="utf-8") == wanted
-    if check:
-        if not current:
-            print(f"{COMMITTED} is not current: run make generate", file=sys.stderr)  # noqa: T201 - a command of the repository
-        return 0 if current else 1
-    if not current:
-        COMMITTED.parent.mkdir(parents=True, exist_ok=True)
-        COMMITTED.write_text(wanted, encoding="utf-8")
-    return 0
+    stale = 0
+    for place, wanted in _texts().items():
+        if place.exists() and place.read_text(encoding="utf-8") == wanted:
+            continue
+        stale += 1
+        if check:
+            print(f"{place} is not current: run make generate", file=sys.stderr)  # noqa: T201 - a command of the repository
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(wanted, encoding="utf-8")
+    return 1 if check and stale else 0
 
 
 if __name__ == "__main__":

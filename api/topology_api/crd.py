@@ -37,6 +37,12 @@ WISH_PATH: Final = f".spec.{WISH}"
 RULES: Final = "x-kubernetes-validations"
 OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 
+NEVER_A_TARGET: Final = {
+    Topology.DUAL_REPLICA: "two nodes with fencing run etcd under pacemaker, which only the installer sets up",
+    Topology.SINGLE_REPLICA: "a control plane only grows, because etcd cannot give up its quorum in service",
+}
+"""Why no transition leads there, whatever the source; told where the wish is refused."""
+
 _LIST_KEYS: Final = {
     "checks": ("stage", "name"),
     "advisories": ("name",),
@@ -222,10 +228,6 @@ def _legal(edges: tuple[Edge, ...]) -> dict[str, Any]:
         for source, found in targets.items()
     ]
     known = f"{_IS_OLD} || !has(self.status) || !has({_PRESENT})"
-    hint = "'nothing leads from there, so remove the wish'"
-    for source, found in reversed(targets.items()):
-        words = f"from there it may be {' or '.join(found)}, and {source} or no value means that nothing is wanted"
-        hint = f"({_PRESENT} == '{source}' ? '{words}' : {hint})"
     described = "; ".join(f"from {source} to {' or '.join(found)}" for source, found in targets.items())
     return {
         "rule": " || ".join([known, f"self.spec.{WISH} == {_PRESENT}", *steps]),
@@ -233,13 +235,41 @@ def _legal(edges: tuple[Edge, ...]) -> dict[str, Any]:
         "fieldPath": WISH_PATH,
         "reason": "FieldValueInvalid",
         "messageExpression": (
-            f"self.spec.{WISH} + ' cannot be reached from status.controlPlaneTopology ' + {_PRESENT} + '; ' + {hint}"
+            f"self.spec.{WISH} + ' cannot be reached from status.controlPlaneTopology ' + {_PRESENT} + {_why(edges)} + "
+            f"'; ' + {_hint(edges)}"
         ),
         "message": (
             "remove it, make it equal to status.controlPlaneTopology, or ask for a transition that exists: "
             f"{described or 'none is defined'}"
         ),
     }
+
+
+def _hint(edges: tuple[Edge, ...]) -> str:
+    """CEL that says what would be legal instead, by the present topology."""
+    targets = _targets(edges)
+    # A transition of the infrastructure alone is asked for by the topology that the control plane has already.
+    staying = {edge.source_control_plane for edge in edges if edge.target.control_plane == edge.source_control_plane}
+    hint = "'nothing leads from there, so remove the wish'"
+    for source in sorted(targets.keys() | staying, reverse=True):
+        ways = [*targets.get(source, ())]
+        nothing = f"{source} or no value means"
+        if source in staying:
+            ways.append(f"{source}, which is about the infrastructure then")
+            nothing = "no value means"
+        words = f"from there it may be {' or '.join(ways)}, and {nothing} that nothing is wanted"
+        hint = f"({_PRESENT} == '{source}' ? '{words}' : {hint})"
+    return hint
+
+
+def _why(edges: tuple[Edge, ...]) -> str:
+    """CEL that says why no transition leads to the wish at all, an empty string where one does."""
+    reached = {edge.target.control_plane for edge in edges}
+    why = "''"
+    for topology, text in NEVER_A_TARGET.items():
+        if topology not in reached:
+            why = f"(self.spec.{WISH} == '{topology}' ? ' ({text})' : {why})"
+    return why
 
 
 def _no_way_back() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where the files are that a cluster is given: the definition of the API, transitions, manifests.
+"""Where the files are: the definition of the API, transitions, operands, manifests.
 
 In a checkout they stand in `bindata/` beside the source folders; the wheel carries the same folder inside the package.
 Nothing else in the operator knows which of the two it runs from.
@@ -14,7 +14,7 @@ class BindataMissingError(Exception):
 
 
 def root() -> pathlib.Path:
-    """Return the folder that holds crd/, transitions/ and manifests/.
+    """Return the folder that holds crd/, transitions/, operands/ and manifests/.
 
     Raises BindataMissingError when there is none.
     """

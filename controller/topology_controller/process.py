@@ -22,7 +22,7 @@ from . import act, reconcile, serve
 from ._version import __version__
 from .kube import client as clients
 from .kube import config, lease, queue
-from .observe import facts, live, watches
+from .observe import catalog, facts, live, watches
 from .report import events, metrics
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         work = queue.WorkQueue(measured)
         etcd = _etcd(options, transitions)
         poll = None if etcd is None else etcd.poll()
-        watched = await stack.enter_async_context(watches.Watches(client, work.add, etcd=poll))
+        watched = await stack.enter_async_context(
+            watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll)
+        )
         server = serve.Server(options.address, measured, watched, work, options.certificates)
         await stack.enter_async_context(server)
         _LOG.info("%s %s serves on port %d", OPERATOR_NAME, __version__, server.bound)

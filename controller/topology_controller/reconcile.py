@@ -16,12 +16,12 @@ import logging
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import Phase
 
-from . import act
-from .decide import discovery, phases
+from . import act, discover
+from .decide import applicability, clock, phases
 from .decide.decision import Step, Term
 from .kube import errors
 from .observe import catalog, facts, live
@@ -39,14 +39,15 @@ if TYPE_CHECKING:
     from .observe import members
     from .observe import watches as watching
     from .report import metrics as measuring
-    from .transitions import load
+    from .transitions import load, model
 
 _LOG = logging.getLogger(__name__)
 _CONFLICTS = 20
 _BREATH = 1.0
 _HOLD_FIRST = 1.0
 _HOLD_CAP = 30.0
-DISCOVERY_PERIOD = 3600.0
+_JUMP = 1.0
+_SLEW = 0.1
 
 
 def utcnow() -> datetime:
@@ -99,8 +100,8 @@ class Reconciler:
         self._unsure = False
         self._conflicts = 0
         self._hold = 0.0
-        self._discovered: tuple[Any, ...] | None = None
-        self._discovery_due = 0.0
+        self._discoverer = discover.Discoverer(rooms.client, transitions, rooms.etcd, now)
+        self._clocks: tuple[datetime, float] | None = None
         self._told_after_restart = False
         self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, Happening]] = []
         self._said = ""
@@ -145,7 +146,8 @@ class Reconciler:
             if isinstance(known.installed, facts.Installed) and known.installed.lacks:
                 watches.installed = await live.installed(self._rooms.client)
                 known = watches.known()
-            decision = phases.decide(known, self._transitions, self._term, self._now())
+            known = await self._discoverer.with_version(known)
+            decision = self._decide(known)
             await self._switch_watches(decision)
             try:
                 await self._perform(known, decision, None)
@@ -179,6 +181,26 @@ class Reconciler:
             self._conflicts = 0
             break
         await self._discover(known, decision)
+
+    def _decide(self, known: facts.Facts) -> Decision:
+        """Decide, with what this leader remembers brought up to date by the clocks and the facts."""
+        now, steady = self._now(), asyncio.get_running_loop().time()
+        if self._clocks is not None:
+            before, then = self._clocks
+            by = now - before - timedelta(seconds=steady - then)
+            # A clock that is merely corrected slowly (NTP slews by less than a tenth) was not moved.
+            if abs(by.total_seconds()) >= max(_JUMP, _SLEW * (steady - then)):
+                _LOG.warning("the clock was moved by %.1f s", by.total_seconds())
+                self._term = clock.moved(self._term, by, now)
+        self._clocks = (now, steady)
+        gate = applicability.gate(known)
+        if gate is (self._term.gate_since is None):
+            self._term = dataclasses.replace(self._term, gate_since=now if gate else None)
+        decision = phases.decide(known, self._transitions, self._term, now)
+        if decision.watch:
+            # What is watched now speaks for itself; what was read before is of another time.
+            self._term = dataclasses.replace(self._term, advisories=None)
+        return decision
 
     async def _read_again(self) -> None:
         """Read Infrastructure and our own ClusterOperator live, and let the stores know."""
@@ -215,7 +237,7 @@ class Reconciler:
             if step is Step.REPORT:
                 await self._report(known, decision)
             elif step is Step.GATHER:
-                await self._gather()
+                await self._gather(decision.definition)
             elif isinstance(infrastructure, facts.Infrastructure) and decision.record is not None:
                 await self._write(step, infrastructure, decision, evidence)
                 if step is Step.FLIP:
@@ -230,6 +252,9 @@ class Reconciler:
     def _show(self, known: facts.Facts, decision: Decision) -> None:
         self._log(decision)
         self._rooms.metrics.decided(decision, known)
+        infrastructure = known.infrastructure
+        wish = infrastructure.native_wish if isinstance(infrastructure, facts.Infrastructure) else None
+        self._rooms.metrics.observed(decision.observed, wish, self._now())
 
     def _send_news(self) -> None:
         news, self._news = self._news, []
@@ -277,14 +302,15 @@ class Reconciler:
         if raw is not None:
             self._rooms.watches.apply(catalog.OWN_OPERATOR, raw)
 
-    async def _gather(self) -> None:
+    async def _gather(self, definition: model.Definition | None) -> None:
         """Read the evidence live and decide again from it; what was watched only led here."""
         base = self._rooms.watches.known()
-        evidence = await live.gather(self._rooms.client, base, catalog.EVIDENCE, self._rooms.etcd)
+        sources = catalog.evidence() if definition is None else catalog.evidence(definition)
+        evidence = await live.gather(self._rooms.client, base, sources, self._rooms.etcd)
         if isinstance(evidence.facts.infrastructure, facts.Unobserved):
             # Nobody else would look again: what is watched has not changed.
             raise act.Voided(f"the last read before the flip failed: {evidence.facts.infrastructure}")
-        decision = phases.decide(evidence.facts, self._transitions, self._term, self._now())
+        decision = self._decide(evidence.facts)
         if decision.phase is Phase.PENDING:
             self._hold = min(max(_HOLD_FIRST, 2 * self._hold), _HOLD_CAP)
             until = self._now() + timedelta(seconds=self._hold)
@@ -305,25 +331,18 @@ class Reconciler:
     async def _discover(self, known: facts.Facts, decision: Decision) -> None:
         """Find out what could be asked for: at start, when the place changes, and hourly; not while a wish is open."""
         infrastructure = known.infrastructure
+        if (due := self._discoverer.version_due_in) is not None:
+            self._rooms.queue.add_after(due)
         if decision.watch or decision.disabled or decision.degraded or isinstance(infrastructure, facts.Unobserved):
             return
-        loop = asyncio.get_running_loop()
-        place = (
-            infrastructure.generation,
-            infrastructure.control_plane,
-            infrastructure.infrastructure,
-            infrastructure.platform,
-        )
-        if place == self._discovered and loop.time() < self._discovery_due:
-            self._rooms.queue.add_after(self._discovery_due - loop.time())
+        if (due := self._discoverer.due_in(infrastructure)) > 0:
+            self._rooms.queue.add_after(due)
             return
-        evidence = await live.gather(self._rooms.client, known, catalog.EVIDENCE, self._rooms.etcd)
-        found = discovery.available(evidence.facts, self._transitions, self._now())
+        found = await self._discoverer.look(known, infrastructure)
         if found is None:
             self._rooms.queue.add_after(_HOLD_CAP)
             return
-        self._term = dataclasses.replace(self._term, available=found)
-        self._discovered, self._discovery_due = place, loop.time() + DISCOVERY_PERIOD
+        self._term = dataclasses.replace(self._term, available=found.available, advisories=found.advisories)
         self._rooms.queue.add()
 
     def _log(self, decision: Decision) -> None:

@@ -3,11 +3,15 @@
 A table of contents, from what a newcomer runs to what it stands on:
 
 * `__main__`            `python -m topology_simulator demo | cluster | install | actors | scenarios`
-* `demo`                plays and proves, or keeps a cluster running; `story`, `terminal`, `tables` show it
+* `demo`                plays and proves, or keeps a cluster running; `story`, `checks_told`, `terminal`, `tables` show
+                        it, `stopwatch` measures it
 * `box`                 server, cluster, actors and `operator_process`, opened and closed as one
-* `play`                performs a `scenario` (files in scenarios/); `probes` reads back what came of it
+* `play`                performs a `scenario` (files in scenarios/); `probes` reads back what came of it, `commands`
+                        does what the operator has printed
 * `actors`              the rest of the cluster, each a client that speaks HTTP; `pace` is how fast it lives
-* `install`, `cluster`  what a single-node cluster consists of (`machines`: its nodes; crds/: its kinds)
+* `follow`              the same without actors: every operand follows at once, for tests
+* `install`, `cluster`  what a cluster of a `shape` consists of (`configured`: its configuration and ClusterOperators;
+                        `machines`: its nodes; `operands`: what its operators deploy; crds/: its kinds)
 * `client`, `mirror`    how an actor talks to a server and what it knows; `kinds`, `kubeconfig`, `conditions`, `clock`
 * `apiserver`           the embedded API server
 * `envtest`             a real kube-apiserver with its etcd; `proxy` gives it the faults and records of the embedded one

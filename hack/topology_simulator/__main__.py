@@ -40,7 +40,12 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     elsewhere.add_argument("--kubeconfig", type=pathlib.Path, required=True, help="the API server to use")
 
     one = commands.add_parser("demo", parents=[plays, paced, served], help="play a scenario and prove its end")
-    one.add_argument("--timeout", type=float, default=0.0, help="seconds; 90 at the demo pace when not given")
+    one.add_argument(
+        "--timeout",
+        type=float,
+        default=0.0,
+        help="seconds; 90 at the demo pace when not given, and a scenario's own deadline on top",
+    )
     two = commands.add_parser("cluster", parents=[plays, paced, served], help="the same cluster, kept running")
     two.add_argument("--port", type=int, default=0, help="of the API server; 0 picks a free one")
     two.add_argument("--no-operator", action="store_true", help="without the operator")
@@ -69,7 +74,7 @@ async def _actors(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.command == "scenarios":
         for name in scenario.names():
-            print(f"{name:<16} {scenario.load(name).summary}")
+            print(f"{name:<24} {scenario.load(name).summary}")
         return 0
     if arguments.command == "actors":
         return demo.run(_actors(arguments))
@@ -78,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return demo.run(_install(arguments, played))
     speeds = pace.PACES[arguments.pace]
     if arguments.command == "demo":
-        seconds = arguments.timeout or 90.0 * max(1.0, speeds.scale)
+        seconds = arguments.timeout or 90.0 * max(1.0, speeds.scale) + 60.0 * (played.deadline_minutes or 0)
         return demo.run(
             demo.demo(played, speeds, timeout_seconds=seconds, apiserver=arguments.apiserver, etcd=arguments.etcd)
         )

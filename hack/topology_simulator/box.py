@@ -1,6 +1,7 @@
 """A cluster in a box: API server, installed cluster, actors, and the operator, opened and closed as one.
 
-Files go into one folder and nowhere else: `kubeconfig`, and `operator.log` when there is an operator. Parts are opened
+Files go into one folder and nowhere else: `kubeconfig`, and `operator.log` when there is an operator. A scenario that
+wants another deadline has its definitions there too, in `transitions`. Parts are opened
 in the order in which they need each other and closed in reverse; nothing of it outlives the context.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import pathlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,6 @@ from .apiserver import server as embedded
 from .envtest import server as real
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import AsyncIterator
 
     from . import pace, scenario
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 API_SERVERS = ("embedded", "real")
 ETCDS = ("pretended", "real")
 _SETTLE_SECONDS = 3
+_TRANSITIONS = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +49,15 @@ class Box:
     url: str
     kubeconfig: pathlib.Path
     log: pathlib.Path
-    operator: asyncio.subprocess.Process | None
+    operator: operator_process.Operator | None
+    settle_seconds: int
 
     async def watch_operator(self) -> None:
         """Return never, unless the operator ends: OperatorDiedError."""
         if self.operator is None:
             await asyncio.Event().wait()
         else:
-            await operator_process.watch(self.operator, self.log)
+            await self.operator.watch()
 
 
 @contextlib.asynccontextmanager
@@ -89,14 +92,23 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             members = await stack.enter_async_context(_members())
         actors = await stack.enter_async_context(hub.Actors(access, speeds, real_etcd=members))
         process = None
+        settle = max(1, round(_SETTLE_SECONDS * speeds.scale))
         if operator:
-            settle = max(1, round(_SETTLE_SECONDS * speeds.scale))
             theirs = file
             if served.operator != served.administrator:
                 theirs = folder / "kubeconfig-operator"
                 _write(theirs, served.operator)
-            process = await stack.enter_async_context(operator_process.running(theirs, log, settle, _asking(members)))
-        yield Box(api=api, actors=actors, url=access.server, kubeconfig=file, log=log, operator=process)
+            flags = (*_asking(members), *_hurried(story, folder))
+            process = await stack.enter_async_context(operator_process.running(theirs, log, settle, flags))
+        yield Box(
+            api=api,
+            actors=actors,
+            url=access.server,
+            kubeconfig=file,
+            log=log,
+            operator=process,
+            settle_seconds=settle,
+        )
 
 
 @contextlib.asynccontextmanager
@@ -115,6 +127,19 @@ def _asking(members: etcds.Cluster | None) -> tuple[str, ...]:
     if members is None:
         return ()
     return ("--etcd-cert-dir", str(members.client_folder()), "--etcd-endpoints", ",".join(members.urls))
+
+
+def _hurried(story: scenario.Scenario, folder: pathlib.Path) -> tuple[str, ...]:
+    """Return the operator's flags for definitions with another deadline, which are written to a folder."""
+    if story.deadline_minutes is None:
+        return ()
+    made = folder / "transitions"
+    made.mkdir(exist_ok=True)
+    for path in sorted(_TRANSITIONS.glob("*.yaml")):
+        definition = yaml.safe_load(path.read_text())
+        definition["convergence"]["deadlineMinutes"] = story.deadline_minutes
+        (made / path.name).write_text(yaml.safe_dump(definition, sort_keys=False))
+    return ("--transitions-dir", str(made))
 
 
 def _write(file: pathlib.Path, content: dict[str, Any]) -> None:

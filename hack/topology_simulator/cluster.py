@@ -7,78 +7,29 @@ External, workers only, no etcd of its own and no machine configuration.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from . import clock, conditions, kinds, machines
+from . import clock, conditions, configured, kinds, machines, operands
+from .shape import INSTALLED_AGO, VERSION, Shape
 
-VERSION = "4.21.7"
-INSTALLED_AGO = 40 * 86400.0
+__all__ = ["INSTALLED_AGO", "VERSION", "Shape"]
+
 ETCD_NAMESPACE = "openshift-etcd"
 ETCD_OPERATOR_NAMESPACE = "openshift-etcd-operator"
 ETCD_ENDPOINTS = "etcd-endpoints"
 ETCD_LEASE = "openshift-cluster-etcd-operator-lock"
 INGRESS_NAMESPACE = "openshift-ingress-operator"
 LEASE_SECONDS = 270
-_NAME = "edge-7f4kd"
-_DOMAIN = "edge.example.com"
-_NAMESPACES = (
+_NAMESPACES = operands.NAMESPACES | {
     "openshift-config",
     "openshift-config-managed",
-    "openshift-console",
     ETCD_NAMESPACE,
     ETCD_OPERATOR_NAMESPACE,
-    "openshift-image-registry",
     "openshift-ingress",
     INGRESS_NAMESPACE,
-    "openshift-kube-apiserver",
     "openshift-machine-config-operator",
-    "openshift-monitoring",
     "openshift-topology-operator",
-)
-OPERATORS = (
-    "authentication",
-    "cloud-controller-manager",
-    "cloud-credential",
-    "cluster-autoscaler",
-    "config-operator",
-    "console",
-    "control-plane-machine-set",
-    "csi-snapshot-controller",
-    "dns",
-    "etcd",
-    "image-registry",
-    "ingress",
-    "insights",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "kube-storage-version-migrator",
-    "machine-api",
-    "machine-config",
-    "marketplace",
-    "monitoring",
-    "network",
-    "node-tuning",
-    "olm",
-    "openshift-apiserver",
-    "openshift-controller-manager",
-    "openshift-samples",
-    "operator-lifecycle-manager",
-    "service-ca",
-    "storage",
-)
-_NOT_HOSTED = ("etcd", "kube-apiserver", "machine-config", "machine-api", "control-plane-machine-set")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """What an installation may differ in. `router_replicas` pins the default router."""
-
-    hosted: bool = False
-    router_replicas: int | None = None
-    platform: str = "None"
-    version: str = VERSION
+}
 
 
 def member_id(node: str) -> str:
@@ -87,24 +38,26 @@ def member_id(node: str) -> str:
 
 
 def rendered(pool: str, topology: str) -> str:
-    """Return the name of a pool's rendered configuration for a topology."""
-    return f"rendered-{pool}-{machines.digest(pool, topology)[:32]}"
+    """Return the name of a pool's rendered configuration; only the templates of masters know of a single node."""
+    single = pool == "master" and topology == "SingleReplica"
+    return f"rendered-{pool}-{machines.digest(pool, 'single' if single else 'several')[:32]}"
 
 
 def objects(shape: Shape) -> list[dict[str, Any]]:
     """Return every object of the cluster, namespaces first; `status` is written after creation where it is apart."""
-    made = [_object(kinds.NAMESPACES, name) for name in _NAMESPACES]
-    made += [_infrastructure(shape), _version(shape), _feature_gate(shape)]
+    made = [_object(kinds.NAMESPACES, name) for name in sorted(_NAMESPACES)]
+    made += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
+    schedulable = shape.schedulable and not shape.hosted
     made += [
         _object(kinds.API_SERVERS, "cluster", {"audit": {"profile": "Default"}}),
-        _object(kinds.SCHEDULERS, "cluster", {"mastersSchedulable": not shape.hosted, "policy": {"name": ""}}),
+        _object(kinds.SCHEDULERS, "cluster", {"mastersSchedulable": schedulable, "policy": {"name": ""}}),
         _object(kinds.CONFIGS, "cluster", {"managementState": "Managed"}, _operator_status(1)),
         _router(shape),
     ]
-    made += [_operator(name, shape) for name in OPERATORS if not (shape.hosted and name in _NOT_HOSTED)]
-    if shape.hosted:
-        return [*made, *(machines.node(f"worker-{n}", roles=("worker",), ready=True) for n in range(2))]
-    return made + _control_plane()
+    made += configured.operators(shape)
+    workers = 2 if shape.hosted else shape.workers
+    made += [_worker(f"worker-{number}", shape) for number in range(workers)]
+    return made if shape.hosted else [*made, *_control_plane(shape), *_operands(shape)]
 
 
 def _object(
@@ -123,56 +76,6 @@ def _object(
     return obj
 
 
-def _infrastructure(shape: Shape) -> dict[str, Any]:
-    topology = "External" if shape.hosted else "SingleReplica"
-    status = {
-        "infrastructureName": _NAME,
-        "platform": shape.platform,
-        "platformStatus": {"type": shape.platform},
-        "apiServerURL": f"https://api.{_DOMAIN}:6443",
-        "apiServerInternalURI": f"https://api-int.{_DOMAIN}:6443",
-        "etcdDiscoveryDomain": "",
-        "controlPlaneTopology": topology,
-        "infrastructureTopology": "HighlyAvailable" if shape.hosted else "SingleReplica",
-        "cpuPartitioning": "None",
-    }
-    spec = {"cloudConfig": {"name": ""}, "platformSpec": {"type": shape.platform}}
-    return _object(kinds.INFRASTRUCTURES, "cluster", spec, status)
-
-
-def _version(shape: Shape) -> dict[str, Any]:
-    image = f"quay.io/openshift-release-dev/ocp-release@sha256:{machines.digest('release', shape.version)}"
-    release = {"version": shape.version, "image": image}
-    wanted = [
-        conditions.Condition("Available", "True", "", f"Done applying {shape.version}"),
-        conditions.Condition("Failing", "False", "", ""),
-        conditions.Condition("Progressing", "False", "", f"Cluster version is {shape.version}"),
-        conditions.Condition("RetrievedUpdates", "False", "NoChannel", "No channel is configured"),
-        conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", "The payload is loaded"),
-    ]
-    times = {"startedTime": clock.second(INSTALLED_AGO + 1800), "completionTime": clock.second(INSTALLED_AGO)}
-    status = {
-        "desired": release,
-        "observedGeneration": 1,
-        "versionHash": machines.digest("payload", shape.version)[:16],
-        "history": [{"state": "Completed", **release, **times, "verified": False}],
-        "availableUpdates": None,
-        "conditions": conditions.written(wanted, INSTALLED_AGO),
-    }
-    return _object(kinds.CLUSTER_VERSIONS, "version", {"clusterID": machines.boot_id("cluster", 0)}, status)
-
-
-def _feature_gate(shape: Shape) -> dict[str, Any]:
-    enabled = ("AdminNetworkPolicy", "AlibabaPlatform", "BuildCSIVolumes", "HighlyAvailableArbiter", "ImageVolume")
-    disabled = ("AzureDedicatedHosts", "DualReplica", "EventedPLEG", "MutableTopology", "ShortCertRotation")
-    gates = {
-        "version": shape.version,
-        "enabled": [{"name": name} for name in enabled],
-        "disabled": [{"name": name} for name in disabled],
-    }
-    return _object(kinds.FEATURE_GATES, "cluster", {"featureSet": ""}, {"featureGates": [gates]})
-
-
 def _router(shape: Shape) -> dict[str, Any]:
     spec = {} if shape.router_replicas is None else {"replicas": shape.router_replicas}
     wanted = [
@@ -181,24 +84,14 @@ def _router(shape: Shape) -> dict[str, Any]:
         conditions.Condition("Degraded", "False", "", ""),
     ]
     status = {
-        "availableReplicas": shape.router_replicas or 1,
-        "domain": f"apps.{_DOMAIN}",
+        "availableReplicas": shape.router_replicas or operands.routers({**shape.topology, "platform": shape.platform}),
+        "domain": f"apps.{configured.DOMAIN}",
         "endpointPublishingStrategy": {"type": "HostNetwork"},
         "selector": "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default",
         "observedGeneration": 1,
         "conditions": conditions.written(wanted, INSTALLED_AGO),
     }
     return _object(kinds.INGRESS_CONTROLLERS, "default", spec, status, INGRESS_NAMESPACE)
-
-
-def _operator(name: str, shape: Shape) -> dict[str, Any]:
-    status = {
-        "conditions": conditions.written(conditions.steady(name), INSTALLED_AGO),
-        "versions": [{"name": "operator", "version": shape.version}],
-        "relatedObjects": [{"group": "", "resource": "namespaces", "name": f"openshift-{name}"}],
-        "extension": None,
-    }
-    return _object(kinds.CLUSTER_OPERATORS, name, {}, status)
 
 
 def _operator_status(generation: int, *extra: conditions.Condition) -> dict[str, Any]:
@@ -273,8 +166,8 @@ def pool_states(*, updating: bool, name: str) -> list[conditions.Condition]:
     ]
 
 
-def _pool(pool: str, machines_in_it: int) -> dict[str, Any]:
-    configuration = {"name": rendered(pool, "SingleReplica")}
+def _pool(pool: str, topology: str, machines_in_it: int) -> dict[str, Any]:
+    configuration = {"name": rendered(pool, topology)}
     label = {"matchLabels": {machines.LABEL + pool: ""}}
     status = {
         "configuration": configuration,
@@ -299,32 +192,67 @@ def controller_states() -> list[conditions.Condition]:
     ]
 
 
-def _control_plane() -> list[dict[str, Any]]:
-    first = machines.node("master-0", roles=("control-plane", "master", "worker"), ready=True)
-    first["metadata"]["annotations"] |= pool_node_annotations("master", "SingleReplica")
+def _worker(name: str, shape: Shape) -> dict[str, Any]:
+    made = machines.node(name, roles=("worker",), ready=True)
+    if not shape.hosted:
+        made["metadata"]["annotations"] |= pool_node_annotations("worker", shape.control_plane)
+    return made
+
+
+def _master(name: str, shape: Shape) -> dict[str, Any]:
+    roles = ("control-plane", "master", *(("worker",) if shape.schedulable else ()))
+    made = machines.node(name, roles=roles, ready=True)
+    made["metadata"]["annotations"] |= pool_node_annotations("master", shape.control_plane)
+    if not shape.schedulable:
+        made["spec"]["taints"] = [{"key": machines.LABEL + "master", "effect": "NoSchedule"}]
+    return made
+
+
+def _control_plane(shape: Shape) -> list[dict[str, Any]]:
     endpoints = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": ETCD_ENDPOINTS, "namespace": ETCD_NAMESPACE},
-        "data": {member_id("master-0"): machines.address(0)},
+        "data": {member_id(name): machines.address(machines.number_of(name)) for name in shape.names},
     }
     holder = f"etcd-operator-{machines.digest('etcd operator')[:10]}_{machines.boot_id('etcd-operator', 0)}"
     lease = _object(kinds.LEASES, ETCD_LEASE, lease_spec(holder, 3), None, ETCD_OPERATOR_NAMESPACE)
-    static = {"nodeName": "master-0", "currentRevision": 9, "targetRevision": 0}
-    revisions = {"latestAvailableRevision": 9, "nodeStatuses": [static]}
-    copy = {"status": {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}}
     controller = {"observedGeneration": 1, "conditions": conditions.written(controller_states(), INSTALLED_AGO)}
-    managed = {"managementState": "Managed"}
+    infra = {"infra": {"status": {**shape.topology, "platform": shape.platform}}, "platform": shape.platform}
     return [
-        first,
+        *(_master(name, shape) for name in shape.names),
         endpoints,
         lease,
-        _object(kinds.ETCDS, "cluster", managed, _operator_status(1, *etcd_states(1)) | revisions),
-        _object(kinds.KUBE_API_SERVERS, "cluster", managed, _operator_status(1) | revisions),
-        _object(kinds.OPENSHIFT_API_SERVERS, "cluster", managed, _operator_status(1) | {"readyReplicas": 1}),
-        machine_config("master", "SingleReplica"),
-        machine_config("worker", "SingleReplica"),
-        _pool("master", 1),
-        _pool("worker", 0),
-        _object(kinds.CONTROLLER_CONFIGS, "machine-config-controller", {"infra": copy, "platform": "None"}, controller),
+        machine_config("master", shape.control_plane),
+        machine_config("worker", shape.control_plane),
+        _pool("master", shape.control_plane, shape.masters),
+        _pool("worker", shape.control_plane, shape.workers),
+        _object(kinds.CONTROLLER_CONFIGS, "machine-config-controller", infra, controller),
     ]
+
+
+def _operands(shape: Shape) -> list[dict[str, Any]]:
+    """Return the operators' resources, and what they have deployed."""
+    managed = {"managementState": "Managed"}
+    made = [
+        _object(kinds.OPENSHIFT_API_SERVERS, "cluster", managed, _operator_status(1) | {"readyReplicas": shape.masters})
+    ]
+    for one in operands.STATIC_PODS:
+        states = etcd_states(shape.masters) if one.kind is kinds.ETCDS else []
+        revisions = {
+            "latestAvailableRevision": operands.REVISION,
+            "nodeStatuses": operands.node_statuses(shape.names, operands.REVISION),
+        }
+        single = shape.control_plane == "SingleReplica"
+        observed = {"observedConfig": operands.observed_config(single=single)} if one.differs else {}
+        made.append(_object(one.kind, "cluster", managed | observed, _operator_status(1, *states) | revisions))
+    present: dict[kinds.Kind, dict[str, Any]] = {}
+    if "Console" not in shape.without:
+        present[kinds.CONSOLES] = managed
+    if "ImageRegistry" not in shape.without:
+        present[kinds.REGISTRIES] = {"managementState": shape.registry, "replicas": shape.registry_replicas}
+    made += [_object(kind, "cluster", spec, _operator_status(1)) for kind, spec in present.items()]
+    seen = operands.Sight(
+        topology=shape.topology, masters=shape.masters, absent=frozenset(shape.without), configurations=present
+    )
+    return made + operands.installed(seen, shape.masters)

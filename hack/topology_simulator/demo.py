@@ -15,7 +15,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from . import box, client, install, kinds, operator_process, play, story, tables, terminal
+from . import box, client, install, kinds, operator_process, play, stopwatch, story, tables, terminal
 from .envtest import binaries
 from .envtest import server as real
 from .etcd import errors as etcd_errors
@@ -59,8 +59,10 @@ async def demo(
         async with asyncio.timeout(timeout_seconds) as limit:
             async with box.opened(played, speeds, folder, apiserver=apiserver, etcd=etcd) as opened:
                 screen.say("cluster", f"installed at {opened.url}; the operator is starting")
-                await _beside(_play(opened, played, speeds, screen), opened, screen)
+                watch = stopwatch.Stopwatch(opened.api)
+                await _beside(_play(opened, played, speeds, screen), opened, screen, watch)
                 await _show_tables(opened.api, screen)
+                _show_measured(watch, opened, screen)
     except TimeoutError:
         if not limit.expired():
             raise
@@ -119,7 +121,13 @@ def run(main: Awaitable[int]) -> int:
 
 
 async def _play(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal) -> None:
-    player = play.Player(opened.api, opened.actors, speeds, lambda text: screen.say("scenario", text, "dim"))
+    player = play.Player(
+        opened.api,
+        opened.actors,
+        speeds,
+        lambda text: screen.say("scenario", text, "dim"),
+        operator=opened.operator,
+    )
     await player.play(played)
 
 
@@ -129,6 +137,7 @@ async def _keep(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, s
         opened.actors,
         speeds,
         lambda text: screen.say("scenario", text, "dim"),
+        operator=opened.operator,
         wish_by_person=True,
     )
     try:
@@ -138,9 +147,16 @@ async def _keep(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, s
     await asyncio.Event().wait()
 
 
-async def _beside(main: Awaitable[None], opened: box.Box, screen: terminal.Terminal) -> None:
+async def _beside(
+    main: Awaitable[None],
+    opened: box.Box,
+    screen: terminal.Terminal,
+    watch: stopwatch.Stopwatch | None = None,
+) -> None:
     """Run `main` while the story is told and the operator is watched; the first failure of any ends all."""
     others = [story.Story(opened.api, screen).run(), opened.watch_operator()]
+    if watch is not None:
+        others.append(watch.run())
     tasks = [asyncio.ensure_future(one) for one in (main, *others)]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -157,6 +173,16 @@ async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
     for kind, name in shown:
         command = " ".join(["kubectl get", kind.kind.lower() if name else kind.plural, name]).rstrip()
         screen.print(f"\n$ {command}\n{await tables.fetch(api, kind, name)}")
+
+
+def _show_measured(watch: stopwatch.Stopwatch, opened: box.Box, screen: terminal.Terminal) -> None:
+    """Say how long the operator took once everything had come to rest, where it has completed a transition."""
+    found = watch.measured
+    if found is not None and opened.operator is not None:
+        screen.print(
+            f"\nCompleted {found.seconds:.1f} s after the last operand came to rest ({found.last}), of which "
+            f"{opened.settle_seconds} s are the settle time"
+        )
 
 
 def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenario) -> None:

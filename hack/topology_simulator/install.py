@@ -16,14 +16,20 @@ import yaml
 from . import client, cluster, conditions, kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _CRDS = pathlib.Path(__file__).parent / "crds"
 _OWN_CRDS = pathlib.Path(__file__).parents[2] / "bindata" / "crd"
 _ESTABLISHED_SECONDS = 20.0
 _NOT_YET = (404, 429, 503)
 """What a real server answers about a kind that is Established but not served: 429 while its storage initializes."""
+_AT_ONCE = 8
+"""How many objects are created at the same time."""
 _STATUS_APART = (
+    kinds.PODS,
+    kinds.DEPLOYMENTS,
+    kinds.STATEFUL_SETS,
+    kinds.DISRUPTION_BUDGETS,
     kinds.INFRASTRUCTURES,
     kinds.CLUSTER_OPERATORS,
     kinds.CLUSTER_VERSIONS,
@@ -31,6 +37,10 @@ _STATUS_APART = (
     kinds.ETCDS,
     kinds.CONFIGS,
     kinds.KUBE_API_SERVERS,
+    kinds.KUBE_CONTROLLER_MANAGERS,
+    kinds.KUBE_SCHEDULERS,
+    kinds.CONSOLES,
+    kinds.REGISTRIES,
     kinds.OPENSHIFT_API_SERVERS,
     kinds.INGRESS_CONTROLLERS,
     kinds.MACHINE_CONFIG_POOLS,
@@ -68,19 +78,35 @@ async def define(api: client.Client) -> int:
     Raises InstallError, ClientError.
     """
     crds = definitions()
-    created = 0
-    for crd in crds:
-        created += await _create(api, crd)
+    created = await _create_all(api, crds)
     await _wait_until_served(api, crds)
     return created
 
 
 async def populate(api: client.Client, shape: cluster.Shape) -> int:
     """Create the objects that are missing, where all kinds are served, and return how many were. Raises ClientError."""
+    made = cluster.objects(shape)
+    first = [one for one in made if kinds.of(one) is kinds.NAMESPACES]
     created = 0
-    for obj in cluster.objects(shape):
-        created += await _create(api, obj)
+    for part in (first, [one for one in made if one not in first]):
+        created += await _create_all(api, part)
     return created
+
+
+async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> int:
+    """Create some at a time, in no order; return how many there were not."""
+    free = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(obj: dict[str, Any]) -> int:
+        async with free:
+            return await _create(api, obj)
+
+    # Not a task group: what a single request fails of is to come out as it is, after the others have ended.
+    done = await asyncio.gather(*(one(obj) for obj in objects), return_exceptions=True)
+    for found in done:
+        if isinstance(found, BaseException):
+            raise found
+    return sum(found for found in done if isinstance(found, int))
 
 
 async def _create(api: client.Client, obj: dict[str, Any]) -> int:
@@ -97,7 +123,7 @@ async def _create(api: client.Client, obj: dict[str, Any]) -> int:
         await api.patch_status(kind, meta["name"], obj["status"], meta.get("namespace", ""))
     if kind is kinds.NODES and created:
         # The API server taints every new node; whoever watches nodes takes that away once it is ready.
-        await api.patch(kind, meta["name"], {"spec": {"taints": None}})
+        await api.patch(kind, meta["name"], {"spec": {"taints": obj["spec"].get("taints")}})
     return created
 
 
@@ -108,9 +134,8 @@ async def _wait_until_served(api: client.Client, crds: list[dict[str, Any]]) -> 
         async with asyncio.timeout(_ESTABLISHED_SECONDS):
             while names:
                 for crd in await api.list(kinds.DEFINITIONS):
-                    plural = crd["spec"]["names"]["plural"]
                     name = crd["metadata"]["name"]
-                    if name in names and conditions.is_true(crd, "Established") and await _answers(api, plural):
+                    if name in names and conditions.is_true(crd, "Established") and await _answers(api, name):
                         names.discard(name)
                 if names:
                     await asyncio.sleep(0.2)
@@ -123,9 +148,9 @@ def _names(crds: list[dict[str, Any]]) -> Iterator[str]:
         yield crd["metadata"]["name"]
 
 
-async def _answers(api: client.Client, plural: str) -> bool:
+async def _answers(api: client.Client, name: str) -> bool:
     try:
-        await api.list(kinds.named(plural))
+        await api.list(kinds.named(name))
     except client.ApiError as error:
         if error.code in _NOT_YET:
             return False

@@ -8,6 +8,7 @@ those that are not built in.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,24 @@ class Kind:
         parts += [part for part in (self.plural, name, subresource) if part]
         return "/" + "/".join(parts)
 
+    def new(self, name: str, namespace: str = "", **parts: Any) -> dict[str, Any]:
+        """Return an object of this kind; `parts` are spec, status and whatever else it has besides metadata."""
+        meta = {"name": name, **({"namespace": namespace} if namespace else {})}
+        return {"apiVersion": self.api_version, "kind": self.kind, "metadata": meta, **parts}
+
 
 _CONFIG = "config.openshift.io"
 _OPERATOR = "operator.openshift.io"
+_REGISTRY = "imageregistry.operator.openshift.io"
 _MACHINES = "machineconfiguration.openshift.io"
 
 NAMESPACES = Kind("", "namespaces", "Namespace")
 NODES = Kind("", "nodes", "Node")
 CONFIG_MAPS = Kind("", "configmaps", "ConfigMap", namespaced=True)
+PODS = Kind("", "pods", "Pod", namespaced=True)
+DEPLOYMENTS = Kind("apps", "deployments", "Deployment", namespaced=True)
+STATEFUL_SETS = Kind("apps", "statefulsets", "StatefulSet", namespaced=True)
+DISRUPTION_BUDGETS = Kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True)
 LEASES = Kind("coordination.k8s.io", "leases", "Lease", namespaced=True)
 DEFINITIONS = Kind("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition")
 
@@ -53,6 +64,10 @@ API_SERVERS = Kind(_CONFIG, "apiservers", "APIServer")
 ETCDS = Kind(_OPERATOR, "etcds", "Etcd")
 CONFIGS = Kind(_OPERATOR, "configs", "Config")
 KUBE_API_SERVERS = Kind(_OPERATOR, "kubeapiservers", "KubeAPIServer")
+KUBE_CONTROLLER_MANAGERS = Kind(_OPERATOR, "kubecontrollermanagers", "KubeControllerManager")
+KUBE_SCHEDULERS = Kind(_OPERATOR, "kubeschedulers", "KubeScheduler")
+CONSOLES = Kind(_OPERATOR, "consoles", "Console")
+REGISTRIES = Kind(_REGISTRY, "configs", "Config")
 OPENSHIFT_API_SERVERS = Kind(_OPERATOR, "openshiftapiservers", "OpenShiftAPIServer")
 INGRESS_CONTROLLERS = Kind(_OPERATOR, "ingresscontrollers", "IngressController", namespaced=True)
 MACHINE_CONFIG_POOLS = Kind(_MACHINES, "machineconfigpools", "MachineConfigPool")
@@ -63,6 +78,10 @@ ALL = (
     NAMESPACES,
     NODES,
     CONFIG_MAPS,
+    PODS,
+    DEPLOYMENTS,
+    STATEFUL_SETS,
+    DISRUPTION_BUDGETS,
     LEASES,
     DEFINITIONS,
     INFRASTRUCTURES,
@@ -74,6 +93,10 @@ ALL = (
     ETCDS,
     CONFIGS,
     KUBE_API_SERVERS,
+    KUBE_CONTROLLER_MANAGERS,
+    KUBE_SCHEDULERS,
+    CONSOLES,
+    REGISTRIES,
     OPENSHIFT_API_SERVERS,
     INGRESS_CONTROLLERS,
     MACHINE_CONFIG_POOLS,
@@ -90,12 +113,13 @@ def of(obj: dict[str, object]) -> Kind:
     raise LookupError(f"no kind {obj.get('kind')} in {obj.get('apiVersion')} is known here")
 
 
-def named(plural: str) -> Kind:
-    """Return a kind by its plural or its lower-case kind.
+def named(name: str) -> Kind:
+    """Return a kind by its plural or its lower-case kind, followed by a dot and its group where that is needed.
 
     Raises LookupError with the names that there are.
     """
+    plain, _, group = name.partition(".")
     for kind in ALL:
-        if plural in (kind.plural, kind.kind.lower()):
+        if plain in (kind.plural, kind.kind.lower()) and group in ("", kind.group):
             return kind
-    raise LookupError(f"{plural!r} is none of {', '.join(sorted(one.kind.lower() for one in ALL))}")
+    raise LookupError(f"{name!r} is none of {', '.join(sorted(one.kind.lower() for one in ALL))}")

@@ -1,7 +1,8 @@
 """The operator as what it is in production: a process of its own, known by its command line and nothing else.
 
 It runs in a session of its own, so that Ctrl-C in the terminal reaches only whoever started it, who then stops it in
-order: SIGTERM, ten seconds, SIGKILL, and always waited for. What it says goes to a log file.
+order: SIGTERM, ten seconds, SIGKILL, and always waited for. What it says goes to a log file. An eviction ends it and
+starts another one with the same command line, as the drain of its node would.
 """
 
 from __future__ import annotations
@@ -26,34 +27,97 @@ class OperatorDiedError(Exception):
     """The operator ended by itself; the message has its exit code and its last words."""
 
 
+class Operator:
+    """The operator's process, and the one that takes its place after an eviction."""
+
+    def __init__(self, command: Sequence[str], log: pathlib.Path, port: int) -> None:
+        self._command = command
+        self.log = log
+        self.url = f"http://127.0.0.1:{port}"
+        """Where it serves metrics and probes."""
+        self._process: asyncio.subprocess.Process | None = None
+        self._moving = asyncio.Event()
+        self._moving.set()
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit code of the present process, None while it runs."""
+        return self._process.returncode if self._process is not None else None
+
+    async def start(self) -> None:
+        """Start a process; the first one begins the log, those after it go on in it."""
+        with self.log.open("wb" if self._process is None else "ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+
+    async def evict(self, away_seconds: float) -> None:
+        """Stop it as a drain does and start it anew, as on another node. Raises OperatorDiedError.
+
+        An eviction is a polite end: any exit code but 0 is a fault.
+        """
+        self._moving.clear()
+        try:
+            await self.stop()
+            if self.returncode != 0:
+                raise self._died()
+            await asyncio.sleep(away_seconds)
+            await self.start()
+        finally:
+            self._moving.set()
+
+    async def watch(self) -> None:
+        """Wait for its end; it is not to end, other than by an eviction. Raises OperatorDiedError when it does."""
+        while True:
+            process = self._process
+            if process is None:
+                raise self._died()
+            await process.wait()
+            await self._moving.wait()
+            if process is self._process:
+                raise self._died()
+
+    async def stop(self) -> None:
+        """SIGTERM, ten seconds, SIGKILL; waited for."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    def _died(self) -> OperatorDiedError:
+        words = last_words(self.log)
+        return OperatorDiedError(f"the operator ended with exit code {self.returncode}; its last words:\n{words}")
+
+
 @contextlib.asynccontextmanager
 async def running(
     kubeconfig: pathlib.Path, log: pathlib.Path, settle_seconds: int, flags: Sequence[str] = ()
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run the operator inside this context. Its metrics are on a free port, named in the log."""
+) -> AsyncIterator[Operator]:
+    """Run the operator inside this context."""
+    port = _free_port()
     command = [sys.executable, "-m", "topology_controller", "run"]
-    command += ["--kubeconfig", str(kubeconfig), "--bind-address", f"127.0.0.1:{_free_port()}"]
+    command += ["--kubeconfig", str(kubeconfig), "--bind-address", f"127.0.0.1:{port}"]
     command += ["--settle-seconds", str(settle_seconds), *flags]
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+    made = Operator(command, log, port)
+    await made.start()
     try:
-        yield process
+        yield made
     finally:
         # Shielded: a second Ctrl-C must not leave the process behind.
-        await asyncio.shield(asyncio.ensure_future(_stop(process)))
-
-
-async def watch(process: asyncio.subprocess.Process, log: pathlib.Path) -> None:
-    """Wait for the operator; it is not to end. Raises OperatorDiedError when it does."""
-    code = await process.wait()
-    raise OperatorDiedError(f"the operator ended with exit code {code}; its last words:\n{last_words(log)}")
+        await asyncio.shield(asyncio.ensure_future(made.stop()))
 
 
 def last_words(log: pathlib.Path) -> str:
@@ -63,20 +127,6 @@ def last_words(log: pathlib.Path) -> str:
     except OSError as error:
         return f"({log}: {error.strerror})"
     return "\n".join(f"    {line}" for line in lines[-_LAST_LINES:]) or "    (it said nothing)"
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
-    try:
-        async with asyncio.timeout(_STOP_SECONDS):
-            await process.wait()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
 
 
 def _free_port() -> int:

@@ -46,10 +46,18 @@ class Pace:
     """From a wanted router to an available one."""
     version_echo: float = 1.5
     """From a change among ClusterOperators to the version operator's opinion of it."""
-    react: float = 1.5
+    react: float = 1.0
     """Until the first operator reacts to a new topology, and between one and the next."""
-    settle: float = 2.5
-    """How long an operator that reacts is Progressing."""
+    replica: float = 0.8
+    """From a wanted replica to a ready one."""
+    static_pod: float = 0.5
+    """To install a revision on one node."""
+    guard: float = 1.0
+    """From a topology of several nodes to the budgets of guard pods."""
+    native: float = 4.0
+    """How long the native controller takes from moving the topology to its end."""
+    evicted: float = 1.0
+    """From the end of an evicted operator to its next start on another node."""
     upgrade: float = 20.0
     """How long an upgrade takes that nobody holds back."""
 

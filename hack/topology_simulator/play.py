@@ -8,15 +8,15 @@ a wish is not made but waited for, without limit: that is how `cluster` leaves t
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from . import client, kinds, probes
+from . import client, commands, conditions, kinds, probes
 from .actors import kubelets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from . import pace, scenario
+    from . import operator_process, pace, scenario
     from .actors import hub
 
     Answered = Callable[[], Awaitable[list[probes.Answer]]]
@@ -32,13 +32,14 @@ class ScenarioFailedError(Exception):
 class Player:
     """Plays one scenario. `tell` gets a sentence about each step that is worth one."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a box, which a test may have without one
         self,
         api: client.Client,
         actors: hub.Actors,
         speeds: pace.Pace,
         tell: Callable[[str], None],
         *,
+        operator: operator_process.Operator | None = None,
         wish_by_person: bool = False,
     ) -> None:
         self._api = api
@@ -46,6 +47,27 @@ class Player:
         self._pace = speeds
         self._tell = tell
         self._by_person = wish_by_person
+        self._operator = operator
+        self._acts: dict[str, Callable[[Any], Awaitable[None] | None]] = {
+            "join": lambda names: self._join(names, kubelets.CONTROL_PLANE),
+            "join_workers": lambda names: self._join(names, kubelets.WORKER),
+            "wish": self._wish,
+            "withdraw": lambda _: self._merge(kinds.INFRASTRUCTURES, "cluster", {"desiredTopology": None}),
+            "cordon": lambda name: self._merge(kinds.NODES, name, {"unschedulable": True}),
+            "uncordon": lambda name: self._merge(kinds.NODES, name, {"unschedulable": None}),
+            "start_upgrade": self._start_upgrade,
+            "feature_gate": self._switch,
+            "run_printed": self._run_printed,
+            "wait_for": self._wait_for,
+            "stays": self._stays,
+            "pause": lambda seconds: asyncio.sleep(seconds * speeds.scale),
+            "tell": tell,
+            "flap": self._flap,
+            "down": actors.kubelets.take_down,
+            "up": actors.kubelets.bring_up,
+            "evict_operator": lambda _: self._evict(),
+            **self._orders(),
+        }
         self._poll = min(1.0, max(_LEAST_POLL, _POLL * speeds.scale))
 
     async def play(self, story: scenario.Scenario) -> None:
@@ -59,53 +81,59 @@ class Player:
             await self._until(lambda: probes.ended(self._api, story.expect), _END_SECONDS)
 
     async def _perform(self, step: scenario.Step) -> None:
-        if step.join:
-            await self._join(step.join)
-        elif step.wish:
-            await self._wish(step.wish)
-        elif step.withdraw:
-            await self._api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": None}})
-        elif step.wait_for:
-            question = step.wait_for
-            patience = question.within * max(1.0, self._pace.scale)
-            await self._until(lambda: self._ask(question), None if self._by_person else patience)
-        elif step.stays:
-            await self._stays(step.stays)
-        elif step.flap:
-            await self._flap(step.flap)
-        elif step.cordon or step.uncordon:
-            cordon = {"spec": {"unschedulable": True if step.cordon else None}}
-            await self._api.patch(kinds.NODES, str(step.cordon or step.uncordon), cordon)
-        elif step.start_upgrade:
-            self._actors.version.hold_upgrades()
-            change = {"spec": {"desiredUpdate": {"version": step.start_upgrade}}}
-            await self._api.patch(kinds.CLUSTER_VERSIONS, "version", change)
-            self._tell(f"an upgrade to {step.start_upgrade} starts")
-        elif step.pause:
-            await asyncio.sleep(step.pause * self._pace.scale)
-        else:
-            self._order(step)
+        word, value = step.said
+        done = self._acts[word](value)
+        if done is not None:
+            await done
 
-    def _order(self, step: scenario.Step) -> None:
-        """Say to an actor what no API could ask for."""
-        if step.stick_learner:
-            self._actors.etcd.stick(step.stick_learner)
-            self._tell(f"the etcd member of {step.stick_learner} will stay a learner")
-        elif step.heal_learner:
-            self._actors.etcd.heal(step.heal_learner)
-            self._tell(f"the etcd member of {step.heal_learner} can catch up again")
-        elif step.down:
-            self._actors.kubelets.take_down(step.down)
-        elif step.up:
-            self._actors.kubelets.bring_up(step.up)
-        elif step.end_upgrade:
-            self._actors.version.release_upgrades()
-            self._tell("the upgrade may finish")
+    # -- what an administrator does, through the API
 
-    async def _join(self, names: list[str]) -> None:
+    async def _merge(self, kind: kinds.Kind, name: str, spec: dict[str, Any]) -> None:
+        await self._api.patch(kind, name, {"spec": spec})
+
+    async def _start_upgrade(self, version: str) -> None:
+        self._actors.version.hold_upgrades()
+        await self._merge(kinds.CLUSTER_VERSIONS, "version", {"desiredUpdate": {"version": version}})
+        self._tell(f"an upgrade to {version} starts")
+
+    async def _join(self, names: list[str], roles: tuple[str, ...]) -> None:
         for name in names:
-            await kubelets.join(self._api, name)
+            await kubelets.join(self._api, name, roles)
             await asyncio.sleep(self._pace.between_joins)
+
+    async def _run_printed(self, printed: scenario.Printed) -> None:
+        """Do what the operator has told people to do."""
+        if printed.advisory:
+            record = (await self._api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
+            told = {one["name"]: str(one.get("command", "")) for one in record.get("advisories") or []}
+            command = told.get(printed.advisory, "")
+        else:
+            operator = await self._api.find(kinds.CLUSTER_OPERATORS, "topology")
+            message = str(conditions.of(operator, str(printed.condition)).get("message", ""))
+            command = commands.within(message)
+        if not command:
+            raise ScenarioFailedError(f"no command is printed by {printed.advisory or printed.condition}")
+        self._tell(f"somebody runs what was printed: {command}")
+        try:
+            await commands.run(self._api, command)
+        except commands.CommandError as error:
+            raise ScenarioFailedError(str(error)) from error
+
+    async def _switch(self, gate: scenario.Gate) -> None:
+        """Enable or disable a feature gate for the version that runs."""
+        found = await self._api.get(kinds.FEATURE_GATES, "cluster")
+        version = await self._api.get(kinds.CLUSTER_VERSIONS, "version")
+        running = version["status"]["desired"]["version"]
+        entries = []
+        for one in found["status"]["featureGates"]:
+            entry = dict(one)
+            if one["version"] == running:
+                for part, member in (("enabled", gate.enabled), ("disabled", not gate.enabled)):
+                    others = [each for each in one.get(part) or [] if each["name"] != gate.name]
+                    entry[part] = [*others, {"name": gate.name}] if member else others
+            entries.append(entry)
+        await self._api.patch_status(kinds.FEATURE_GATES, "cluster", {"featureGates": entries})
+        self._tell(f"feature gate {gate.name} is {'on' if gate.enabled else 'off'}")
 
     async def _wish(self, wish: scenario.Wish) -> None:
         if self._by_person and not wish.refused:
@@ -129,8 +157,15 @@ class Player:
                 return
             await asyncio.sleep(max(self._poll, 0.5))
 
+    # -- what is waited for
+
+    async def _wait_for(self, question: scenario.Wait) -> None:
+        patience = question.within * max(1.0, self._pace.scale)
+        await self._until(lambda: self._ask(question), None if self._by_person else patience)
+
     async def _ask(self, question: scenario.Condition) -> list[probes.Answer]:
-        return [await probes.ask(self._api, question)]
+        metrics = self._operator.url if self._operator is not None else ""
+        return [await probes.ask(self._api, question, metrics)]
 
     async def _until(self, answered: Answered, seconds: float | None) -> None:
         missing = [probes.Answer(holds=False, wanted="an answer", found="none in time")]
@@ -148,12 +183,41 @@ class Player:
         loop = asyncio.get_running_loop()
         end = loop.time() + stays.seconds * self._pace.scale
         while True:
-            answer = await probes.ask(self._api, stays)
+            answer, *_ = await self._ask(stays)
             if not answer.holds:
                 raise ScenarioFailedError(f"should have stayed: wanted {answer.wanted}, found {answer.found}")
             if loop.time() >= end:
                 return
             await asyncio.sleep(self._poll)
+
+    # -- what nobody could ask of a real cluster, said to an actor
+
+    def _orders(self) -> dict[str, Callable[[Any], None]]:
+        """Return what is said to an actor, with a word about it for whoever looks on."""
+        actors = self._actors
+
+        def told(order: Callable[[str], None], sentence: str) -> Callable[[str], None]:
+            def obey(name: str) -> None:
+                order(name)
+                self._tell(sentence.format(name))
+
+            return obey
+
+        return {
+            "stick_learner": told(actors.etcd.stick, "the etcd member of {} will stay a learner"),
+            "heal_learner": told(actors.etcd.heal, "the etcd member of {} can catch up again"),
+            "end_upgrade": told(lambda _: actors.version.release_upgrades(), "the upgrade may finish"),
+            "hold": told(actors.hold, "operator {} will not react to a new topology"),
+            "release": told(actors.release, "operator {} reacts again"),
+            "break_": told(actors.break_, "what {} rolls out will not get ready"),
+            "mend": told(actors.mend, "what {} rolls out can get ready again"),
+        }
+
+    async def _evict(self) -> None:
+        if self._operator is None:
+            raise ScenarioFailedError("there is no operator to evict")
+        self._tell("the node of the operator is drained: the operator is evicted and starts on another one")
+        await self._operator.evict(self._pace.evicted)
 
     async def _flap(self, flap: scenario.Flap) -> None:
         for _ in range(flap.times):

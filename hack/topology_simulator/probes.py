@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import cluster, conditions, kinds, machines
+import aiohttp
+
+from . import client, cluster, conditions, kinds, machines
 
 if TYPE_CHECKING:
-    from . import client, scenario
+    from . import scenario
+
+_SCRAPE_SECONDS = 5.0
 
 _SEGMENT = re.compile(r"^(?P<name>[^\[\]]*)(?:\[(?P<key>[^=\]]+)=(?P<value>[^\]]*)\])?$")
 
@@ -42,18 +46,22 @@ async def _field(api: client.Client, field: scenario.Field_) -> Answer:
     return _compared(f"{field.kind}/{field.name} {field.path}", wanted, "absent" if found is None else found)
 
 
-async def ask(api: client.Client, question: scenario.Condition) -> Answer:
-    """Answer a scenario's condition. Raises ClientError."""
+async def ask(api: client.Client, question: scenario.Condition, metrics: str = "") -> Answer:
+    """Answer a scenario's condition; `metrics` is where the operator serves. Raises ClientError."""
     if question.phase is not None:
         record = (await _infrastructure(api)).get("topologyTransition") or {}
         return _compared("phase", question.phase, record.get("phase"))
     if question.check is not None:
         record = (await _infrastructure(api)).get("topologyTransition") or {}
-        checks = {one["name"]: one for one in record.get("checks") or []}
-        found = checks.get(question.check.name) or {}
-        return _compared(
-            f"check {question.check.name}", question.check.status, found.get("status"), found.get("message")
-        )
+        return _check(question.check, record.get("checks") or [])
+    if question.advisory is not None:
+        record = (await _infrastructure(api)).get("topologyTransition") or {}
+        told = question.advisory.name in {one["name"] for one in record.get("advisories") or []}
+        words = {True: "told", False: "not there"}
+        return _compared(f"advisory {question.advisory.name}", words[question.advisory.told], words[told])
+    if question.metric is not None:
+        found_value = await _metric(metrics, question.metric.series)
+        return _compared(f"metric {question.metric.series}", question.metric.equals, found_value)
     if question.condition is not None:
         return await _operator(api, question.condition)
     if question.ready_nodes is not None:
@@ -86,12 +94,38 @@ async def _infrastructure(api: client.Client) -> dict[str, Any]:
     return (found or {}).get("status") or {}
 
 
+def _check(wanted: scenario.CheckIs, checks: list[dict[str, Any]]) -> Answer:
+    stages = (wanted.stage,) if wanted.stage else ("Preflight", "Convergence")
+    found: dict[str, Any] = next((one for one in checks if one["name"] == wanted.name and one["stage"] in stages), {})
+    answer = _compared(f"check {wanted.name}", wanted.status, found.get("status"), found.get("message"))
+    return _saying(answer, wanted.says, found.get("message"))
+
+
+def _saying(answer: Answer, words: str | None, message: str | None) -> Answer:
+    """Return the same answer, not holding when the message does not have these words."""
+    if words is None:
+        return answer
+    return Answer(answer.holds and words in (message or ""), f"{answer.wanted} saying {words!r}", answer.found)
+
+
+async def _metric(url: str, series: str) -> float | None:
+    """Read one series, as a scraper would."""
+    timeout = aiohttp.ClientTimeout(total=_SCRAPE_SECONDS)
+    try:
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url + "/metrics") as response:
+            lines = (await response.text()).splitlines()
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise client.UnreachableError(f"GET {url}/metrics: {error!r}") from error
+    return next((float(value) for name, _, value in (one.rpartition(" ") for one in lines) if name == series), None)
+
+
 async def _operator(api: client.Client, wanted: scenario.ConditionIs) -> Answer:
     found = conditions.of(await api.find(kinds.CLUSTER_OPERATORS, "topology"), wanted.type)
     pairs = [(wanted.status, found.get("status")), (wanted.reason, found.get("reason"))]
     asked = [(want, have) for want, have in pairs if want is not None]
     text = " ".join(str(want) for want, _ in asked)
-    return _compared(f"condition {wanted.type}", text, " ".join(str(have) for _, have in asked), found.get("message"))
+    answer = _compared(f"condition {wanted.type}", text, " ".join(str(have) for _, have in asked), found.get("message"))
+    return _saying(answer, wanted.says, found.get("message"))
 
 
 def _compared(what: str, wanted: object, found: object, message: str | None = None) -> Answer:

@@ -11,9 +11,10 @@ import pathlib
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from . import cluster, kinds
+from .actors import hub
 
 FOLDER = pathlib.Path(__file__).parent / "scenarios"
 
@@ -27,11 +28,15 @@ class ScenarioError(Exception):
 
 
 def _kebab(name: str) -> str:
-    return name.replace("_", "-")
+    return name.rstrip("_").replace("_", "-")
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_kebab, strict=True)
+
+
+def _named(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
 
 
 class Field_(_Part):  # noqa: N801  # pydantic's Field has the plain name
@@ -56,10 +61,12 @@ class Field_(_Part):  # noqa: N801  # pydantic's Field has the plain name
 
 
 class CheckIs(_Part):
-    """A check of the transition, by name."""
+    """A check of the transition, by name; of both stages when none is given. `says` is a part of its message."""
 
     name: str
     status: Literal["Met", "Unmet", "Unknown"]
+    stage: Literal["Preflight", "Convergence"] | None = None
+    says: str | None = None
 
 
 class ConditionIs(_Part):
@@ -68,6 +75,21 @@ class ConditionIs(_Part):
     type: str
     status: Literal["True", "False", "Unknown"] | None = None
     reason: str | None = None
+    says: str | None = None
+
+
+class Advised(_Part):
+    """An advisory of the transition, by name: told, or not there (any more)."""
+
+    name: str
+    told: bool = True
+
+
+class Metric(_Part):
+    """A series of the operator's metrics, as it is spelt there with its labels, and its value."""
+
+    series: str
+    equals: float
 
 
 class Condition(_Part):
@@ -79,11 +101,22 @@ class Condition(_Part):
     ready_nodes: Annotated[int, Field(ge=0)] | None = None
     voters: Annotated[int, Field(ge=0)] | None = None
     field: Field_ | None = None
+    advisory: Annotated[Advised, BeforeValidator(_named)] | None = None
+    metric: Metric | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Self:
         _exactly_one(self, set(Condition.model_fields))
         return self
+
+
+def _follows(value: str) -> str:
+    if value not in hub.FOLLOWING:
+        raise ValueError(f"{value!r} is none of {', '.join(sorted(hub.FOLLOWING))}")
+    return value
+
+
+Following = Annotated[str, AfterValidator(_follows)]
 
 
 class Wait(Condition):
@@ -117,11 +150,32 @@ def _wish(value: Any) -> Any:
     return {"topology": value} if isinstance(value, str) else value
 
 
+class Printed(_Part):
+    """Where the operator has printed a command: an advisory, or the message of a condition (from `oc` on)."""
+
+    advisory: str | None = None
+    condition: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        _exactly_one(self, set(Printed.model_fields))
+        return self
+
+
+class Gate(_Part):
+    """A feature gate of the version that runs."""
+
+    name: str
+    enabled: bool
+
+
 class Step(_Part):
     """One thing that happens; exactly one of the fields is given."""
 
     join: Annotated[list[Name], Field(min_length=1)] | None = None
     """Nodes register, one after the other, as control-plane nodes that are not ready yet."""
+    join_workers: Annotated[list[Name], Field(min_length=1)] | None = None
+    """The same, as machines that carry workloads only."""
     wish: Annotated[Wish, BeforeValidator(_wish)] | None = None
     withdraw: Literal[True] | None = None
     """Remove the wish."""
@@ -138,11 +192,29 @@ class Step(_Part):
     """The version; the upgrade goes on until end-upgrade."""
     end_upgrade: Literal[True] | None = None
     pause: Seconds | None = None
+    hold: Following | None = None
+    """An operator does not react to a new topology until release."""
+    release: Following | None = None
+    break_: Following | None = None
+    """What an operator rolls out never gets ready until mend; one workload is namespace/name."""
+    mend: Following | None = None
+    run_printed: Printed | None = None
+    """Do what the operator has printed, to the letter."""
+    evict_operator: Literal[True] | None = None
+    """The operator is stopped as by a drain, and starts again on another node."""
+    feature_gate: Gate | None = None
+    tell: str | None = None
+    """A sentence for whoever looks on."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:
         _exactly_one(self, set(Step.model_fields))
         return self
+
+    @property
+    def said(self) -> tuple[str, Any]:
+        """The field that is given, and its value."""
+        return next((name, getattr(self, name)) for name in Step.model_fields if getattr(self, name) is not None)
 
 
 class Expect(_Part):
@@ -154,15 +226,23 @@ class Expect(_Part):
 
 
 class Cluster(_Part):
-    """The cluster to begin with."""
+    """The cluster to begin with, in the words of `shape.Shape`."""
 
     hosted: bool = False
+    control_plane: str = "SingleReplica"
+    infrastructure: str = "SingleReplica"
+    masters: Annotated[int, Field(ge=1, le=7)] = 1
+    workers: Annotated[int, Field(ge=0, le=9)] = 0
+    schedulable: bool = True
     router_replicas: Annotated[int, Field(ge=0)] | None = None
+    registry: Literal["Managed", "Removed"] = "Removed"
+    registry_replicas: Annotated[int, Field(ge=0)] = 1
+    without: list[Literal["Console", "ImageRegistry", "OperatorLifecycleManager"]] = []
     platform: str = "None"
 
     def shape(self) -> cluster.Shape:
         """Return what `cluster.objects` takes."""
-        return cluster.Shape(hosted=self.hosted, router_replicas=self.router_replicas, platform=self.platform)
+        return cluster.Shape(**{**self.model_dump(), "without": tuple(self.without)})
 
 
 class Scenario(_Part):
@@ -171,6 +251,8 @@ class Scenario(_Part):
     name: Name
     summary: str
     cluster: Cluster = Cluster()
+    deadline_minutes: Annotated[int, Field(ge=1, le=60)] | None = None
+    """For converging, instead of what the definitions say."""
     steps: Annotated[list[Step], Field(min_length=1)]
     expect: Expect
 

@@ -1,7 +1,8 @@
 """Tells what happens in the cluster as it happens, from watches: phases, checks, conditions, nodes, voters.
 
 It reads only what anybody may read, and says a thing once, when it changes. Every event is looked at (no mirror in
-between), so that a phase that lasts a moment is told too.
+between), so that a phase that lasts a moment is told too. What changes by the dozen while a cluster converges (nodes,
+pools, checks) is told in beats: where things stand now, not each step in between; `checks_told` does that for checks.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import client, cluster, conditions, kinds, machines
+from . import checks_told, client, cluster, conditions, kinds, machines
 
 if TYPE_CHECKING:
     from . import terminal
 
 _PHASES = {"Pending": "yellow", "Admitting": "cyan", "Converging": "cyan", "Completed": "green"}
 _RETRY_SECONDS = 0.5
+_BEAT_SECONDS = 0.4
 _OBJECTION = re.compile(r"Cluster operator (\S+) should not be upgraded")
 
 
@@ -27,6 +29,9 @@ class Story:
         self._api = api
         self._screen = screen
         self._told: dict[object, object] = {}
+        self._checks = checks_told.ChecksTold(screen)
+        self._operators: dict[str, bool] = {}
+        self._later: dict[object, tuple[object, str, str, bool]] = {}
         self._tellers = {
             kinds.INFRASTRUCTURES: self._infrastructure,
             kinds.CLUSTER_OPERATORS: self._operator,
@@ -35,6 +40,8 @@ class Story:
             kinds.CLUSTER_VERSIONS: self._version,
             kinds.MACHINE_CONFIG_POOLS: self._pool,
             kinds.INGRESS_CONTROLLERS: self._router,
+            kinds.KUBE_API_SERVERS: self._static_pods,
+            kinds.CONFIGS: self._native,
         }
 
     async def run(self) -> None:
@@ -42,6 +49,25 @@ class Story:
         async with asyncio.TaskGroup() as group:
             for kind in self._tellers:
                 group.create_task(self._follow(kind))
+            group.create_task(self._beat())
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(_BEAT_SECONDS)
+            self.beat()
+
+    def beat(self) -> None:
+        """Tell what is told in beats."""
+        for key, (value, subject, text, first) in self._later.items():
+            if self._new(key, value, first=first):
+                self._screen.say(subject, text, "" if subject == "node" else "dim")
+        self._later.clear()
+        for moving, words in ((True, "progressing"), (False, "stable again")):
+            names = [name for name, now in self._operators.items() if now is moving]
+            names = [name for name in names if self._new(("moving", name), moving, first=moving)]
+            if names:
+                self._screen.say("operator", f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {words}", "dim")
+        self._checks.beat()
 
     async def _follow(self, kind: kinds.Kind) -> None:
         tell = self._tellers[kind]
@@ -73,28 +99,23 @@ class Story:
         record = status.get("topologyTransition") or {}
         phase = record.get("phase")
         if phase and self._new("phase", phase):
+            self.beat()
             name = f" ({record['name']})" if record.get("name") else ""
             self._screen.say("phase", self._screen.paint(phase, _PHASES.get(phase, "bold")) + name, "bold")
-        for check in record.get("checks") or []:
-            self._check(check)
+        self._checks.look(record.get("checks") or [])
+        self._advisories(record.get("advisories") or [])
 
-    def _check(self, check: dict[str, Any]) -> None:
-        key = ("check", check.get("stage"), check["name"])
-        message = "" if check["status"] == "Met" else f": {self._shortened(check)}"
-        if self._new(key, (check["status"], check.get("message") if message else "")):
-            mark = self._screen.mark(check["status"])
-            self._screen.say("check", f"{mark} {check['name']} {check['status']}{message}")
-
-    def _shortened(self, check: dict[str, Any]) -> str:
-        """Return a check's message; what is wanted and where to look are said once."""
-        message = str(check.get("message", ""))
-        wanted, found_word, found = message.partition("Found: ")
-        found, look, where = found.partition(". Look at ")
-        frame = ("frame", check.get("stage"), check["name"])
-        if found_word and self._told.get(frame) == (wanted, where):
-            return f"found {found}"
-        self._told[frame] = (wanted, where)
-        return f"{wanted}{found_word}{found}{look}{where}"
+    def _advisories(self, told: list[dict[str, Any]]) -> None:
+        for one in told:
+            if self._new(("advisory", one["name"]), one.get("message")):
+                sign = self._screen.paint("!", "yellow")
+                self._screen.say("advisory", f"{sign} {one['name']}: {one.get('message', '')}", "yellow")
+                self._screen.say("", self._screen.paint(f"$ {one.get('command', '')}", "bold"))
+        names = {one["name"] for one in told}
+        for key in [key for key in self._told if isinstance(key, tuple) and key[0] == "advisory"]:
+            if key[1] not in names:
+                del self._told[key]
+                self._screen.say("advisory", f"{self._screen.mark('Met')} {key[1]} is no longer needed", "yellow")
 
     def _operator(self, obj: dict[str, Any]) -> None:
         name = obj["metadata"]["name"]
@@ -102,16 +123,18 @@ class Story:
             for one in (obj.get("status") or {}).get("conditions") or []:
                 state = f"{one['type']}={one['status']} {one.get('reason', '')}"
                 message = one.get("message", "")
+                if message.startswith("Waiting for ") and self._told.get(("state", one["type"])) == state:
+                    continue  # the checks are told by themselves
+                self._told["state", one["type"]] = state
+                before = str(self._told.get(("message", one["type"]), ""))
                 same = not self._new(("message", one["type"]), message)
                 if self._new(("operator", one["type"]), (state, message)):
-                    self._screen.say("co topology", state if same else f"{state}: {message}", "blue")
+                    news = "" if same else _news(before, message)
+                    self._screen.say("co topology", f"{state}: {news}" if news else state, "blue")
             return
         if not any(one.get("type") == "Progressing" for one in (obj.get("status") or {}).get("conditions") or []):
             return
-        progressing = conditions.of(obj, "Progressing")
-        if self._new(("moving", name), progressing.get("status"), first=False):
-            moving = progressing.get("status") == "True"
-            self._screen.say("operator", f"{name} {'is progressing' if moving else 'is stable again'}", "dim")
+        self._operators[name] = conditions.is_true(obj, "Progressing")
 
     def _node(self, obj: dict[str, Any]) -> None:
         name = obj["metadata"]["name"]
@@ -122,8 +145,8 @@ class Story:
             words.append("cordoned")
         roles = (one.removeprefix(machines.LABEL) for one in obj["metadata"].get("labels") or {})
         labels = [one for one in roles if "/" not in one and one in ("control-plane", "worker")]
-        if self._new(("node", name), (words, labels)):
-            self._screen.say("node", f"{name} {', '.join(words)} ({', '.join(sorted(labels))})")
+        text = f"{name} {', '.join(words)} ({', '.join(sorted(labels))})"
+        self._later["node", name] = ((words, labels), "node", text, True)
 
     def _endpoints(self, obj: dict[str, Any]) -> None:
         if (obj["metadata"].get("namespace"), obj["metadata"]["name"]) != (
@@ -148,10 +171,36 @@ class Story:
         status = obj.get("status") or {}
         count = status.get("machineCount")
         updated = status.get("updatedMachineCount")
-        if count is not None and self._new(("pool", obj["metadata"]["name"]), (updated, count), first=False):
-            self._screen.say("pool", f"{obj['metadata']['name']}: {updated} of {count} machines updated", "dim")
+        if count is not None:
+            name = obj["metadata"]["name"]
+            text = f"{name}: {updated} of {count} machines updated"
+            self._later["pool", name] = ((updated, count), "pool", text, False)
 
     def _router(self, obj: dict[str, Any]) -> None:
         available = (obj.get("status") or {}).get("availableReplicas")
         if self._new(("router", obj["metadata"]["name"]), available, first=False):
             self._screen.say("router", f"{obj['metadata']['name']}: {available} available", "dim")
+
+    def _static_pods(self, obj: dict[str, Any]) -> None:
+        status = obj.get("status") or {}
+        latest, nodes = status.get("latestAvailableRevision"), status.get("nodeStatuses") or []
+        done = sum(one.get("currentRevision") == latest for one in nodes)
+        text = f"kube-apiserver: revision {latest} on {done} of {len(nodes)} nodes"
+        self._later["revision"] = ((latest, done, len(nodes)), "revision", text, False)
+
+    def _native(self, obj: dict[str, Any]) -> None:
+        said = conditions.of(obj, "TopologyTransitionControllerUpgradeable")
+        if said and self._new("native", (said.get("reason"), said.get("message"))):
+            message = f": {said['message']}" if said.get("message") else ""
+            self._screen.say("native", f"the native controller says {said.get('reason')}{message}")
+
+
+def _news(before: str, message: str) -> str:
+    """Return a message without the sentences with which the one before began, and without the names of checks.
+
+    Those are told by themselves.
+    """
+    old, new = before.split(". "), message.split(". ")
+    while len(new) > 1 and old and old[0] == new[0]:
+        del old[0], new[0]
+    return ". ".join(one for one in new if not one.startswith("Waiting for "))

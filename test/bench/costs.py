@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from topology_controller import reconcile
+from topology_controller import discover
 from topology_controller.kube import watch
 from topology_controller.observe import catalog
 from topology_simulator import client, kinds
@@ -46,12 +46,10 @@ class Operator:
 
 
 @contextlib.asynccontextmanager
-async def operator_on(
-    cluster: side.Side, folder: pathlib.Path, transitions: pathlib.Path | None = None
-) -> AsyncIterator[Operator]:
+async def operator_on(cluster: side.Side, folder: pathlib.Path) -> AsyncIterator[Operator]:
     """Run the operator and wait until it is idle and has found out what could be asked for."""
     port = processes.free_port()
-    command = processes.operator_command(cluster.server.operator, port, transitions)
+    command = processes.operator_command(cluster.server.operator, port)
     await _forget_report(cluster)
     async with processes.running(command, folder / "operator.log") as process:
         seen = cluster.lookout
@@ -115,7 +113,7 @@ async def idle(cluster: side.Side, operator: Operator, seconds: float) -> dict[s
     asked = requests.of_operator(await cluster.server.requests(began))
     timing = watch.Timing()
     reopened = len(catalog.IDLE) * 3600 / ((timing.shortest + timing.longest) / 2)
-    looked = (len(catalog.EVIDENCE) + 1) * 3600 / reconcile.DISCOVERY_PERIOD
+    looked = (len(catalog.EVIDENCE) + 1) * 3600 / discover.PERIOD
     seen = len(asked) * 3600 / seconds
     return {
         "idle_requests_per_hour": figures.Figure(

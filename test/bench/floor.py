@@ -32,6 +32,7 @@ Raw = dict[str, Any]
 _MERGE = {"Content-Type": "application/merge-patch+json"}
 # Of one, two, three and eight, the number that was fastest with TLS: fewer connections are fewer handshakes.
 _LANES = 2
+_JSON = "application/json"
 _CONTINUE = re.compile(rb'"continue":\s*"([^"]+)"')
 
 
@@ -86,18 +87,18 @@ class Floor:
         await self._echo.wait()
         lanes = asyncio.Semaphore(_LANES)
         async with asyncio.TaskGroup() as group:
-            for path, accept in self._plan["reads"]:
-                group.create_task(self._read(path, accept, lanes))
+            for path, accept, whole in self._plan["reads"]:
+                group.create_task(self._read(path, accept, lanes, whole=whole))
         found = json.loads(await self._call("GET", self._plan["infrastructure"]))
         version = found["metadata"]["resourceVersion"]
         body = {"metadata": {"resourceVersion": version}, "status": self._plan["flip"]}
         await self._call("PATCH", self._plan["infrastructure"] + "/status", body)
 
-    async def _read(self, path: str, accept: str, lanes: asyncio.Semaphore) -> None:
-        """Read one object, or every page of a list, and look at nothing but the way to the next page."""
+    async def _read(self, path: str, accept: str, lanes: asyncio.Semaphore, *, whole: bool) -> None:
+        """Read one object, a page of a list or every page, and look at nothing but the way to the next page."""
         async with lanes:
             raw = await self._call("GET", path, accept=accept)
-            while found := _CONTINUE.search(raw):
+            while whole and (found := _CONTINUE.search(raw)):
                 raw = await self._call("GET", f"{path}&continue={found[1].decode()}", accept=accept)
 
     async def _open(self, sources: list[Raw], tasks: list[asyncio.Task[None]]) -> None:
@@ -110,7 +111,12 @@ class Floor:
 
     async def _follow(self, source: Raw, listed: asyncio.Event) -> None:
         take = self._taker(source["field"])
-        raw = json.loads(await self._call("GET", source["list"], accept=source["list_accept"]))
+        listing = await self._call("GET", source["list"], accept=source["list_accept"], missing=source["optional"])
+        if not listing:
+            # The operator asks for such a kind again after minutes.
+            listed.set()
+            return
+        raw = json.loads(listing)
         # A Go server writes null for a list that was never filled.
         for item in raw["items"] or []:
             take(json.dumps({"object": item}).encode())
@@ -152,12 +158,15 @@ class Floor:
             self._wake("fact")
 
     async def _call(
-        self, method: str, path: str, body: Raw | None = None, *, accept: str = "application/json"
+        self, method: str, path: str, body: Raw | None = None, *, accept: str = _JSON, missing: bool = False
     ) -> bytes:
+        """The body of an answer; empty for a 404 where `missing` allows that."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": accept, **(_MERGE if body is not None else {})}
         async with self._session.request(method, self._url + path, data=data, headers=headers) as response:
             raw = await response.read()
+            if response.status == 404 and missing:
+                return b""
             if response.status >= 300:
                 raise SystemExit(f"{method} {path}: {response.status} {raw[:500]!r}")
             return raw

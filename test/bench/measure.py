@@ -9,14 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import json
-import pathlib
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 from topology_simulator import kinds
@@ -24,9 +20,9 @@ from topology_simulator import kinds
 from . import costs, figures, procfs, reaction, requests, servers, side
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import Sequence
 
-_COMPACT = pathlib.Path(__file__).parents[2] / "bindata" / "transitions" / "sno-to-ha-compact.yaml"
 NODES = 500
 MANY = 2000
 
@@ -193,7 +189,7 @@ def _cliff(trials: reaction.Trials) -> Found:
 
 
 async def _loaded(run: Run, ours: side.Side, bare: side.Side, quiet: float) -> Found:
-    """With 500 nodes and heartbeats; the definition is one that allows dedicated workers.
+    """With 500 nodes and heartbeats; the definition is the one for dedicated workers.
 
     `quiet` is the operator's own median with three nodes and no heartbeats, in milliseconds.
     """
@@ -201,7 +197,7 @@ async def _loaded(run: Run, ours: side.Side, bare: side.Side, quiet: float) -> F
     run.say(f"{workers} workers on both sides")
     await asyncio.gather(ours.add_workers(0, workers), bare.add_workers(0, workers))
     async with (
-        costs.operator_on(ours, run.folder, _with_workers(run.folder)),
+        costs.operator_on(ours, run.folder),
         costs.beating(run.folder, workers) as beats,
     ):
         run.say(f"last_fact_to_flip with {NODES} nodes, {run.sizes.loaded} trials")
@@ -228,34 +224,6 @@ async def _loaded(run: Run, ours: side.Side, bare: side.Side, quiet: float) -> F
     )
     more = f", {NODES} nodes, {rate:.0f} node status updates a second"
     return {name: dataclasses.replace(figure, note=figure.note + more) for name, figure in found.items()}
-
-
-def _with_workers(folder: pathlib.Path) -> pathlib.Path:
-    """Definitions for a cluster with workers: the built-in one, and its sibling with as many as there are."""
-    definitions = folder / "transitions"
-    definitions.mkdir()
-    # Not safe_load: to YAML 1.1 the platform None is null.
-    content = yaml.load(_COMPACT.read_text(), Loader=yaml.BaseLoader)  # noqa: S506 - it makes words only
-    (definitions / _COMPACT.name).write_text(_COMPACT.read_text())
-    content |= {"name": "bench-with-workers", "summary": "For the bench", "workers": {"min": 1}}
-    text = json.dumps(content)
-    (definitions / "bench-with-workers.yaml").write_text(_unquoted(text))
-    return definitions
-
-
-def _unquoted(text: str) -> str:
-    """JSON with numbers and booleans that YAML's base loader had read as words."""
-    return json.dumps(json.loads(text, object_hook=_natural))
-
-
-def _natural(raw: dict[str, Any]) -> dict[str, Any]:
-    return {key: _value(value) for key, value in raw.items()}
-
-
-def _value(value: object) -> object:
-    if isinstance(value, str) and value.isdecimal():
-        return int(value)
-    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
 async def _workers(run: Run, ours: side.Side, pending: float | None) -> Found:

@@ -57,11 +57,10 @@ async def api_server(folder: pathlib.Path, name: str) -> AsyncIterator[pathlib.P
         yield file
 
 
-def operator_command(kubeconfig: pathlib.Path, port: int, transitions: pathlib.Path | None = None) -> list[str]:
+def operator_command(kubeconfig: pathlib.Path, port: int) -> list[str]:
     """The operator's command line; it does not settle within a run."""
     command = ["-m", "topology_controller", "run", "--kubeconfig", str(kubeconfig), "--settle-seconds", "3600"]
-    command += ["--bind-address", f"127.0.0.1:{port}"]
-    return command if transitions is None else [*command, "--transitions-dir", str(transitions)]
+    return [*command, "--bind-address", f"127.0.0.1:{port}"]
 
 
 def free_port() -> int:

@@ -17,8 +17,10 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from topology_controller import bindata
 from topology_controller.kube import answer
 from topology_controller.observe import catalog
+from topology_controller.transitions import load
 from topology_simulator import client, cluster, conditions, install, kinds, kubeconfig, machines
 
 from . import lookout
@@ -169,11 +171,12 @@ class Script:
     def plan(self) -> Raw:
         """Everything the floor needs to know, as JSON values."""
         said = conditions.of({"status": self.report}, "Upgradeable")["message"]
-        sources = (*catalog.EVIDENCE, *catalog.OPERANDS)
+        transitions = load.load(bindata.root() / "transitions")
+        definition = transitions.named(self.record["name"])
         return {
             "idle": [_source(source) for source in catalog.IDLE],
-            "evidence": [_source(source) for source in sources],
-            "reads": [_read(source) for source in catalog.EVIDENCE],
+            "evidence": [_source(source) for source in catalog.watched(transitions)],
+            "reads": [_read(source) for source in catalog.evidence(definition)],
             "infrastructure": catalog.INFRASTRUCTURES.path(None, "cluster"),
             "operator": catalog.CLUSTER_OPERATORS.path(None, "topology"),
             "record": copy.deepcopy(self.record),
@@ -204,14 +207,16 @@ def _source(source: catalog.Source) -> Raw:
         "list_accept": _accept(source, "List"),
         "watch": f"{path}?{_query(source, watch='true', allowWatchBookmarks='true')}",
         "watch_accept": _accept(source, ""),
+        "optional": source.selection.optional,
     }
 
 
-def _read(source: catalog.Source) -> tuple[str, str]:
+def _read(source: catalog.Source) -> tuple[str, str, bool]:
     chosen = source.selection
     if chosen.name is not None:
-        return chosen.resource.path(chosen.namespace, chosen.name), "application/json"
-    return f"{chosen.resource.path(chosen.namespace)}?{_query(source, limit=str(chosen.page))}", _accept(source, "List")
+        return chosen.resource.path(chosen.namespace, chosen.name), "application/json", True
+    path = f"{chosen.resource.path(chosen.namespace)}?{_query(source, limit=str(chosen.page))}"
+    return path, _accept(source, "List"), source.enough is None
 
 
 def unix_of(stamp: float) -> float:

@@ -195,6 +195,11 @@ class Server(abc.ABC):
         """What operators have asked since `mark`, oldest first."""
         return [one for one in list(self._front.requests)[since:] if one.user_agent.startswith("cluster-topology-op")]
 
+    def changes(self, agent: str, since: int = 0) -> int:
+        """Return how often a neighbour has written since `mark`."""
+        asked = list(self._front.requests)[since:]
+        return sum(one.user_agent.startswith(agent) and one.verb in _WRITES and one.code < 300 for one in asked)
+
     def mark(self) -> int:
         """Return where the audit log ends now."""
         return len(self._front.requests)

@@ -1,17 +1,20 @@
 """A cluster whose facts are all good, by writing objects; and each of them to be spoilt and repaired.
 
-`topology_simulator.install` has put a single-node cluster there; `grow` makes it one of three nodes and three etcd
-voters with nothing else moving. No actor runs, so a fact stays what a test made of it.
+`topology_simulator.install` has put a cluster there; `grow` makes a single-node one to one of three nodes and three
+etcd voters, `follow_the_flip` does what all its operators do after the flip, at once. No actor runs, so a fact stays
+what a test made of it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from topology_simulator import clock, conditions, kinds, machines
+from topology_simulator import clock, conditions, follow, kinds, machines
 from topology_simulator import cluster as simulated
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from topology_simulator import client
 
 MASTERS = ("master-0", "master-1", "master-2")
@@ -66,18 +69,12 @@ async def grow(api: client.Client) -> None:
         api, {simulated.member_id(name): machines.address(machines.number_of(name)) for name in MASTERS}
     )
     await set_conditions(api, kinds.ETCDS, "cluster", *simulated.etcd_states(len(MASTERS)))
-    machines_in_it = {"machineCount": 3, "updatedMachineCount": 3, "readyMachineCount": 3}
-    await api.patch_status(kinds.MACHINE_CONFIG_POOLS, "master", machines_in_it)
+    await follow.follow(api)
 
 
-async def follow_the_flip(api: client.Client) -> None:
-    """Do what the machine config and ingress operators do after the flip, at once: every convergence fact is good."""
-    wanted = simulated.rendered("master", "HighlyAvailable")
-    pool = await api.patch(kinds.MACHINE_CONFIG_POOLS, "master", {"spec": {"configuration": {"name": wanted}}})
-    done: dict[str, Any] = {
-        "configuration": {"name": wanted},
-        "observedGeneration": pool["metadata"]["generation"],
-        "conditions": conditions.written(simulated.pool_states(updating=False, name=wanted)),
-    }
-    await api.patch_status(kinds.MACHINE_CONFIG_POOLS, "master", done)
-    await api.patch_status(kinds.INGRESS_CONTROLLERS, "default", {"availableReplicas": 2}, simulated.INGRESS_NAMESPACE)
+async def follow_the_flip(api: client.Client, *, without: Collection[str] = ()) -> None:
+    """Do what all operators of the cluster do, at once: every convergence fact is good.
+
+    `without` are ClusterOperators or parts of what they do (`follow.PARTS`) that stay as they are.
+    """
+    await follow.follow(api, without=without)

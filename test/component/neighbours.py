@@ -1,7 +1,8 @@
 """The neighbours without whom no transition ends, as small as they can be, each over HTTP with its own user agent.
 
 The version operator echoes our Upgradeable=False; `Operands` follow the flip. Both act on what their watch says and
-at once, and both can be told to hold still, so that a test decides when a transition goes on.
+at once, and both can be told to hold still, so that a test decides when a transition goes on. Actors with a pace of
+their own are not needed here: `test_scenarios` plays with those.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from test.component import cluster
+from test.component import cluster, polling
 from topology_simulator import client as clients
 from topology_simulator import conditions, kinds
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
     from topology_simulator import kubeconfig
 
+Pair = tuple[str, str]
 _RETRY = 0.05
+_KNOWN = {"SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter"}
 _REASON = "RiskNameNotCompatibleWithReasonProperty"
 
 
@@ -75,9 +78,10 @@ class Echo(_Neighbour):
 
 
 class Operands(_Neighbour):
-    """Machine config pool and router, which follow the topology at once when `on`; and who has seen every state of it.
+    """All operators whose operands follow the topology, at once when `on`; and who has seen every state of it.
 
-    `history` are the pairs (control plane, infrastructure) in the order in which they were seen, each once in a row.
+    `behind` are ClusterOperators, or parts of what they do (`follow.PARTS`), that do not follow. `history` are the
+    pairs (control plane, infrastructure) in the order in which they were seen, each once in a row; `phases` likewise.
     """
 
     agent = "operands"
@@ -86,9 +90,12 @@ class Operands(_Neighbour):
     def __init__(self, api: clients.Client) -> None:
         super().__init__(api)
         self.on = True
+        self.behind: set[str] = set()
         self.latest: dict[str, Any] = {}
-        self.history: list[tuple[str, str]] = []
+        self.history: list[Pair] = []
         self.phases: list[str] = []
+        self._followed: Pair | None = None
+        self._following = asyncio.Lock()
 
     async def _act(self, obj: dict[str, Any]) -> None:
         self.latest = obj
@@ -96,17 +103,32 @@ class Operands(_Neighbour):
         pair = (status.get("controlPlaneTopology", ""), status.get("infrastructureTopology", ""))
         if not self.history or self.history[-1] != pair:
             self.history.append(pair)
+        # The cluster is installed as its topology says.
+        self._followed = self._followed or pair
         phase = (status.get("topologyTransition") or {}).get("phase", "")
         if not self.phases or self.phases[-1] != phase:
             self.phases.append(phase)
-        if pair[0] == "HighlyAvailable" and self.on:
-            await cluster.follow_the_flip(self._api)
+        if self._followed != pair and self.on and set(pair) <= _KNOWN:
+            await self._follow(pair)
+
+    async def _follow(self, pair: Pair) -> None:
+        async with self._following:
+            await cluster.follow_the_flip(self._api, without=self.behind)
+            self._followed = pair
 
     async def go_on(self) -> None:
-        """Follow what was not followed while `on` was False."""
+        """Let all of them follow, also those that were kept from it."""
         self.on = True
-        if self.history[-1][0] == "HighlyAvailable":
-            await cluster.follow_the_flip(self._api)
+        self.behind.clear()
+        await self._follow(self.history[-1])
+
+    async def followed(self, *pair: str) -> None:
+        """Wait until they have followed the topology to this pair."""
+
+        async def done() -> bool:
+            return self.history[-1] == self._followed == pair
+
+        await polling.until(f"the operands have followed to {'/'.join(pair)}", done)
 
 
 @contextlib.asynccontextmanager

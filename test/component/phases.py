@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from test.component import backend
     from test.component.world import World
 
-IDLE, OPEN = 4, 14
-"""Watches while nothing is wished, and while a wish is open."""
+IDLE, OPEN, NOT_SERVED = 4, 41, 1
+"""Watches while nothing is wished, and while a wish is open; and kinds that a cluster need not have (the lifecycle
+agent's), which are asked for once in a while."""
+NODES = 3
+"""Of these watches, those of nodes: control plane, workers, and all others by their metadata."""
 PHASES = ("Idle", "Pending", "Admitting", "Converging", "Completed")
 
 

@@ -79,6 +79,16 @@ class Operator:
         ):
             return response.status, await response.text()
 
+    async def metric(self, name: str, **labels: str) -> float | None:
+        """Read one series of /metrics by some of its labels; None when there is none such, or more than one."""
+        status, text = await self.ask("/metrics")
+        if status != 200:
+            raise AssertionError(f"/metrics answered {status}")
+        pairs = [f'{label}="{value}"' for label, value in labels.items()]
+        lines = [line for line in text.splitlines() if line.partition("{")[0].partition(" ")[0] == name]
+        found = [float(line.rpartition(" ")[2]) for line in lines if all(pair in line for pair in pairs)]
+        return found[0] if len(found) == 1 else None
+
     async def ready(self, seconds: float = 10.0) -> None:
         """Wait until /readyz says ok."""
 
@@ -113,10 +123,18 @@ class Operator:
 
 
 async def start(
-    name: str, kubeconfig: pathlib.Path, log: pathlib.Path, *, settle: int, lease: Sequence[str], flags: Sequence[str]
+    name: str,
+    kubeconfig: pathlib.Path,
+    log: pathlib.Path,
+    *,
+    settle: int,
+    lease: Sequence[str],
+    flags: Sequence[str],
+    clock: pathlib.Path | None = None,
 ) -> Operator:
-    """Start an operator; returns at once."""
-    command = [sys.executable, "-m", "topology_controller", "run", "--kubeconfig", str(kubeconfig)]
+    """Start an operator; returns at once. `clock` is a file by which its wall clock can be moved (`skewed`)."""
+    program = ["topology_controller"] if clock is None else ["test.component.skewed", str(clock)]
+    command = [sys.executable, "-m", *program, "run", "--kubeconfig", str(kubeconfig)]
     command += ["--bind-address", "127.0.0.1:0", "--settle-seconds", str(settle), *lease, *flags]
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(

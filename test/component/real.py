@@ -138,7 +138,7 @@ class Session:
             return
         async with clients.Client(self.access(), "installer") as api:
             for name in altered:
-                kind = kinds.named(name.partition(".")[0])
+                kind = kinds.named(name)
                 await definitions.restore(api, kind, self._definitions[name]["versions"])
                 self._generations[name] = (await api.get(kinds.DEFINITIONS, name))["metadata"]["generation"]
 

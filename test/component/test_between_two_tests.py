@@ -9,7 +9,7 @@ import pytest
 from test.component import cluster, definitions
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import install, kinds
+from topology_simulator import configured, install, kinds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ async def left(api: clients.Client) -> list[str]:
 async def test_objects_are_gone_also_those_that_a_finalizer_holds(
     real_server: real.Session, api: clients.Client
 ) -> None:
-    assert len(await left(api)) > len(simulated.OPERATORS)
+    assert len(await left(api)) > len(configured.OPERATORS)
     await api.patch(kinds.NODES, "master-0", {"metadata": {"finalizers": ["example.com/hold"]}})
     await api.delete(kinds.NODES, "master-0")
     assert "nodes/master-0" in await left(api)

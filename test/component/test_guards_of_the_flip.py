@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import backend, cluster, polling
+from test.component import backend, cluster, phases, polling
 from topology_simulator import client as clients
 from topology_simulator import conditions, kinds
 
@@ -148,7 +148,7 @@ async def test_a_wish_that_is_withdrawn_at_the_last_moment_costs_nothing(world: 
 async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: World) -> None:
     operator = await pending(world)
     muted = world.server.fault("silent", verb="watch", resource="nodes")
-    assert muted.hits == 2
+    assert muted.hits == phases.NODES
     await cluster.set_ready(world.api, "master-2", ready=False)
 
     await set_schedulable(world, wanted=True)

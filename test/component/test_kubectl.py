@@ -155,7 +155,7 @@ async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> 
     assert waited.printed == "infrastructure.config.openshift.io/cluster condition met\n"
     after = await terminal.kubectl("get", "infrastructures")
     assert after.rows[0] == _COLUMNS
-    assert after.rows[1][:-1] == ["cluster", *["HighlyAvailable"] * 3, "Completed", "7/7"]
+    assert after.rows[1][:-1] == ["cluster", *["HighlyAvailable"] * 3, "Completed", "20/20"]
     nodes = await terminal.kubectl("get", "nodes")
     assert nodes.rows[0] == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
     assert [row[:3] for row in nodes.rows[1:]] == [

@@ -9,12 +9,13 @@ import pytest
 
 from test.component import cluster, definitions, polling
 from test.component.conditions_told import FIVE, deafen, until_told
-from topology_simulator import kinds
+from topology_simulator import follow, kinds
 
 if TYPE_CHECKING:
     from test.component.world import World
 
 _SNO = ("SingleReplica", "SingleReplica")
+_BRAKE = "openshift-etcd/etcd-guard-pdb"
 
 
 # -- objects that are not what their schema promises
@@ -85,16 +86,15 @@ async def test_a_malformed_scheduler_never_passes(world: World, value: object) -
 async def test_a_malformed_pool_never_ends_a_transition(world: World, spoilt: dict[str, Any]) -> None:
     await definitions.change(world.api, kinds.MACHINE_CONFIG_POOLS, definitions.anything)
     await world.idle_operator()
-    world.operands.on = False
+    world.operands.behind.add(_BRAKE)
     await world.wish()
-    await world.until_phase("Converging")
+    await world.until_check("MachineConfigPoolsRolledOut", "Met", stage="Convergence")
     kept = (await world.api.get(kinds.MACHINE_CONFIG_POOLS, "worker"))["status"]
     await world.api.patch_status(kinds.MACHINE_CONFIG_POOLS, "worker", spoilt)
-    await world.operands.go_on()
+    await follow.follow(world.api, only=[_BRAKE])
     found = await world.until_check("MachineConfigPoolsRolledOut", "Unknown", stage="Convergence")
     assert "worker" in found["message"]
     assert next(iter(spoilt)) in found["message"]
-    # The operands went on in a definition that drops nothing, and the pool is whole again.
     await world.api.patch_status(kinds.MACHINE_CONFIG_POOLS, "worker", {key: kept[key] for key in spoilt})
     await world.completed_once()
 

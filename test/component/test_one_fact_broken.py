@@ -8,151 +8,47 @@ of them another fact is the brake, and when the last one is repaired the topolog
 from __future__ import annotations
 
 import pathlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from test.component import cluster, polling
 from test.component import world as worlds
+from test.component.spoiling import (
+    LAST,
+    ROLE,
+    VOTERS,
+    Case,
+    begin_deleting,
+    condition,
+    delete_node,
+    delete_operators,
+    endpoints,
+    endpoints_by_member_id,
+    endpoints_by_node_name,
+    kubelet,
+    labelled,
+    lease,
+    lift_taints,
+    node,
+    node_status,
+    one_operator,
+    ready,
+    register_again,
+    restore_lease,
+    schedulable,
+    until_failing,
+    without,
+)
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, kinds, machines
+from topology_simulator import kinds, machines
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from topology_simulator import client
-
-    Change = Callable[[client.Client], Awaitable[object]]
-
-_VOTERS = {simulated.member_id(name): machines.address(machines.number_of(name)) for name in cluster.MASTERS}
-_LAST = simulated.member_id("master-2")
-_ROLE = machines.LABEL
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """How a fact is spoilt and repaired, which check must fail, and a part of what it must have found.
-
-    `also` are checks that look at the same fact and fail with it.
-    """
-
-    id: str
-    check: str
-    found: str
-    spoil: Change
-    repair: Change
-    status: str = "Unmet"
-    also: tuple[str, ...] = ()
-
-
-def condition(kind: kinds.Kind, name: str, type_: str, status: str) -> Change:
-    """Set one condition."""
-    return lambda api: cluster.set_conditions(api, kind, name, conditions.Condition(type_, status, "Told", "by a test"))
-
-
-def without(kind: kinds.Kind, name: str, type_: str) -> Change:
-    """Take one condition away."""
-    return lambda api: cluster.set_conditions(api, kind, name, without=(type_,))
-
-
-def node(name: str, **change: object) -> Change:
-    """Merge-patch a node."""
-    return lambda api: api.patch(kinds.NODES, name, change)
-
-
-def labelled(name: str, role: str, value: str | None) -> Change:
-    """Give or take a role."""
-    return node(name, metadata={"labels": {_ROLE + role: value}})
-
-
-def node_status(name: str, **change: object) -> Change:
-    """Merge-patch a node's status."""
-    return lambda api: api.patch_status(kinds.NODES, name, change)
-
-
-def kubelet(version: str) -> Change:
-    """Let master-2 run a kubelet of that version."""
-    return node_status("master-2", nodeInfo={"kubeletVersion": version})
-
-
-def ready(*, ready: bool) -> Change:
-    """Let master-2 be Ready or not."""
-    return lambda api: cluster.set_ready(api, "master-2", ready=ready)
-
-
-def endpoints(**data: str | None) -> Change:
-    """Merge into the endpoints."""
-    return lambda api: cluster.set_endpoints(api, dict(data))
-
-
-async def endpoints_by_node_name(api: client.Client) -> None:
-    """What the etcd operator writes when it could not list the members."""
-    by_name = dict(zip(cluster.MASTERS, _VOTERS.values(), strict=True))
-    await cluster.set_endpoints(api, {**dict.fromkeys(_VOTERS), **by_name})
-
-
-async def endpoints_by_member_id(api: client.Client) -> None:
-    """What it writes otherwise."""
-    await cluster.set_endpoints(api, {**_VOTERS, **dict.fromkeys(cluster.MASTERS)})
-
-
-async def delete_operators(api: client.Client) -> None:
-    """A cluster without operators."""
-    for name in simulated.OPERATORS:
-        await api.delete(kinds.CLUSTER_OPERATORS, name)
-
-
-async def one_operator(api: client.Client) -> None:
-    """And with one again."""
-    made = {"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": {"name": "dns"}, "spec": {}}
-    await api.create(kinds.CLUSTER_OPERATORS, made)
-    status = {"conditions": conditions.written(conditions.steady("dns"))}
-    await api.patch_status(kinds.CLUSTER_OPERATORS, "dns", status)
-
-
-async def delete_node(api: client.Client) -> None:
-    """A third node that is not there."""
-    await api.delete(kinds.NODES, "master-2")
-
-
-async def begin_deleting(api: client.Client) -> None:
-    """A node that is being deleted, and held back by a finalizer."""
-    await api.patch(kinds.NODES, "master-2", {"metadata": {"finalizers": ["example.com/hold"]}})
-    await api.delete(kinds.NODES, "master-2")
-
-
-async def register_again(api: client.Client) -> None:
-    """And the one that comes in its place."""
-    await api.patch(kinds.NODES, "master-2", {"metadata": {"finalizers": None}})
-    await cluster.add_node(api, "master-2")
-
-
-async def restore_lease(api: client.Client) -> None:
-    """The lease as the etcd operator makes it."""
-    meta = {"name": simulated.ETCD_LEASE, "namespace": simulated.ETCD_OPERATOR_NAMESPACE}
-    spec = simulated.lease_spec("etcd-operator", 1)
-    made = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
-    await api.create(kinds.LEASES, made)
-
-
-def lease(**spec: object) -> Change:
-    """Change the lease of the etcd operator."""
-    return lambda api: api.patch(kinds.LEASES, simulated.ETCD_LEASE, {"spec": spec}, simulated.ETCD_OPERATOR_NAMESPACE)
-
-
-def schedulable(*, wanted: bool) -> Change:
-    """Set Scheduler's mastersSchedulable."""
-    return lambda api: api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": wanted}})
-
-
-async def lift_taints(api: client.Client) -> None:
-    """Take all taints away."""
-    await api.patch(kinds.NODES, "master-2", {"spec": {"taints": None}})
-
+    from test.component.spoiling import Change
 
 _CO, _CV, _ETCD = kinds.CLUSTER_OPERATORS, kinds.CLUSTER_VERSIONS, kinds.ETCDS
+_FILE = pathlib.Path(__file__).parents[2] / "bindata" / "transitions" / f"{worlds.NAME}.yaml"
 _GOOD_SIZE = {"cpu": "8", "memory": f"{32 << 20}Ki"}
 
 CASES = (
@@ -245,7 +141,7 @@ CASES = (
         id="node-tainted",
         check="ControlPlaneNodes",
         found="master-2 (has taint node-role.kubernetes.io/master",
-        spoil=node("master-2", spec={"taints": [{"key": _ROLE + "master", "effect": "NoSchedule"}]}),
+        spoil=node("master-2", spec={"taints": [{"key": ROLE + "master", "effect": "NoSchedule"}]}),
         repair=lift_taints,
     ),
     Case(
@@ -288,16 +184,16 @@ CASES = (
         check="EtcdVotingMembers",
         found="Found: 2: master-0, master-1",
         also=("ControlPlaneNodes",),
-        spoil=endpoints(**{_LAST: None}),
-        repair=endpoints(**{_LAST: _VOTERS[_LAST]}),
+        spoil=endpoints(**{LAST: None}),
+        repair=endpoints(**{LAST: VOTERS[LAST]}),
     ),
     Case(
         id="voter-that-is-no-node",
         check="EtcdVotingMembers",
-        found=f"{_LAST} at 192.0.2.77",
+        found=f"{LAST} at 192.0.2.77",
         also=("ControlPlaneNodes",),
-        spoil=endpoints(**{_LAST: "192.0.2.77"}),
-        repair=endpoints(**{_LAST: _VOTERS[_LAST]}),
+        spoil=endpoints(**{LAST: "192.0.2.77"}),
+        repair=endpoints(**{LAST: VOTERS[LAST]}),
     ),
     Case(
         id="voters-by-node-name",
@@ -364,8 +260,7 @@ CASES = (
 
 
 def test_every_preflight_check_of_the_definition_has_a_case() -> None:
-    file = pathlib.Path(__file__).parents[2] / "bindata" / "transitions" / "sno-to-ha-compact.yaml"
-    asked = {one["check"] for one in yaml.safe_load(file.read_text())["preflight"]}
+    asked = {one["check"] for one in yaml.safe_load(_FILE.read_text())["preflight"]}
     assert asked == {case.check for case in CASES}
 
 
@@ -378,18 +273,6 @@ def brake_for(check: str) -> tuple[str, Change, Change]:
             condition(_CO, "dns", "Degraded", "False"),
         )
     return "MastersSchedulable", schedulable(wanted=False), schedulable(wanted=True)
-
-
-async def until_failing(world: worlds.World, case: str, *checks: str) -> list[dict[str, Any]]:
-    """Wait until exactly these checks are not Met, and return all checks."""
-
-    def exactly(status: dict[str, Any]) -> bool:
-        found = (status.get("topologyTransition") or {}).get("checks") or []
-        return {one["name"] for one in found if one["status"] != "Met"} == set(checks) if found else False
-
-    status = await world.until(f"{case}: exactly {', '.join(checks)} not Met", exactly)
-    found: list[dict[str, Any]] = status["topologyTransition"]["checks"]
-    return found
 
 
 async def one_is_broken(world: worlds.World, case: Case) -> None:
@@ -415,12 +298,23 @@ async def one_is_broken(world: worlds.World, case: Case) -> None:
     assert await world.moves() == [], case.id
 
 
+def alone(folder: pathlib.Path) -> pathlib.Path:
+    """A folder with this definition only: with its sibling there is one for every number of workers."""
+    made = folder / "transitions"
+    made.mkdir()
+    (made / _FILE.name).write_text(_FILE.read_text())
+    return made
+
+
 @pytest.mark.parametrize("check", sorted({case.check for case in CASES}))
-async def test_it_waits_and_names_the_fact_until_it_is_repaired(world: worlds.World, check: str) -> None:
+async def test_it_waits_and_names_the_fact_until_it_is_repaired(
+    world: worlds.World, check: str, tmp_path: pathlib.Path
+) -> None:
     brake, on, off = brake_for(check)
     await on(world.api)
     await world.wish()
-    await world.operator(wait=False)
+    flags = ["--transitions-dir", str(alone(tmp_path))] if check == "DedicatedWorkers" else []
+    await world.operator("operator-a", *flags, wait=False)
     for case in (one for one in CASES if one.check == check):
         await case.spoil(world.api)
         await until_failing(world, case.id, brake, case.check, *case.also)

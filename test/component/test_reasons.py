@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +11,7 @@ from test.component import world as worlds
 from test.component.conditions_told import until_told
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, kinds
+from topology_simulator import kinds
 
 if TYPE_CHECKING:
     import pathlib
@@ -189,30 +189,6 @@ async def test_a_crd_that_loses_our_fields_while_pending_is_noticed(world: World
 # -- somebody wrote over what we wrote
 
 
-@pytest.mark.parametrize("phase", ["Pending", "Converging", "Completed"])
-async def test_a_record_that_a_typed_writer_dropped_is_rebuilt(world: World, phase: str) -> None:
-    await world.idle_operator()
-    if phase == "Pending":
-        await cluster.set_ready(world.api, "master-2", ready=False)
-    world.operands.on = phase == "Completed"
-    await world.wish()
-    lost = await world.until_phase(phase)
-    await world.until_condition("Progressing", "True" if phase == "Converging" else "False")
-    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": None})
-    rebuilt = await world.until_phase(phase)
-    for head in ("name", "source", "target", "attempt", "admittedTime", "completedTime"):
-        assert rebuilt.get(head) == lost.get(head), head
-    await cluster.set_ready(world.api, "master-2", ready=True)
-    await world.operands.go_on()
-    if phase == "Pending":
-        # Before an admission a lost record is a fresh start: the request may be told again, the flip comes once.
-        await world.until_phase("Completed")
-        assert world.operands.history == [_SNO, worlds.MOVED]
-        assert len(world.server.flips) == 1
-    else:
-        await world.completed_once()
-
-
 @pytest.mark.parametrize("phase", ["Converging", "Completed"])
 async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_over(world: World, phase: str) -> None:
     await world.idle_operator()
@@ -235,54 +211,39 @@ async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_ov
     await world.wish(None)
     await world.until_phase("Idle")
     await until_told(world)
-    # The machine config operator has followed back, too.
-    old = {"configuration": {"name": simulated.rendered("master", "SingleReplica")}}
-    pool = await world.api.patch(kinds.MACHINE_CONFIG_POOLS, "master", {"spec": old})
-    seen = {**old, "observedGeneration": pool["metadata"]["generation"]}
-    await world.api.patch_status(kinds.MACHINE_CONFIG_POOLS, "master", seen)
-    world.operands.on = True
+    # The other operators have followed back, too.
+    await world.operands.go_on()
+    await world.operands.followed(*_SNO)
     await world.wish()
     await world.until_phase("Completed")
     assert await world.pair() == worlds.MOVED
     assert len(world.server.flips) == 2
 
 
-# -- somebody else is in charge, or we are told to wait
-
-
-def _gates(version: str, *, on: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {"version": version, "enabled": [], "disabled": []}
-    entry["enabled" if on else "disabled"] = [{"name": "MutableTopology"}]
-    return {"featureGates": [entry]}
-
-
-async def test_the_native_controller_takes_over_and_gives_back(world: World) -> None:
+async def test_an_infrastructure_topology_that_somebody_set_back_is_reported_too(world: World) -> None:
     await world.idle_operator()
-    await cluster.set_ready(world.api, "master-2", ready=False)
+    world.operands.on = False
     await world.wish()
-    await world.until_phase("Pending")
-    signs = [
-        conditions.Condition("TopologyTransitionControllerDegraded", "False", "AsExpected", ""),
-        conditions.Condition("TopologyTransitionControllerUpgradeable", "True", "AsExpected", ""),
-    ]
-    await cluster.set_conditions(world.api, kinds.CONFIGS, "cluster", *signs)
-    await world.api.patch_status(kinds.FEATURE_GATES, "cluster", _gates(simulated.VERSION, on=True))
-    await until_told(world, Disabled="NativeControllerActive")
-    message = (await world.condition("Disabled"))["message"]
-    assert "MutableTopology" in message
-    assert """'{"spec":{"controlPlaneTopology":"HighlyAvailable"}}'""" in message
-    # What was not admitted is cleared, once, and then nothing is written any more.
-    assert "attempt" not in await world.until_phase("Idle")
-    await cluster.set_ready(world.api, "master-2", ready=True)
-
-    async def idle() -> bool:
-        return (await world.record()).get("phase") == "Idle" and await world.pair() == _SNO
-
-    await polling.steadily("stood down", idle, 0.5)
-    gone = tuple(one.type for one in signs)
-    await cluster.set_conditions(world.api, kinds.CONFIGS, "cluster", without=gone)
-    await world.api.patch_status(kinds.FEATURE_GATES, "cluster", _gates(simulated.VERSION, on=False))
+    await world.until_phase("Converging")
+    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"infrastructureTopology": "SingleReplica"})
+    await until_told(world, Degraded="TopologyOverwritten")
+    message = (await world.condition("Degraded"))["message"]
+    assert "was HighlyAvailable/HighlyAvailable and is HighlyAvailable/SingleReplica now" in message
+    await polling.steadily("it is not fought over", lambda: _is_pair(world, ("HighlyAvailable", "SingleReplica")), 0.5)
+    assert len(world.server.flips) == 1
+    # Put back by whoever did it, it goes on where it was.
+    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"infrastructureTopology": "HighlyAvailable"})
+    await world.until_condition("Degraded", "False", "AsExpected")
+    await world.operands.go_on()
     await world.until_phase("Completed")
+    assert len(world.server.flips) == 1
+
+
+async def _is_pair(world: World, pair: tuple[str, str]) -> bool:
+    return await world.pair() == pair
+
+
+# -- we are told to wait
 
 
 async def test_paused_admits_nothing_new_and_still_reports(world: World) -> None:

@@ -23,11 +23,11 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
     told: list[str] = []
     log = tmp_path / "operator.log"
     async with (
-        asyncio.timeout(_PATIENCE),
+        asyncio.timeout(_PATIENCE + 60.0 * (story.deadline_minutes or 0)),
         apiserver.served() as served,
         box.opened(story, pace.FAST, tmp_path, served=served) as opened,
     ):
-        player = play.Player(opened.api, opened.actors, pace.FAST, told.append)
+        player = play.Player(opened.api, opened.actors, pace.FAST, told.append, operator=opened.operator)
         playing = asyncio.create_task(player.play(story))
         watching = asyncio.create_task(opened.watch_operator())
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import backend, cluster, polling
+from test.component import backend, cluster, phases, polling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ async def test_of_two_operators_one_acts(world: World) -> None:
     assert "leading as" not in second.words()
     # The one who waits is warm: its idle watches are open.
     waiting = [one for one in world.server.watches() if backend.who(one) == "operator-b"]
-    assert len(waiting) == 4
+    assert len(waiting) == phases.IDLE
 
 
 async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World, figure: Callable[[str], None]) -> None:

@@ -37,11 +37,13 @@ class World:
         folder: pathlib.Path,
         api: clients.Client,
         living: tuple[neighbours.Echo, neighbours.Operands],
+        installed: neighbours.Pair = INSTALLED,
     ) -> None:
         self.server = server
         self._folder = folder
         self.api = api
         self.echo, self.operands = living
+        self.installed = installed
         self.operators: list[process.Operator] = []
 
     # -- operators
@@ -52,6 +54,7 @@ class World:
         *flags: str,
         settle: int = 0,
         lease: Sequence[str] = process.LEASE,
+        clock: pathlib.Path | None = None,
         wait: bool = True,
     ) -> process.Operator:
         """Start an operator; with `wait`, return when it is ready."""
@@ -61,7 +64,13 @@ class World:
         named = {**access, "users": [{"name": one["name"], "user": {"token": name}} for one in access["users"]]}
         file.write_text(yaml.safe_dump(named))
         started = await process.start(
-            name, file, self._folder / f"{name}-{number}.log", settle=settle, lease=lease, flags=flags
+            name,
+            file,
+            self._folder / f"{name}-{number}.log",
+            settle=settle,
+            lease=lease,
+            flags=flags,
+            clock=clock,
         )
         self.operators.append(started)
         if wait:
@@ -124,7 +133,7 @@ class World:
             return int(found) >= version
 
         await polling.until("the watch has seen the present", seen)
-        assert self.operands.history[0] == INSTALLED, self.operands.history
+        assert self.operands.history[0] == self.installed, self.operands.history
         return self.operands.history[1:]
 
     async def condition(self, type_: str) -> dict[str, Any]:
@@ -240,16 +249,18 @@ class World:
 async def opened(
     place: backend.Place, folder: pathlib.Path, shape: simulated.Shape | None = None
 ) -> AsyncIterator[World]:
-    """Open a world with an installed single-node cluster that has grown to three good nodes; nobody wishes anything."""
+    """Open a world with an installed cluster whose facts are all good; nobody wishes anything.
+
+    By default it is a single-node cluster that has grown to three good nodes, long ago.
+    """
+    made_as = shape or simulated.Shape(masters=len(cluster.MASTERS))
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(place.opened())
         access = kubeconfig.access(server.kubeconfig(), folder)
         api = await stack.enter_async_context(clients.Client(access, "administrator"))
-        await server.furnish(api, shape or simulated.Shape())
-        if shape is None or not shape.hosted:
-            await cluster.grow(api)
+        await server.furnish(api, made_as)
         living = await stack.enter_async_context(neighbours.living(access))
-        made = World(server, folder, api, living)
+        made = World(server, folder, api, living, tuple(made_as.topology.values()))
         stack.push_async_callback(_end, made)
         yield made
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName
 
-from . import etcd, etcd_direct, nodes, operands, operators, result
+from . import budgets, etcd, etcd_direct, machine_config, nodes, operators, replicas, result, static_pods
 from .result import Question
 
 if TYPE_CHECKING:
@@ -24,13 +24,27 @@ CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {
     CheckName.NO_UPGRADE_IN_PROGRESS: operators.no_upgrade,
     CheckName.CONTROL_PLANE_NODES: nodes.control_plane,
     CheckName.DEDICATED_WORKERS: nodes.dedicated_workers,
+    CheckName.ELIGIBLE_WORKERS: nodes.eligible_workers,
     CheckName.MASTERS_SCHEDULABLE: nodes.masters_schedulable,
     CheckName.ETCD_VOTING_MEMBERS: etcd.voting_members,
     CheckName.ETCD_HEALTHY: etcd.healthy,
     CheckName.ETCD_OPERATOR_ALIVE: etcd.operator_alive,
     CheckName.ETCD_MEMBERS_DIRECT: etcd_direct.members,
-    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: operands.pools_rolled_out,
-    CheckName.ROUTER_REPLICAS: operands.routers,
+    CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: machine_config.controller_observed,
+    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: machine_config.pools_rolled_out,
+    CheckName.KUBE_API_SERVER_REVISION: static_pods.at_newest,
+    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: static_pods.at_newest,
+    CheckName.KUBE_SCHEDULER_REVISION: static_pods.at_newest,
+    CheckName.ETCD_REVISION: static_pods.at_newest,
+    CheckName.API_SERVER_REPLICAS: replicas.ready,
+    CheckName.ROUTER_REPLICAS: replicas.ready,
+    CheckName.CONSOLE_REPLICAS: replicas.ready,
+    CheckName.OAUTH_REPLICAS: replicas.ready,
+    CheckName.MONITORING_REPLICAS: replicas.ready,
+    CheckName.IMAGE_REGISTRY_REPLICAS: replicas.ready,
+    CheckName.PACKAGE_SERVER_REPLICAS: replicas.ready,
+    CheckName.MULTUS_ADMISSION_REPLICAS: replicas.ready,
+    CheckName.GUARD_POD_DISRUPTION_BUDGETS: budgets.guarding,
 }
 
 
@@ -43,5 +57,6 @@ def ask(
 ) -> tuple[CheckResult, ...]:
     """Answer every question of a stage, in the order of the definition. None of them stops another."""
     return tuple(
-        CHECKS[spec.check](Question(known, spec, definition, now, yardstick)) for spec in definition.stages[stage]
+        CHECKS[spec.check](Question(known, spec, definition, now, yardstick, stage))
+        for spec in definition.stages[stage]
     )

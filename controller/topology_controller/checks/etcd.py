@@ -10,8 +10,10 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from topology_api.vocabulary import Topology
+
 from ..observe import facts, parse
-from . import result
+from . import groups, result
 
 if TYPE_CHECKING:
     from .result import CheckResult, Question
@@ -73,7 +75,11 @@ def voters(known: facts.Facts) -> frozenset[str] | facts.Unobserved:
 
 
 def voting_members(question: Question) -> CheckResult:
-    """At least N voters, each at an address of a control-plane node of its own."""
+    """At least N voters, each at an address of a control-plane node of its own.
+
+    Where the source has an arbiter, that node may stay a member: as many voters as there are arbiter nodes may be at
+    another address, and none of them is counted.
+    """
     found = members(question.facts)
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)
@@ -86,7 +92,7 @@ def voting_members(question: Question) -> CheckResult:
     housed = {homes[where] for where in found.values() if where in homes}
     strangers = sorted(f"{key} at {where}" for key, where in found.items() if where not in homes)
     wanted = question.spec.at_least or 0
-    if strangers:
+    if len(strangers) > _arbiters(question):
         return question.unmet(
             f"Wanted: {wanted} etcd voters, each on a control-plane node. Found: {result.listed(strangers)} "
             f"is no address of a control-plane node. Look at {ENDPOINTS}"
@@ -97,7 +103,15 @@ def voting_members(question: Question) -> CheckResult:
             f"{result.listed(sorted(housed)) or 'none'}. A learner becomes a voter once it has caught up, and none is "
             f"added while a member is unhealthy. Look at {ENDPOINTS}"
         )
-    return question.met(f"{len(housed)} etcd voters, on {result.listed(sorted(housed))}")
+    besides = f"; besides, {result.listed(strangers)}, taken for an arbiter" if strangers else ""
+    return question.met(f"{len(housed)} etcd voters, on {result.listed(sorted(housed))}{besides}")
+
+
+def _arbiters(question: Question) -> int:
+    """How many voters may be elsewhere. An arbiter is known by its metadata only, so not by its address."""
+    if question.definition.source.control_plane is not Topology.HIGHLY_AVAILABLE_ARBITER:
+        return 0
+    return groups.arbiters(question.facts)
 
 
 def healthy(question: Question) -> CheckResult:

@@ -21,6 +21,7 @@ DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
 _GIB = 2**30
 _SHOWN = 10
+_WORKER = "node-role.kubernetes.io/worker"
 _VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.")
 
 
@@ -128,6 +129,47 @@ def dedicated_workers(question: Question) -> CheckResult:
         f"Wanted: {wanted} dedicated workers. "
         f"Found: {len(workers)}: {result.listed(sorted(workers), _SHOWN) or 'none'}. Look at oc get nodes"
     )
+
+
+def eligible_workers(question: Question) -> CheckResult:
+    """At least N nodes can carry infrastructure pods: dedicated workers, and control-plane nodes that are workers too.
+
+    Two routers, two Prometheuses and so on are spread over different nodes; on fewer nodes they never become ready
+    (reference: native-controller-and-handover 0.3, the shape called standby).
+    """
+    nodes: list[facts.Node] = []
+    for group in (question.facts.control_plane_nodes, question.facts.workers):
+        if isinstance(group, facts.Unobserved):
+            return question.unknown(group)
+        if broken := result.unreadable(group, facts.Node):
+            return question.unknown(broken)
+        nodes += [node for node in group if isinstance(node, facts.Node) and node.worker]
+    found = {node.name: _unfit(node) for node in nodes}
+    eligible = sorted(name for name, why in found.items() if why is None)
+    wanted = question.spec.at_least or 0
+    if len(eligible) >= wanted:
+        # Not which ones: on a large cluster that would be news with every reboot.
+        return question.met(f"At least {wanted} nodes can carry infrastructure pods")
+    # The unfit come first: they are what the message is about.
+    named = [f"{name} ({why})" for name, why in sorted(found.items()) if why is not None]
+    named += [f"{name} (eligible)" for name in eligible]
+    shown = result.listed(named or [f"no node with label {_WORKER}"], _SHOWN)
+    return question.unmet(
+        f"Wanted: {wanted} nodes with label {_WORKER} that can carry infrastructure pods. Found: {len(eligible)}: "
+        f"{shown}. Look at oc get nodes -l {_WORKER}; control-plane nodes get that label while Scheduler cluster has "
+        "mastersSchedulable=true"
+    )
+
+
+def _unfit(node: facts.Node) -> str | None:
+    """The first reason why this node cannot carry infrastructure pods, None when it can."""
+    questions = (
+        (node.deleting, "is being deleted"),
+        (node.ready != "True", f"Ready={node.ready}"),
+        (node.cordoned, "is cordoned"),
+        (bool(node.taints), f"has taint {result.listed(node.taints, 2)}"),
+    )
+    return next((why for failed, why in questions if failed), None)
 
 
 def masters_schedulable(question: Question) -> CheckResult:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CLUSTER_OPERATOR, CheckName, CheckStatus
 
 from ..observe import facts
-from . import result
+from . import reactions, result
 
 if TYPE_CHECKING:
     from .result import CheckResult, Question
@@ -21,21 +21,30 @@ def stable(question: Question) -> CheckResult:
     """Every ClusterOperator but ours is Available, not Progressing, not Degraded.
 
     Upstream passes an empty list (reference: upstream-controller a.4); a cluster without operators proves nothing.
+    After the flip, quiet is not enough: no upgrade may be under way, none of the operators that reported at the flip
+    may be gone, and those whose operands have to follow must have been seen to react (`reactions`).
     """
     found = question.facts.cluster_operators
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)
     if broken := result.unreadable(found, facts.ClusterOperator):
         return question.unknown(broken)
-    others = [
-        operator
+    others = {
+        operator.name: operator
         for operator in found
         if isinstance(operator, facts.ClusterOperator) and operator.name != CLUSTER_OPERATOR
-    ]
+    }
     if not others:
         return question.unknown("there are no ClusterOperators besides our own; look at oc get co")
-    unstable = [f"{operator.name} ({why})" for operator in others if (why := _instability(operator))]
-    if unstable and not any(_says_no(operator) for operator in others):
+    unstable = [f"{operator.name} ({why})" for operator in others.values() if (why := _instability(operator))]
+    certain = any(_says_no(operator) for operator in others.values())
+    if not question.converging:
+        return _still(question, unstable, certain=certain)
+    return _reacted(question, others, unstable, certain=certain)
+
+
+def _still(question: Question, unstable: list[str], *, certain: bool) -> CheckResult:
+    if unstable and not certain:
         return question.unknown(f"ClusterOperators that do not say how they are: {result.listed(unstable)}")
     if unstable:
         return question.unmet(
@@ -43,6 +52,55 @@ def stable(question: Question) -> CheckResult:
             f"Found: {result.listed(unstable)}. Look at oc get co"
         )
     return question.met("Every ClusterOperator is Available, not Progressing and not Degraded")
+
+
+def _reacted(
+    question: Question, others: dict[str, facts.ClusterOperator], unstable: list[str], *, certain: bool
+) -> CheckResult:
+    """The answer after the flip."""
+    version = question.facts.cluster_version
+    upgrade = "" if isinstance(version, facts.Unobserved) else _upgrade(version)
+    waiting = reactions.waiting(question, others)
+    gone = reactions.lost(question, others)
+    wrong = unstable if certain else []
+    wrong = [*wrong, *(f"{name} (missing, it was there when the topology moved)" for name in gone)]
+    wrong += [f"{one.operator} (has not reacted yet: {one.why})" for one in waiting if not one.unread]
+    if upgrade:
+        wrong.append(upgrade)
+    news = "" if isinstance(version, facts.Unobserved) else _newer(question, version)
+    if wrong:
+        return question.unmet(
+            "Wanted: every ClusterOperator Available, not Progressing, not Degraded, those whose operands follow the "
+            "topology seen to react, and no upgrade. "
+            f"Found: {result.listed(wrong)}. Look at oc get co{news}"
+        )
+    unclear = [] if certain else list(unstable)
+    unclear += [f"{one.operator}: {one.why}" for one in waiting]
+    if isinstance(version, facts.Unobserved):
+        unclear.append(str(version))
+    elif (status := version.conditions.status("Progressing")) != "False":
+        unclear.append(f"clusterversions.config.openshift.io/version: condition Progressing is {status}")
+    if unclear:
+        return question.unknown(result.listed(unclear))
+    return question.met(
+        f"Every ClusterOperator is Available, not Progressing and not Degraded, and has reacted where it had to{news}"
+    )
+
+
+def _upgrade(version: facts.ClusterVersion) -> str:
+    progressing = version.conditions.find("Progressing")
+    if progressing is None or progressing.status != "True":
+        return ""
+    return f"ClusterVersion version (an upgrade is under way: {progressing.reason or 'no reason given'})"
+
+
+def _newer(question: Question, version: facts.ClusterVersion) -> str:
+    """Say that the version changed since the flip: what converged may have been the upgrade's doing."""
+    baseline = question.yardstick.baseline
+    before = baseline.version if baseline is not None else None
+    if before is None or version.newest in {None, before}:
+        return ""
+    return f". The cluster went from version {before} to {version.newest} since the topology moved"
 
 
 def _says_no(operator: facts.ClusterOperator) -> bool:

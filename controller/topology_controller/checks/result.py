@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CheckStatus
+from topology_api.vocabulary import CheckStatus, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,7 @@ class Yardstick:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Everything that a check may look at: facts, its own parameters, the definition, and the time.
+    """Everything that a check may look at: facts, its own parameters, the definition, the time and the stage.
 
     `yardstick` matters after the flip. `now` is aware UTC.
     """
@@ -53,6 +53,17 @@ class Question:
     definition: model.Definition
     now: datetime
     yardstick: Yardstick = Yardstick()
+    stage: Stage = Stage.PREFLIGHT
+
+    @property
+    def converging(self) -> bool:
+        """Is this asked after the flip?"""
+        return self.stage is Stage.CONVERGENCE
+
+    def group(self, check: CheckName | None = None) -> matrices.Group | None:
+        """What the matrix says about the operands of this check, or of another one."""
+        matrix = self.yardstick.matrix
+        return matrix.group(check or self.spec.check) if matrix is not None else None
 
     def met(self, message: str) -> CheckResult:
         """Answer that what is wanted was found."""

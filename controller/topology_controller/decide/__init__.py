@@ -5,8 +5,11 @@
 * `records`: builds `status.topologyTransition`, and recovers it when somebody lost it.
 * `phases`: the life of a transition (DESIGN section 4): where `decide` is.
 * `scene`: what one decision looks at, and what all decisions have in common.
+* `clock`: what a wall clock that is moved may do to all of this, and what it may not.
 * `admission`: before the flip: Pending, Admitting, and the flip itself.
+* `baseline`: what the cluster looks like at the flip, as convergence is measured against it.
 * `convergence`: after the flip: until it is completed, or stuck.
+* `observer`: while the native controller is in charge: where its transition is.
 * `discovery`: what could be asked for now.
 * `happenings`: what is worth an event when the phase changes.
 

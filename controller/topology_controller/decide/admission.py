@@ -11,13 +11,13 @@ import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyTransition
+from topology_api.types import Baseline, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
 from ..checks import catalog, operators
-from ..checks.result import CheckResult
+from ..checks.result import CheckResult, listed
 from ..observe import facts
-from . import applicability, records
+from . import applicability, baseline, records
 from . import scene as scenes
 from .decision import Decision, Step
 
@@ -39,8 +39,10 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
     timed_out = _echo_timed_out(scene, echo)
     if timed_out:
         results = (*results, echo if not echo.met else dataclasses.replace(echo, status=CheckStatus.UNMET))
-    hold = _hold(scene, definition)
+    hold = _hold(scene)
     failing = [result for result in results if not result.met]
+    measured = baseline.capture(known, definition, scene.transitions.matrix)
+    unproven = "" if failing else _unproven(scene, measured)
     said = scene.record
     if not failing and _holding(scene) and said is not None and said.phase is Phase.PENDING:
         # What the record says was read live a moment ago; what is watched here is older, and would take it back.
@@ -59,7 +61,7 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
             degraded=scenes.unreadable(said, Stage.PREFLIGHT, now),
             look_again=_next_look(scene, said),
         )
-    ready = not failing and not hold
+    ready = not failing and not hold and not unproven
     phase = Phase.ADMITTING if ready else Phase.PENDING
     target = definition.target.pair
     record = TopologyTransition(
@@ -74,8 +76,10 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
         checks=records.checks(scene.record, Stage.PREFLIGHT, results, now),
         progress=records.progress(results),
         available=scenes.available(scene),
+        baseline=_kept_baseline(scene, definition, measured) if ready else None,
     )
-    note = hold or scenes.what_is_unmet(failing)
+    record = record.model_copy(update={"advisories": scenes.advised(scene, record, target)})
+    note = hold or unproven or scenes.what_is_unmet(failing)
     decision = Decision(
         phase,
         record,
@@ -91,25 +95,49 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
     if not ready or not echo.met:
         return decision
     if known.live and _is_ours(scene, record):
-        return _flip(scene, definition, decision, record)
+        return _flip(scene, definition, decision, record, measured)
     return decision if known.live else dataclasses.replace(decision, steps=(*decision.steps, Step.GATHER))
 
 
-def _hold(scene: scenes.Scene, definition: model.Definition) -> str:
+def _hold(scene: scenes.Scene) -> str:
     """Why nothing may be admitted although the checks may be met; empty when nothing keeps it."""
     own = scene.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
         return "Paused by annotation topology.openshift.io/paused on ClusterOperator topology: nothing new is admitted"
     if unread := applicability.native_unreadable(scene.known):
         return f"It cannot be told whether the native controller is in charge: {unread}"
-    if applicability.native_awaited(scene.known, scene.term.since, scene.now) is not None:
+    if applicability.native_awaited(scene.known, scene.term, scene.now) is not None:
         return "Feature gate MutableTopology is on: waiting whether the native controller shows up"
     if _holding(scene):
         return "What was read live differed from what was watched: waiting a moment"
-    asks_pools = any(s.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT for s in definition.convergence.checks)
-    if asks_pools and records.baseline(scene.known) is None:
-        return "The machine config pools cannot be read, and convergence is measured against them"
     return ""
+
+
+def _unproven(scene: scenes.Scene, measured: Baseline | baseline.Unmeasured) -> str:
+    """What cannot be told, although every check is met, and would be missed after the flip; empty when nothing is.
+
+    Convergence is measured against how the cluster was at the flip, so what cannot be measured keeps it back. What a
+    watch in trouble said last may be old; the live reads cover only what preflight asks.
+    """
+    if not isinstance(measured, Baseline):
+        return f"Convergence would be measured against what cannot be read now: {measured}"
+    if scene.known.disturbed:
+        return f"What was seen last may be old: waiting for the watch of {listed(scene.known.disturbed)}"
+    return ""
+
+
+def _kept_baseline(
+    scene: scenes.Scene, definition: model.Definition, measured: Baseline | baseline.Unmeasured
+) -> Baseline | None:
+    """What the record of an admission carries; the flip measures anew.
+
+    It is there for its copy: were the record lost right after the flip, before the copy says Converging, nobody could
+    tell any more what convergence is measured against.
+    """
+    record = scene.record
+    if record is not None and record.baseline is not None and record.attempt == _attempt(scene, definition):
+        return record.baseline
+    return measured if isinstance(measured, Baseline) else None
 
 
 def _holding(scene: scenes.Scene) -> bool:
@@ -152,30 +180,38 @@ def _echo_timed_out(scene: scenes.Scene, echo: CheckResult) -> bool:
 
 
 def _flip(
-    scene: scenes.Scene, definition: model.Definition, decision: Decision, record: TopologyTransition
+    scene: scenes.Scene,
+    definition: model.Definition,
+    decision: Decision,
+    record: TopologyTransition,
+    measured: Baseline | baseline.Unmeasured,
 ) -> Decision:
     """Everything holds, live: move the topology and the record in one write."""
     now = scene.now
-    measured = records.baseline(scene.known)
+    if not isinstance(measured, Baseline):
+        return decision
     results = catalog.ask(Stage.CONVERGENCE, definition, scene.known, now, scene.yardstick(measured))
     admitted = now.replace(microsecond=0)
+    after = record.model_copy(
+        update={
+            "phase": Phase.CONVERGING,
+            "phase_transition_time": admitted,
+            "admitted_time": admitted,
+            "baseline": measured,
+            "checks": (*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
+            "progress": records.progress(results),
+            # They lead away from where the cluster no longer is (`scene.available` keeps them out from now on).
+            "available": (),
+        }
+    )
+    # What has to be done after the flip is known already: one write instead of two.
+    after = after.model_copy(update={"advisories": scenes.advised(scene, after, after.target)})
     moved = dataclasses.replace(
         decision,
         phase=Phase.CONVERGING,
-        record=record.model_copy(
-            update={
-                "phase": Phase.CONVERGING,
-                "phase_transition_time": admitted,
-                "admitted_time": admitted,
-                "baseline": measured,
-                "checks": (*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
-                "progress": records.progress(results),
-                # They lead away from where the cluster no longer is (`scene.available` keeps them out from now on).
-                "available": (),
-            }
-        ),
+        record=after,
         results=results,
-        note=scenes.what_is_awaited(results, scene.known.disturbed),
+        note=scenes.what_is_awaited(results, scene.known.disturbed, after.advisories),
         degraded=None,
         steps=(Step.FLIP, Step.REPORT),
     )
@@ -187,7 +223,7 @@ def _next_look(scene: scenes.Scene, record: TopologyTransition) -> float | None:
     moments = [*scenes.lease_moments(scene.known), *scenes.unreadable_moments(record.checks)]
     if scene.term.hold_until is not None:
         moments.append(scene.term.hold_until)
-    awaited = applicability.native_awaited(scene.known, scene.term.since, scene.now)
+    awaited = applicability.native_awaited(scene.known, scene.term, scene.now)
     if awaited is not None:
         moments.append(scene.now + timedelta(seconds=awaited))
     if record.phase_transition_time is not None:

@@ -2,6 +2,11 @@
 
 Every answer is a reason of condition Disabled (DESIGN section 9) with a message that says whom to turn to. A value that
 is not known is treated like External: refused and explained, never taken for something that it resembles.
+
+The native controller (reference: native-controller-and-handover A3) knows nothing of us, so it is always we who stand
+down, and nobody but people and their tools reads whether we did. Condition Disabled tells them: False, with the Lease
+renewed, is our claim; True with reason NativeControllerActive gives it back, since its lastTransitionTime. There is no
+annotation beside it: it would say the same again, and cost the right to write more of ClusterOperators than status.
 """
 
 from __future__ import annotations
@@ -17,6 +22,8 @@ from .decision import Said
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from .decision import Term
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
 NATIVE_GRACE = timedelta(seconds=137)
@@ -55,9 +62,14 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Said |
             f"Infrastructure cluster carries label {vocabulary.IMAGE_BASED_INSTALL_LABEL}: the topology of a cluster "
             "that was installed from an image is fixed by that image",
         )
-    if gate(known) and native_present(known):
+    if native_in_charge(known):
         return Said(Reason.NATIVE_CONTROLLER_ACTIVE, _handed_over(infrastructure))
     return None
+
+
+def native_in_charge(known: facts.Facts) -> bool:
+    """Does the native controller move the topology? Its conditions outlive it, so the gate has to be on as well."""
+    return gate(known) and native_present(known)
 
 
 def gate(known: facts.Facts) -> bool:
@@ -70,6 +82,17 @@ def gate(known: facts.Facts) -> bool:
     if not isinstance(version, facts.Unobserved) and version.version in entries:
         return entries[version.version]
     return any(entries.values())
+
+
+def gate_needs_version(known: facts.Facts) -> bool:
+    """Do the versions that are in play differ about the gate, while it is not known which of them runs?
+
+    So it is around an upgrade, and after a downgrade: there only ClusterVersion tells who is in charge.
+    """
+    gates = known.feature_gates
+    if isinstance(gates, facts.Unobserved) or not isinstance(known.cluster_version, facts.Unobserved):
+        return False
+    return len({on for _, on in gates.mutable_topology}) > 1
 
 
 def native_present(known: facts.Facts) -> bool:
@@ -86,11 +109,14 @@ def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
     return None
 
 
-def native_awaited(known: facts.Facts, since: datetime, now: datetime) -> float | None:
-    """Seconds for which a native controller that is switched on may still show up, None when it need not be awaited."""
+def native_awaited(known: facts.Facts, term: Term, now: datetime) -> float | None:
+    """Seconds for which a native controller that is switched on may still show up, None when it need not be awaited.
+
+    Counted from when this leader first saw the gate on: it may be switched on at any time.
+    """
     if not gate(known) or native_present(known):
         return None
-    left = (since + NATIVE_GRACE - now).total_seconds()
+    left = ((term.gate_since or term.since) + NATIVE_GRACE - now).total_seconds()
     return left if left > 0 else None
 
 
@@ -102,6 +128,16 @@ def _handed_over(infrastructure: facts.Infrastructure) -> str:
             f"""--type merge -p '{{"spec":{{"controlPlaneTopology":"{infrastructure.desired}"}}}}'"""
         )
     return text
+
+
+def native_missing(known: facts.Facts) -> str:
+    """Say that the gate is on and nobody has come; empty otherwise. Whether that is waited for is another question."""
+    if not gate(known) or native_present(known):
+        return ""
+    return (
+        ". Feature gate MutableTopology is on, but the native controller has not shown up: "
+        "this operator acts on spec.desiredTopology"
+    )
 
 
 def orphaned_native_wish(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:

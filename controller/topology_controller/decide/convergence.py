@@ -1,8 +1,13 @@
 """After the flip: watch the cluster follow, and say when it has.
 
-Topology is never written again. Completed needs every convergence check Met without a break for the settle time, read
-from the times that the record keeps, so a restart changes nothing. Past the deadline the transition is stuck: said, and
-never rolled back.
+Topology is never written again. Completed needs every convergence check Met without a break for the settle time; any
+of them that is not, for whatever reason, begins it anew. It is read from the times that the record keeps, but counts
+only while this leader has watched: what a predecessor did not see while it was gone is no quiet. Past the deadline the
+transition is stuck: said, taken back as soon as the checks pass, and never rolled back. A node or a member of etcd that
+is lost, or an upgrade that begins, is told by the checks; the topology stays.
+
+Stuck is one event for each attempt, however often it comes back: the condition and the metric show each time, and
+whoever has read the event need not read it again.
 """
 
 from __future__ import annotations
@@ -14,11 +19,15 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckStatus, EventReason, Phase, Reason, Stage
 
 from ..checks import catalog, operators
-from . import records
+from ..checks.result import listed
+from ..observe import facts
+from . import applicability, records
 from . import scene as scenes
 from .decision import Decision, Happening, Said, Step
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from topology_api.types import Check, TopologyTransition
 
     from ..transitions import model
@@ -40,19 +49,17 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         return Decision(Phase.CONVERGING, watch=True, upgrade_block=block)
     results = catalog.ask(Stage.CONVERGENCE, definition, known, now, scene.yardstick(record.baseline))
     converged = records.checks(record, Stage.CONVERGENCE, results, now)
+    advised = scenes.advised(scene, record, record.target)
     kept = record.model_copy(
         update={
             "checks": (*records.of_stage(record, Stage.PREFLIGHT), *converged),
             "progress": records.progress(results),
             "observed_generation": scene.infrastructure.generation,
             "available": scenes.available(scene),
+            "advisories": advised,
         }
     )
-    settle = definition.convergence.settle_seconds
-    if scene.term.settle_seconds is not None:
-        settle = scene.term.settle_seconds
-    # Times are kept in whole seconds: one more makes up for the fraction that was cut off.
-    quiet_at = max(check.last_transition_time for check in converged) + timedelta(seconds=settle + 1)
+    quiet_at = _quiet_at(scene, converged, definition)
     all_met = all(result.met for result in results)
     if all_met and now >= quiet_at and not known.disturbed:
         completed = now.replace(microsecond=0)
@@ -62,15 +69,20 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         return scenes.written(scene, Decision(Phase.COMPLETED, kept, definition=definition, results=results))
     started = record.admitted_time or record.phase_transition_time or now
     deadline = started + timedelta(minutes=definition.convergence.deadline_minutes)
-    stuck = _stuck(converged, definition) if now >= deadline and not all_met else None
-    moments = [quiet_at] if all_met else [deadline, *scenes.lease_moments(known), *scenes.unreadable_moments(converged)]
+    waiting = not all_met or bool(known.disturbed)
+    stuck = _stuck(converged, definition, known.disturbed) if now >= deadline and waiting else None
+    moments = (
+        [quiet_at, deadline]
+        if all_met
+        else [deadline, *scenes.lease_moments(known), *scenes.unreadable_moments(converged)]
+    )
     decision = Decision(
         Phase.CONVERGING,
         kept,
         watch=True,
         definition=definition,
         results=results,
-        note=scenes.what_is_awaited(results, known.disturbed),
+        note=_note(scene, record, scenes.what_is_awaited(results, known.disturbed, advised)),
         upgrade_block=block,
         degraded=stuck or scenes.unreadable(kept, Stage.CONVERGENCE, now),
         look_again=scenes.until(moments, now),
@@ -82,11 +94,39 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
     return decision
 
 
-def _stuck(converged: tuple[Check, ...], definition: model.Definition) -> Said:
+def _quiet_at(scene: scenes.Scene, converged: tuple[Check, ...], definition: model.Definition) -> datetime:
+    """When it will have been quiet for long enough, if all checks are Met and stay so."""
+    term = scene.term
+    settle = definition.convergence.settle_seconds if term.settle_seconds is None else term.settle_seconds
+    # Times are kept in whole seconds: one more makes up for the fraction that was cut off.
+    changed = max(check.last_transition_time for check in converged) + timedelta(seconds=1)
+    return max(changed, term.since, term.steady_since or term.since) + timedelta(seconds=settle)
+
+
+def _note(scene: scenes.Scene, record: TopologyTransition, text: str) -> str:
+    """What Progressing says: what is waited for, and what somebody has begun in the meantime."""
+    version, baseline = scene.known.cluster_version, record.baseline
+    if not isinstance(version, facts.Unobserved) and version.conditions.status("Progressing") == "True":
+        before = f" from {baseline.version}" if baseline is not None and baseline.version else ""
+        onward = f" to {version.newest}" if version.newest else ""
+        text += f". An upgrade{before}{onward} is under way"
+    if applicability.native_in_charge(scene.known):
+        text += (
+            ". The native controller is in charge of what comes next: this operator reports how the cluster follows, "
+            "then stands down"
+        )
+    return text
+
+
+def _stuck(converged: tuple[Check, ...], definition: model.Definition, disturbed: tuple[str, ...]) -> Said:
+    """Name what has been failing longest: of several the first in the order of the definition.
+
+    Where every check is Met by what was seen last, it is the watches that cannot be believed.
+    """
     failing = [check for check in converged if check.status is not CheckStatus.MET]
-    longest = min(failing, key=lambda check: check.last_transition_time)
+    longest = min(failing, key=lambda check: check.last_transition_time, default=None)
+    what = f"the watch of {listed(disturbed)}" if longest is None else f"{longest.name}: {longest.message}"
     return Said(
         Reason.TRANSITION_STUCK,
-        f"Not converged after {definition.convergence.deadline_minutes} minutes; waiting longest for "
-        f"{longest.name}: {longest.message}",
+        f"Not converged after {definition.convergence.deadline_minutes} minutes; waiting longest for {what}",
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import AvailableTransition, TopologyTransition
+    from topology_api.types import Advisory, AvailableTransition, TopologyTransition
     from topology_api.vocabulary import EventReason, Phase, Reason
 
     from ..checks.result import CheckResult
@@ -51,9 +51,11 @@ class Term:
     """What this leader knows that stands in no object.
 
     `since` is when it began to lead. `attempt` is the admission that this leader has recorded itself, None when it
-    has none; `next_attempt` is the value that a new admission would get. `available` is what the last discovery found,
-    None before the first. `hold_until` keeps from admitting again at once after live evidence disagreed with the
-    watches. `settle_seconds` overrides the definitions.
+    has none; `next_attempt` is the value that a new admission would get. `available` and `advisories` are what the last
+    discovery found, None before the first. `hold_until` keeps from admitting again at once after live evidence
+    disagreed with the watches. `settle_seconds` overrides the definitions. `gate_since` is when the gate of the native
+    controller was first seen on, `steady_since` when the wall clock was last moved (None: never); all times go by the
+    wall clock and are moved along with it (`clock`).
     """
 
     since: datetime
@@ -62,6 +64,9 @@ class Term:
     available: tuple[AvailableTransition, ...] | None = None
     hold_until: datetime | None = None
     settle_seconds: int | None = None
+    advisories: tuple[Advisory, ...] | None = None
+    gate_since: datetime | None = None
+    steady_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,8 @@ class Decision:
     `record` is what `status.topologyTransition` should be (None: leave it). `watch` says whether the watches of an
     open wish are needed. `look_again` is in seconds, None when only a change matters. `disabled` and `degraded` carry
     what their conditions say when they are True. `note` is said in Progressing. `upgrade_block` is the message of
-    Upgradeable=False, None when upgrades are not held back. `overwritten` stops every topology write.
+    Upgradeable=False, None when upgrades are not held back. `observed` is, while another controller moves the topology,
+    where its transition is: shown, and never written.
     """
 
     phase: Phase
@@ -86,3 +92,4 @@ class Decision:
     degraded: Said | None = None
     upgrade_block: str | None = None
     happened: tuple[Happening, ...] = ()
+    observed: TopologyTransition | None = None

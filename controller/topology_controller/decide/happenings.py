@@ -38,6 +38,17 @@ def between(
         found.append(Happening(EventReason.TOPOLOGY_CHANGED, f"Topology moved {route}"))
     if phase is Phase.COMPLETED:
         found.append(Happening(EventReason.TRANSITION_COMPLETED, f"Transition {after.name} {route} is completed"))
-    if phase is Phase.IDLE and was in _OPEN:
+    if phase is Phase.IDLE and was in _OPEN and withdrawn(before, wish):
         found.append(Happening(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn before the topology moved"))
     return tuple(found)
+
+
+def withdrawn(before: TopologyTransition | None, wish: str | None) -> bool:
+    """Was the wish of that record taken back: removed, or set to where the transition would have started?
+
+    Otherwise it still stands, and it is somebody else who has moved the topology there.
+    """
+    if wish is None or before is None or before.source is None:
+        return True
+    target = before.target.control_plane if before.target is not None else None
+    return wish == before.source.control_plane != target

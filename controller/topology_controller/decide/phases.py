@@ -16,12 +16,12 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyTransition
-from topology_api.vocabulary import Phase, Reason
+from topology_api.vocabulary import OPERATOR_NAME, Phase, Reason
 
 from ..checks import operators
 from ..checks.result import listed
 from ..observe import facts
-from . import admission, applicability, convergence, records
+from . import admission, applicability, clock, convergence, observer, records
 from . import scene as scenes
 from .decision import Decision, Said, Step
 
@@ -46,7 +46,8 @@ def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: d
         return _blind(infrastructure, own)
     if isinstance(infrastructure, facts.Unobserved):
         return _without_infrastructure(infrastructure, own)
-    record = records.recover(infrastructure, own)
+    found = records.recover(infrastructure, own)
+    record = None if found is None else clock.believed(found, now)
     scene = scenes.Scene(known, infrastructure, record, transitions, term, now)
     if isinstance(known.installed, facts.Installed) and known.installed.lacks:
         return Decision(
@@ -59,7 +60,7 @@ def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: d
                 "Install it with the commands of: cluster-topology-operator manifests --crd-patch",
             ),
         )
-    if said := applicability.disabled(known, infrastructure):
+    if (said := applicability.disabled(known, infrastructure)) and not _ours_to_finish(scene, said):
         return _disabled(scene, said)
     if record is not None and record.phase in _MOVED:
         if _overwritten(scene, record):
@@ -104,16 +105,35 @@ def _malformed(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
     )
 
 
+def _ours_to_finish(scene: scenes.Scene, said: Said) -> bool:
+    """Did the native controller take over after we had moved the topology?
+
+    Nobody else knows what that is measured against, so it is reported to its end; topology is not written any more.
+    """
+    record = scene.record
+    return (
+        said.reason is Reason.NATIVE_CONTROLLER_ACTIVE
+        and record is not None
+        and record.phase is Phase.CONVERGING
+        and record.target == records.pair(scene.infrastructure)
+    )
+
+
 def _disabled(scene: scenes.Scene, said: Said) -> Decision:
     """Stand down.
 
-    A record that was not admitted is cleared once; a hosted cluster's Infrastructure is never written.
+    A record that was not admitted is cleared once; a hosted cluster's Infrastructure is never written. What the native
+    controller does meanwhile is shown.
     """
-    record = scene.record
+    record, phase, observed = scene.record, scene.phase, None
+    if said.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
+        observed = observer.transition(scene.known, scene.infrastructure, scene.transitions)
+        phase = observed.phase
+        said = dataclasses.replace(said, message=f"{said.message}. {observer.text(scene.known, phase)}")
     if said.reason is not Reason.HOSTED_CONTROL_PLANE and record is not None and record.phase in scenes.BEFORE_FLIP:
-        cleared = _idle_record(scene)
-        return Decision(Phase.IDLE, cleared, (Step.SAVE, Step.REPORT), disabled=said)
-    return Decision(scene.phase, steps=(Step.REPORT,), disabled=said)
+        phase = Phase.IDLE if observed is None else phase
+        return Decision(phase, _idle_record(scene), (Step.SAVE, Step.REPORT), disabled=said, observed=observed)
+    return Decision(phase, steps=(Step.REPORT,), disabled=said, observed=observed)
 
 
 def _overwritten(scene: scenes.Scene, record: TopologyTransition) -> bool:
@@ -127,10 +147,12 @@ def _overwritten(scene: scenes.Scene, record: TopologyTransition) -> bool:
 
 
 def _report_overwritten(scene: scenes.Scene, record: TopologyTransition) -> Decision:
-    who = scene.infrastructure.topology_writer or "somebody unknown"
+    who = scene.infrastructure.topology_writer
+    # Who is said to have written is who owns the control plane's topology; that may be us when the other one was set.
+    by = f"field manager {who}" if who and who != OPERATOR_NAME else "somebody unknown"
     message = (
         f"Status topology was {record.target} and is {records.pair(scene.infrastructure)} now; it was written by "
-        f"field manager {who}. Nothing is written until the wish is removed and made again: oc patch infrastructure "
+        f"{by}. Nothing is written until the wish is removed and made again: oc patch infrastructure "
         """cluster --type merge -p '{"spec":{"desiredTopology":null}}'"""
     )
     return Decision(
@@ -192,6 +214,7 @@ def _idle_record(scene: scenes.Scene) -> TopologyTransition:
 def _idle(scene: scenes.Scene) -> Decision:
     record = _idle_record(scene)
     note = applicability.orphaned_native_wish(scene.known, scene.infrastructure)
+    note = note or applicability.native_missing(scene.known)
     if scene.infrastructure.record is None and scene.record is None and scene.term.available is None:
         # The first record waits for what discovery finds: one write instead of two.
         return Decision(Phase.IDLE, steps=(Step.REPORT,), note=note)
@@ -231,6 +254,11 @@ def _unsupported(scene: scenes.Scene, wish: str) -> Decision:
 def _keep(scene: scenes.Scene, record: TopologyTransition) -> Decision:
     """Completed, and the wish stays what it was."""
     kept = record.model_copy(
-        update={"observed_generation": scene.infrastructure.generation, "available": scenes.available(scene)}
+        update={
+            "observed_generation": scene.infrastructure.generation,
+            "available": scenes.available(scene),
+            # Nothing is watched any more: what is left to do is looked at again when discovery reads.
+            "advisories": record.advisories if scene.term.advisories is None else scene.term.advisories,
+        }
     )
     return scenes.written(scene, Decision(Phase.COMPLETED, kept))

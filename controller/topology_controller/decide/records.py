@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topology_api.types import (
-    Baseline,
     Check,
-    PoolBaseline,
     Progress,
     RecordCopy,
     TopologyPair,
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     from ..checks.result import CheckResult
 
 _ADMITTED = frozenset({Phase.ADMITTING, Phase.CONVERGING, Phase.COMPLETED})
-_POOLS = 16
-_NAME = 253
 
 
 def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
@@ -100,18 +96,3 @@ def progress(results: Iterable[CheckResult]) -> Progress:
     answers = [result.met for result in results]
     met, total = sum(answers), len(answers)
     return Progress(met=met, total=total, summary=f"{met}/{total}")
-
-
-def baseline(known: facts.Facts) -> Baseline | None:
-    """What convergence is measured against, None when it cannot be read."""
-    pools = known.machine_config_pools
-    if isinstance(pools, facts.Unobserved):
-        return None
-    found = [pool for pool in pools if isinstance(pool, facts.MachineConfigPool)]
-    if len(found) != len(pools) or any(max(len(pool.name), len(pool.configuration)) > _NAME for pool in found):
-        return None
-    return Baseline(
-        machine_config_pools=tuple(
-            PoolBaseline(name=pool.name, configuration=pool.configuration) for pool in found[:_POOLS]
-        )
-    )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CheckStatus, Phase, Reason
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase, Reason
 
-from ..checks import etcd
+from ..checks import advisories, etcd
 from ..checks.result import Yardstick, listed
 from ..observe import facts
 from . import discovery, happenings, records
@@ -22,7 +22,7 @@ from .decision import Said, Step
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import AvailableTransition, Baseline, Check, TopologyPair, TopologyTransition
+    from topology_api.types import Advisory, AvailableTransition, Baseline, Check, TopologyPair, TopologyTransition
     from topology_api.vocabulary import Stage
 
     from ..checks.result import CheckResult
@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 
 UNREADABLE_BOUND = timedelta(minutes=5)
 """How long a fact may be unreadable before the operator calls itself Degraded."""
+_ADVISED = {
+    CheckName.ROUTER_REPLICAS: AdvisoryName.ROUTER_REPLICAS_PINNED,
+    CheckName.IMAGE_REGISTRY_REPLICAS: AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
+}
+"""Checks that wait for ever where there is such an advisory. The others may be told and need not be waited for."""
+_EVERY = 64
+"""Checks that a definition may ask at most: each of them that is waited for is named."""
 BEFORE_FLIP = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
@@ -58,10 +65,13 @@ class Scene:
     def evidence_awaited(self) -> bool:
         """Is a fact of an open wish still on its way? Then deciding now would publish "not read yet" as news."""
         known = self.known
+        # Read only where somebody asks about them: there they have a name once they are on their way.
+        at_times = (known.controller_config, known.dnsmasq, known.lifecycle_agent, known.workers)
         found = (
             known.cluster_version, known.cluster_operators, known.control_plane_nodes, known.other_nodes,
             known.scheduler, known.etcd_endpoints, known.etcd, known.etcd_lease, known.etcd_members,
-            known.machine_config_pools, known.ingress_controller,
+            known.machine_config_pools, known.ingress_controller, *known.operands.values(),
+            *(fact for fact in at_times if fact is not facts.NOT_READ),
         )  # fmt: skip
         return any(isinstance(fact, facts.Unobserved) and fact.awaited for fact in found)
 
@@ -72,6 +82,13 @@ def available(scene: Scene) -> tuple[AvailableTransition, ...]:
     # What was discovered before the topology moved leads away from where the cluster no longer is.
     here = {definition.name for definition in scene.transitions.starting_at(records.pair(scene.infrastructure))}
     return tuple(item for item in found if item.name in here)
+
+
+def advised(scene: Scene, record: TopologyTransition, target: TopologyPair | None) -> tuple[Advisory, ...]:
+    """What a person has to do on the way to the target, by what is watched."""
+    if target is None:
+        return ()
+    return advisories.advise(scene.known, target, scene.transitions.matrix, record, scene.now)
 
 
 def requested(scene: Scene, target: TopologyPair | None) -> datetime:
@@ -89,14 +106,19 @@ def requested(scene: Scene, target: TopologyPair | None) -> datetime:
 
 def what_is_unmet(failing: list[CheckResult]) -> str:
     """Name the checks that keep something waiting."""
-    return f"Waiting for {listed(result.name for result in failing)}"
+    return f"Waiting for {listed((result.name for result in failing), most=_EVERY)}"
 
 
-def what_is_awaited(results: tuple[CheckResult, ...], disturbed: tuple[str, ...]) -> str:
-    """Name what convergence waits for: checks, watches that can be believed, or quiet."""
+def what_is_awaited(
+    results: tuple[CheckResult, ...], disturbed: tuple[str, ...], left: tuple[Advisory, ...] = ()
+) -> str:
+    """Name what convergence waits for: checks, with the advisories about them, watches that can be believed, quiet."""
     failing = [result for result in results if not result.met]
     if failing:
-        return what_is_unmet(failing)
+        told = {advisory.name for advisory in left}
+        names = [_ADVISED[one.name] for one in failing if one.name in _ADVISED and _ADVISED[one.name] in told]
+        hint = f". Nobody else will change that: see status.topologyTransition.advisories for {listed(names)}"
+        return what_is_unmet(failing) + (hint if names else "")
     if disturbed:
         return f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
     return "All convergence checks are met; waiting until it stays quiet"

@@ -50,7 +50,8 @@ class Listing(Generic[T]):
 class ListOptions(TypedDict, total=False):
     """What a list can be asked for.
 
-    `page` is in objects; `timeout` is the budget for all pages, in seconds.
+    `page` is in objects; `timeout` is the budget for all pages, in seconds. With `enough`, no further page is asked for
+    once that many objects were read, and the rest is left out.
     """
 
     namespace: str | None
@@ -58,6 +59,7 @@ class ListOptions(TypedDict, total=False):
     field_selector: str | None
     metadata_only: bool
     page: int
+    enough: int
     timeout: float
     retry: bool
 
@@ -154,7 +156,7 @@ class Client:
             found, version, token = answer.page(call, 200, raw)
             items.extend(found if reduce is None else map(reduce, found))
             del raw, found
-            if not token:
+            if not token or len(items) >= options.get("enough", len(items) + 1):
                 return Listing(tuple(items), version)
 
     async def create(

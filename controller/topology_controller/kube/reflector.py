@@ -160,6 +160,10 @@ class Reflector(Generic[T]):
         self.last_activity = time.time()
         if isinstance(event, watch.Listed):
             self._listed(event.items, event.resource_version)
+        elif isinstance(event, watch.Unserved):
+            # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
+            self._settled()
+            self._listed((), "")
         elif isinstance(event, watch.Opened):
             self._settle_later()
         elif isinstance(event, watch.Bookmark):

@@ -109,7 +109,8 @@ class Selection:
 
     `name` selects one object by field selector, which is what access rules with resource names allow.
     `metadata_only` asks for PartialObjectMetadata. `page` is how many objects one page of a list carries:
-    it bounds the memory that a list takes while it is read.
+    it bounds the memory that a list takes while it is read. `optional` says that a server without this kind
+    is a proper one: it has none of these objects, which is an answer and no trouble.
     """
 
     resource: Resource
@@ -118,6 +119,7 @@ class Selection:
     label_selector: str | None = None
     metadata_only: bool = False
     page: int = 100
+    optional: bool = False
 
     def __post_init__(self) -> None:
         self.resource.path(self.namespace)

@@ -7,6 +7,9 @@ yields `Disturbed`, waits, and goes on from the last version, so that nothing is
 a connection was cut. Only a version that the server no longer keeps (410, in any of its forms) sends it
 back to the list.
 
+A kind that need not exist (`Selection.optional`) and that the server does not serve is no trouble: it
+yields `Unserved`, and lists again every few minutes until the kind is there.
+
 Trouble never makes it faster. The pause grows with every failure, and shrinks again only after a stretch
 of health: a server that answers 200 and hangs up is in as much trouble as one that answers 503.
 
@@ -42,7 +45,8 @@ class Timing:
     (the server sends a bookmark about once a minute). `first`..`cap`: the pauses after failures.
     `healthy`: a watch that has worked for so long has ended the trouble. `settle`: an opened watch that
     is still open then counts as working. `grace`: trouble shorter than this does not make a store
-    useless. `listing`: the budget of one list.
+    useless. `listing`: the budget of one list. `unserved`: about how long until a kind that the server does
+    not serve is asked for again; varied by a fifth.
     """
 
     shortest: float = 45 * 60.0
@@ -54,6 +58,7 @@ class Timing:
     settle: float = 2.0
     grace: float = 60.0
     listing: float = 60.0
+    unserved: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,14 @@ class Disturbed:
     pause: float
 
 
-Event = Listed[T] | Opened | Applied[T] | Deleted[T] | Bookmark | Disturbed
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """The server does not know this kind, so there is none of it. It is asked again in `pause` seconds."""
+
+    pause: float
+
+
+Event = Listed[T] | Opened | Applied[T] | Deleted[T] | Bookmark | Disturbed | Unserved
 
 
 async def watch(
@@ -120,7 +132,7 @@ async def watch(
     """
     state = _State(selection, timing, uniform)
     while True:
-        trouble: Disturbed | None
+        trouble: Disturbed | Unserved | None
         try:
             if state.version is None:
                 listing = await source.list(
@@ -152,6 +164,8 @@ async def watch(
                     else:
                         yield Applied(reduce(raw))
             trouble = state.ended(lasting)
+        except errors.NotFound as error:
+            trouble = state.not_found(error)
         except errors.KubeError as error:
             trouble = state.failed(error)
         if trouble is not None:
@@ -170,6 +184,7 @@ class _State:
         self._timing = timing
         self._backoff = backoffs.Backoff(timing.first, timing.cap, uniform)
         self._clock = asyncio.get_running_loop().time
+        self._uniform = uniform
         self._gone_at = float("-inf")
         self._opened_at: float | None = None
         self._heard_at = 0.0
@@ -215,6 +230,18 @@ class _State:
             if had_one and self._gone_at - before >= self._timing.healthy:
                 return None
         return Disturbed(error, self._backoff.next(error.retry_after))
+
+    def not_found(self, error: errors.NotFound) -> Disturbed | Unserved | None:
+        """Decide how to go on when the server knows no such kind; None is at once."""
+        if not self._selection.optional:
+            return self.failed(error)
+        if self.version is not None:
+            # It was there. Whether it still is, a list says; but a list that says yes every time is trouble after all.
+            self.version = self._opened_at = None
+            before, self._gone_at = self._gone_at, self._clock()
+            return None if self._gone_at - before >= self._timing.healthy else self.failed(error)
+        self._backoff.reset()
+        return Unserved(self._timing.unserved * self._uniform(0.8, 1.2))
 
     def _error(self, kind: type[errors.KubeError], reason: str, message: str) -> errors.KubeError:
         about = self._selection

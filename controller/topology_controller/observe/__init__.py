@@ -2,8 +2,8 @@
 
 * `facts`: the facts themselves; missing and unreadable are values (`Unobserved`), not exceptions.
 * `fields`: typed access into raw objects, which may hold anything.
-* `parse`: one function per kind, raw object in, fact out.
-* `catalog`: which objects are looked at, when, and which fact each becomes.
+* `parse`, `parse_operands`: one function per kind, raw object in, fact out; the second is about what others run.
+* `catalog`: which objects are looked at, when, and which fact each becomes; partly derived from the operand matrix.
 * `watches`: keeps them current; opens the idle watches always, the others while a wish is open.
 * `members`: asks etcd itself, where the administrator has given certificates for it; imported only then.
 * `live`: reads the evidence for the flip, all at once, Infrastructure last.

@@ -3,7 +3,10 @@
 One table feeds the watches and the live reads, so that both see the same objects through the same eyes. The idle
 sources are single objects by name (field selector, so that access by resourceNames applies); the others are opened
 while a wish is open. Control-plane nodes are read whole and reduced; every other node by its metadata only, because
-all that is asked about it is its roles.
+all that is asked about it is its roles, unless a definition asks whether workers can carry what moves to them.
+
+What the other operators run is not listed here but in the operand matrix; `operands` makes sources from that, of what
+some definition asks.
 """
 
 from __future__ import annotations
@@ -11,14 +14,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from topology_api.vocabulary import CheckName
+
 from ..kube import resource as kube
-from . import parse
+from . import parse, parse_operands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from ..operands import model as matrices
+    from ..transitions import load, model
 
 CONFIG = "config.openshift.io"
 OPERATOR = "operator.openshift.io"
+MACHINE_CONFIG = "machineconfiguration.openshift.io"
 
 INFRASTRUCTURES = kube.Resource(CONFIG, "v1", "infrastructures", "Infrastructure")
 CLUSTER_OPERATORS = kube.Resource(CONFIG, "v1", "clusteroperators", "ClusterOperator")
@@ -28,22 +37,33 @@ SCHEDULERS = kube.Resource(CONFIG, "v1", "schedulers", "Scheduler")
 ETCDS = kube.Resource(OPERATOR, "v1", "etcds", "Etcd")
 OPERATOR_CONFIGS = kube.Resource(OPERATOR, "v1", "configs", "Config")
 INGRESS_CONTROLLERS = kube.Resource(OPERATOR, "v1", "ingresscontrollers", "IngressController", namespaced=True)
-POOLS = kube.Resource("machineconfiguration.openshift.io", "v1", "machineconfigpools", "MachineConfigPool")
+POOLS = kube.Resource(MACHINE_CONFIG, "v1", "machineconfigpools", "MachineConfigPool")
+MACHINE_CONFIGS = kube.Resource(MACHINE_CONFIG, "v1", "machineconfigs", "MachineConfig")
+CONTROLLER_CONFIGS = kube.Resource(MACHINE_CONFIG, "v1", "controllerconfigs", "ControllerConfig")
+IMAGE_BASED_UPGRADES = kube.Resource("lca.openshift.io", "v1", "imagebasedupgrades", "ImageBasedUpgrade")
+PODS = kube.Resource("", "v1", "pods", "Pod", namespaced=True)
 NODES = kube.Resource("", "v1", "nodes", "Node")
 CONFIG_MAPS = kube.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 LEASES = kube.Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 CRDS = kube.Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
+WORKER_LABEL = "node-role.kubernetes.io/worker"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One list or object: the field of `Facts` that it fills, and how it is read and reduced."""
+    """One list or object: the field of `Facts` that it fills, and how it is read and reduced.
+
+    A source of the matrix fills an entry of `Facts.operands`: its `operand` is the key there, and `field` is the same.
+    """
 
     field: str
     selection: kube.Selection
     reduce: Callable[[dict[str, Any]], Any]
+    operand: str | None = None
+    enough: int | None = None
+    """How many objects a live read stops at, where the question is whether there are some, not how many."""
 
     @property
     def single(self) -> bool:
@@ -92,11 +112,97 @@ EVIDENCE: tuple[Source, ...] = (
 """What preflight is decided from; watched while a wish is open, and read live for the flip."""
 
 OPERANDS: tuple[Source, ...] = (
-    Source("machine_config_pools", kube.Selection(POOLS), parse.machine_config_pool),
+    Source("machine_config_pools", kube.Selection(POOLS), parse_operands.machine_config_pool),
+    Source(
+        "controller_config",
+        kube.Selection(CONTROLLER_CONFIGS, name="machine-config-controller"),
+        parse_operands.controller_config,
+    ),
     Source(
         "ingress_controller",
         kube.Selection(INGRESS_CONTROLLERS, namespace="openshift-ingress-operator", name="default"),
-        parse.ingress_controller,
+        parse_operands.ingress_controller,
+    ),
+    Source(
+        "dnsmasq",
+        kube.Selection(MACHINE_CONFIGS, name="50-master-dnsmasq-configuration", metadata_only=True),
+        parse_operands.present,
+    ),
+    Source(
+        "lifecycle_agent",
+        kube.Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True),
+        parse_operands.present,
     ),
 )
-"""What convergence looks at besides; watched while a wish is open."""
+"""What convergence and advisories look at besides, whatever the matrix says; watched while a wish is open."""
+
+WORKERS = Source(
+    "workers",
+    kube.Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}"),
+    parse.worker,
+    enough=100,
+)
+"""Evidence too, but only of a definition that asks for eligible workers: whole nodes, and maybe thousands.
+
+Two that are eligible in the first page prove it as well as two among all, and evidence may not grow old."""
+
+
+def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
+    """What is read live before these definitions are judged by preflight; None stands for none."""
+    asked = any(one is not None and _asks(one, CheckName.ELIGIBLE_WORKERS) for one in definitions)
+    return (*EVIDENCE, WORKERS) if asked else EVIDENCE
+
+
+def watched(transitions: load.Transitions) -> tuple[Source, ...]:
+    """What is watched while a wish is open."""
+    return (*evidence(*transitions.definitions), *OPERANDS, *operands(transitions))
+
+
+def operands(transitions: load.Transitions) -> tuple[Source, ...]:
+    """What the matrix names and some definition asks about, each once, without what is watched anyway."""
+    groups = [group for group in transitions.matrix.groups if transitions.asks(group.check)]
+    found: dict[str, Source] = {}
+    for source in _of_matrix(groups, transitions.matrix.startup_readers):
+        found.setdefault(source.field, source)
+    others = {source.selection for source in (*EVIDENCE, *OPERANDS)}
+    return tuple(source for source in found.values() if source.selection not in others)
+
+
+_KINDS: dict[str, tuple[kube.Resource, Callable[[dict[str, Any]], Any]]] = {
+    "Deployment": (kube.Resource("apps", "v1", "deployments", "Deployment", namespaced=True), parse_operands.workload),
+    "StatefulSet": (
+        kube.Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True),
+        parse_operands.workload,
+    ),
+    "PodDisruptionBudget": (
+        kube.Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True),
+        parse_operands.disruption_budget,
+    ),
+    "IngressController": (INGRESS_CONTROLLERS, parse_operands.ingress_controller),
+}
+
+
+def _of_matrix(groups: list[matrices.Group], readers: tuple[matrices.StartupReader, ...]) -> Iterator[Source]:
+    for group in groups:
+        for operand in group.operands:
+            # What is not in the table are static pods: each has an operator resource of its own.
+            resource, reduce = _KINDS.get(operand.kind) or (
+                kube.Resource(OPERATOR, "v1", operand.plural.partition(".")[0], operand.resource or ""),
+                parse_operands.static_pods,
+            )
+            selection = kube.Selection(resource, namespace=operand.namespace, name=operand.name)
+            yield Source(operand.key, selection, reduce, operand.key)
+        if group.managed_by is not None:
+            one = group.managed_by
+            resource = kube.Resource(one.group, "v1", one.resource.partition(".")[0], one.kind)
+            # A cluster without the capability does not even know the kind.
+            yield Source(
+                one.key, kube.Selection(resource, name=one.name, optional=True), parse_operands.managed, one.key
+            )
+    for reader in readers:
+        pods = kube.Selection(PODS, namespace=reader.namespace, label_selector=reader.selector, metadata_only=True)
+        yield Source(reader.key, pods, parse_operands.pod, reader.key)
+
+
+def _asks(definition: model.Definition, check: CheckName) -> bool:
+    return any(spec.check is check for spec in definition.preflight)

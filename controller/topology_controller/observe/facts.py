@@ -100,6 +100,9 @@ class OwnOperator:
     status: dict[str, Any] = dataclasses.field(repr=False)
     copy: RecordCopy | None = None
     """Head of the record, in case Infrastructure lost it."""
+    backup_time: datetime | None = None
+    """When an administrator says to have taken the last backup of etcd (ETCD_BACKUP_ANNOTATION); None when it is not
+    said, or not as a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,9 +361,11 @@ class FeatureGates:
 
 @dataclass(frozen=True, slots=True)
 class NativeController:
-    """configs.operator.openshift.io/cluster: does the native controller leave its conditions there?"""
+    """configs.operator.openshift.io/cluster: does the native controller leave its conditions there, and which?"""
 
     present: bool
+    conditions: Conditions = Conditions()
+    """Those whose type begins with TopologyTransitionController; they are about one transition at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +417,8 @@ class Facts:
     lifecycle_agent: Fact[Present] = NOT_READ
     """ImageBasedUpgrade `upgrade`: the lifecycle agent runs here."""
     workers: Fact[tuple[Fact[Node], ...]] = NOT_READ
-    """Nodes labelled worker and not control-plane, whole; read only where a definition asks EligibleWorkers."""
+    """Nodes labelled worker and not control-plane; read only where a definition asks EligibleWorkers, and of each only
+    whether it is Ready, cordoned, being deleted or tainted."""
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)
     """What the operand matrix (`bindata/operands`) names, by key: resource/namespace/name, namespace left out where
     there is none. See `operand`."""

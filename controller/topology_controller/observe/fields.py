@@ -7,8 +7,12 @@ stays readable. Absent and null mean the same, as in the Kubernetes API.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
+
+_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?\Z")
+_LONGEST_NAME = 253
 
 
 class Malformed(ValueError):  # noqa: N818 - what the field is; callers see the module's name before it
@@ -89,6 +93,27 @@ def items(raw: object, path: str) -> list[dict[str, Any]]:
     for item in value:
         if not isinstance(item, dict):
             raise Malformed(f"{path}[]", "an object", item)
+    return value
+
+
+def words(raw: object, path: str) -> tuple[str, ...]:
+    """A list of strings; absent is empty."""
+    value = at(raw, path)
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise Malformed(path, "a list", value)
+    for item in value:
+        if not isinstance(item, str):
+            raise Malformed(f"{path}[]", "a string", item)
+    return tuple(value)
+
+
+def name(raw: object) -> str:
+    """`metadata.name` as the API server lets it be (a DNS subdomain), so that it can stand in a command."""
+    value = text(raw, "metadata.name")
+    if value is None or len(value) > _LONGEST_NAME or not _NAME.match(value):
+        raise Malformed("metadata.name", "a DNS subdomain", value)
     return value
 
 

@@ -55,15 +55,16 @@ async def read(client: clients.Client, source: catalog.Source) -> Any:
         if selection.name is not None:
             found = await client.get(selection.resource, selection.name, namespace=selection.namespace)
             return reading.value(source, (reduce(found),))
-        listing = await client.list(
-            selection.resource,
-            reduce=reduce,
-            namespace=selection.namespace,
-            label_selector=selection.label_selector,
-            metadata_only=selection.metadata_only,
-            page=selection.page,
-            timeout=client.request_timeout,
-        )
+        options: clients.ListOptions = {
+            "namespace": selection.namespace,
+            "label_selector": selection.label_selector,
+            "metadata_only": selection.metadata_only,
+            "page": selection.page,
+            "timeout": client.request_timeout,
+        }
+        if source.enough is not None:
+            options["enough"] = source.enough
+        listing = await client.list(selection.resource, reduce=reduce, **options)
         return reading.value(source, listing.items)
     except errors.KubeError as error:
         return reading.unobserved(source.what, error)
@@ -93,6 +94,9 @@ async def gather(
     finally:
         more.cancel()
     found = {field: task.result() for field, task in tasks.items()}
+    operands = {source.operand: found.pop(source.field) for source in chosen if source.operand is not None}
+    if operands:
+        found["operands"] = {**base.operands, **operands}
     lease = found.get("etcd_lease")
     if isinstance(lease, facts.EtcdLease) and isinstance(base.etcd_lease, facts.EtcdLease):
         found["etcd_lease"] = dataclasses.replace(lease, moving=base.etcd_lease.moving)

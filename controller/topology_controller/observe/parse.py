@@ -1,4 +1,4 @@
-"""One function per kind: a raw object in, a fact out.
+"""One function per kind: a raw object in, a fact out. What other operators run is in `parse_operands`.
 
 Only the fields that somebody asks about are read; everything else is dropped here, so that a node of 16 KB becomes a
 few words. A field of the wrong type raises `fields.Malformed`; whoever called turns it into `Unobserved`.
@@ -10,14 +10,18 @@ import functools
 import ipaddress
 import math
 import re
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 
 from topology_api import served, vocabulary
 from topology_api.types import RecordCopy, TopologyTransition
 
-from . import facts, fields
+from . import facts, fields, parse_operands
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 Raw = dict[str, Any]
 
@@ -29,6 +33,7 @@ _SUFFIX = {
 }  # fmt: skip
 _NATIVE_CONDITION = "TopologyTransitionController"
 _GATE = "MutableTopology"
+_OBSERVED_TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
 
 
 def quantity(value: object) -> float | None:
@@ -118,6 +123,7 @@ def _reckonable(record: TopologyTransition) -> bool:
         record.requested_time, record.phase_transition_time, record.admitted_time, record.completed_time,
         *(check.last_transition_time for check in record.checks),
         *(item.evaluated_time for item in record.available),
+        *(item.settled_time for item in (record.baseline.cluster_operators if record.baseline else ())),
     )  # fmt: skip
     return all(time is None or fields.reckonable(time) for time in times)
 
@@ -142,7 +148,16 @@ def own_operator(raw: Raw) -> facts.OwnOperator:
         paused=annotations.get(vocabulary.PAUSED_ANNOTATION, "false") != "false",
         status=fields.mapping(raw, "status"),
         copy=_copy(extension),
+        backup_time=_said_time(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
     )
+
+
+def _said_time(value: object) -> datetime | None:
+    """A time that a person wrote, None when it is none: it proves nothing, so it must not make trouble either."""
+    try:
+        return fields.moment({"time": value}, "time")
+    except fields.Malformed:
+        return None
 
 
 def _copy(extension: object) -> RecordCopy | None:
@@ -153,15 +168,19 @@ def _copy(extension: object) -> RecordCopy | None:
 
 
 def cluster_operator(raw: Raw) -> facts.ClusterOperator:
-    """ClusterOperator (config.openshift.io/v1): the three conditions that stability is judged by."""
+    """ClusterOperator (config.openshift.io/v1): the three conditions that stability is judged by, and two times."""
     kept = ("Available", "Progressing", "Degraded")
     found = conditions(raw)
+    entries = {item.get("type"): item for item in reversed(fields.items(raw, "status.conditions"))}
+    backup = entries.get("RecentBackup", {})
     return facts.ClusterOperator(
         name=fields.text(raw, "metadata.name") or "",
         # Messages change with every pod that restarts; the verdict does not depend on them.
         conditions=facts.Conditions(
             tuple(facts.Condition(item.type, item.status) for item in found if item.type in kept)
         ),
+        settled_time=fields.moment(entries.get("Progressing"), "lastTransitionTime"),
+        backup_time=_said_time(backup.get("lastTransitionTime")) if backup.get("status") == "True" else None,
     )
 
 
@@ -171,11 +190,15 @@ def cluster_version(raw: Raw) -> facts.ClusterVersion:
     return facts.ClusterVersion(
         version=fields.text(raw, "status.desired.version"),
         conditions=facts.Conditions(tuple(item for item in conditions(raw) if item.type in kept)),
+        # The version operator puts the newest in front.
+        newest=next((fields.text(entry, "version") for entry in fields.items(raw, "status.history")), None),
+        known_capabilities=frozenset(fields.words(raw, "status.capabilities.knownCapabilities")),
+        enabled_capabilities=frozenset(fields.words(raw, "status.capabilities.enabledCapabilities")),
     )
 
 
 def node(raw: Raw) -> facts.Node:
-    """Node (v1) with the label node-role.kubernetes.io/control-plane."""
+    """Node (v1), whole."""
     labels = fields.mapping(raw, "metadata.labels")
     capacity = fields.mapping(raw, "status.capacity")
     memory = quantity(capacity.get("memory"))
@@ -184,24 +207,64 @@ def node(raw: Raw) -> facts.Node:
         for item in fields.items(raw, "status.addresses")
         if item.get("type") == "InternalIP"
     )
-    taints = (
-        f"{fields.text(item, 'key')}:{fields.text(item, 'effect')}"
-        for item in fields.items(raw, "spec.taints")
-        if fields.text(item, "effect") in {"NoSchedule", "NoExecute"}
-    )
     return facts.Node(
-        name=fields.text(raw, "metadata.name") or "",
+        name=fields.name(raw),
         master=f"{_ROLE}master" in labels,
         worker=f"{_ROLE}worker" in labels,
-        ready=conditions(raw).status("Ready"),
+        ready=_ready(raw),
         cordoned=fields.flag(raw, "spec.unschedulable"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
         kubelet_version=fields.text(raw, "status.nodeInfo.kubeletVersion"),
         cpus=quantity(capacity.get("cpu")),
         memory_bytes=None if memory is None else int(memory),
         addresses=tuple(sorted(found for found in addresses if found)),
-        taints=tuple(sorted(taints)),
+        taints=_taints(raw),
+        observed_topology=_annotation(raw, _OBSERVED_TOPOLOGY),
     )
+
+
+def worker(raw: Raw) -> facts.Node:
+    """Node (v1) that carries workloads only: nothing but whether it could carry more.
+
+    There may be thousands, each with a heartbeat, so what nobody asks of a worker is not even looked at.
+    """
+    return facts.Node(
+        name=fields.name(raw),
+        master=False,
+        worker=True,
+        ready=_ready(raw),
+        cordoned=fields.flag(raw, "spec.unschedulable"),
+        deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
+        kubelet_version=None,
+        cpus=None,
+        memory_bytes=None,
+        addresses=(),
+        taints=_taints(raw),
+    )
+
+
+def _ready(raw: Raw) -> str:
+    for item in fields.items(raw, "status.conditions"):
+        if item.get("type") == "Ready":
+            # One of three words, and one object for each of them.
+            return sys.intern(fields.text(item, "status") or "Unknown")
+    return "absent"
+
+
+def _taints(raw: Raw) -> tuple[str, ...]:
+    taints = (
+        f"{fields.text(item, 'key')}:{fields.text(item, 'effect')}"
+        for item in fields.items(raw, "spec.taints")
+        if fields.text(item, "effect") in {"NoSchedule", "NoExecute"}
+    )
+    return tuple(sorted(taints))
+
+
+def _annotation(raw: Raw, name: str) -> str | None:
+    value = fields.mapping(raw, "metadata.annotations").get(name)
+    if value is not None and not isinstance(value, str):
+        raise fields.Malformed(f"metadata.annotations[{name}]", "a string", value)
+    return value or None
 
 
 def other_node(raw: Raw) -> facts.OtherNode:
@@ -229,7 +292,13 @@ def etcd_endpoints(raw: Raw) -> facts.EtcdEndpoints:
 
 
 def etcd(raw: Raw) -> facts.Etcd:
-    """Etcd `cluster` (operator.openshift.io/v1): the conditions about members."""
+    """Etcd `cluster` (operator.openshift.io/v1): the conditions about members, and the revisions of their pods."""
+    revisions: facts.Fact[facts.StaticPods]
+    try:
+        revisions = parse_operands.static_pods(raw)
+    except fields.Malformed as error:
+        # What is said of the members is worth as much as before.
+        revisions = facts.Unobserved("etcds.operator.openshift.io/cluster", f"malformed: {error}", malformed=True)
     return facts.Etcd(
         facts.Conditions(
             tuple(
@@ -237,7 +306,8 @@ def etcd(raw: Raw) -> facts.Etcd:
                 for item in conditions(raw)
                 if item.type.startswith("EtcdMembers")
             )
-        )
+        ),
+        static_pods=revisions,
     )
 
 
@@ -250,28 +320,6 @@ def etcd_lease(raw: Raw) -> facts.EtcdLease:
         holder=fields.text(raw, "spec.holderIdentity") or "",
         renew_time=fields.moment(raw, "spec.renewTime"),
         duration_seconds=seconds,
-    )
-
-
-def machine_config_pool(raw: Raw) -> facts.MachineConfigPool:
-    """MachineConfigPool (machineconfiguration.openshift.io/v1)."""
-    return facts.MachineConfigPool(
-        name=fields.text(raw, "metadata.name") or "",
-        wanted_configuration=fields.text(raw, "spec.configuration.name") or "",
-        configuration=fields.text(raw, "status.configuration.name") or "",
-        machines=fields.whole(raw, "status.machineCount"),
-        updated=fields.whole(raw, "status.updatedMachineCount"),
-        ready=fields.whole(raw, "status.readyMachineCount"),
-        degraded=fields.whole(raw, "status.degradedMachineCount"),
-        observed=fields.whole(raw, "status.observedGeneration", -1) == fields.whole(raw, "metadata.generation"),
-    )
-
-
-def ingress_controller(raw: Raw) -> facts.IngressController:
-    """IngressController openshift-ingress-operator/default (operator.openshift.io/v1)."""
-    return facts.IngressController(
-        wanted_replicas=fields.optional_whole(raw, "spec.replicas"),
-        available_replicas=fields.whole(raw, "status.availableReplicas"),
     )
 
 
@@ -290,7 +338,8 @@ def feature_gates(raw: Raw) -> facts.FeatureGates:
 
 def native_controller(raw: Raw) -> facts.NativeController:
     """configs.operator.openshift.io/cluster: the native controller leaves its conditions there."""
-    return facts.NativeController(any(item.type.startswith(_NATIVE_CONDITION) for item in conditions(raw)))
+    kept = tuple(item for item in conditions(raw) if item.type.startswith(_NATIVE_CONDITION))
+    return facts.NativeController(present=bool(kept), conditions=facts.Conditions(kept))
 
 
 def installed(raw: Raw) -> facts.Installed:

@@ -1,4 +1,4 @@
-"""Keeps the facts current: the idle watches always, the others while a wish is open.
+"""Keeps the facts current: the idle watches always, the others (`sources`) while a wish is open.
 
 Each source is one reflector, which keeps reduced facts only and calls `on_change` when one of them differs. A watch
 that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One that is in
@@ -44,7 +44,8 @@ class _Watch:
 class Watches:
     """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open wish.
 
-    `etcd`, where it is given, asks etcd's members while `ask_etcd` says so.
+    `sources` are those (see `catalog.watched`). `etcd`, where it is given, asks etcd's members while `ask_etcd` says
+    so.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class Watches:
         client: clients.Client,
         on_change: Callable[[], None],
         *,
+        sources: tuple[catalog.Source, ...] = (*catalog.EVIDENCE, *catalog.OPERANDS),
         timing: watch.Timing | None = None,
         etcd: members.Poll | None = None,
     ) -> None:
         self._client = client
         self._on_change = on_change
+        self._sources = sources
         self._timing = timing
         self._etcd = etcd
         self._watches: dict[str, _Watch] = {}
@@ -77,15 +80,15 @@ class Watches:
     @property
     def is_open(self) -> bool:
         """Are the watches of an open wish there?"""
-        return catalog.EVIDENCE[0].field in self._watches
+        return self._sources[0].field in self._watches
 
     def open(self) -> None:
         """Watch what a wish is decided from; nothing happens when that is so already."""
-        self._start(source for source in (*catalog.EVIDENCE, *catalog.OPERANDS))
+        self._start(self._sources)
 
     async def close(self) -> None:
         """Stop all but the idle watches and forget what they knew."""
-        await self._stop(tuple(source.field for source in (*catalog.EVIDENCE, *catalog.OPERANDS)))
+        await self._stop(source.field for source in self._sources)
         self._lease_seen = self._lease_moved = None
 
     async def ask_etcd(self, *, wanted: bool) -> None:
@@ -122,7 +125,12 @@ class Watches:
 
     def known(self) -> facts.Facts:
         """Everything that is known now, as one consistent set."""
-        found = {field: self._fact(watch) for field, watch in self._watches.items()}
+        found = {field: self._fact(watch) for field, watch in self._watches.items() if watch.source.operand is None}
+        operands = {
+            watch.source.operand: self._fact(watch)
+            for watch in self._watches.values()
+            if watch.source.operand is not None
+        }
         disturbed = tuple(
             watch.source.what for watch in self._watches.values() if watch.reflector.snapshot().error is not None
         )
@@ -130,7 +138,7 @@ class Watches:
             found["etcd_lease"] = self._lease(found["etcd_lease"])
         if self._etcd is not None:
             found["etcd_members"] = self._etcd.fact
-        return facts.Facts(**found, installed=self.installed, disturbed=disturbed)
+        return facts.Facts(**found, operands=operands, installed=self.installed, disturbed=disturbed)
 
     def _start(self, sources: Iterable[catalog.Source]) -> None:
         for source in sources:

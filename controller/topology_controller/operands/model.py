@@ -4,15 +4,16 @@ OpenShift's operators react to a topology on their own; what each of them makes 
 stands in `bindata/operands/*.yaml`, one file for each convergence check that is about operands. Adding an operand is
 adding lines there. `observe` derives from it which objects are read, `checks` what is wanted of them, and the manifests
 which rights that takes. `bindata/startup-readers.yaml` lists the operators that read the topology only at their start.
+`load` reads both.
 
 Sources of the figures: the operators' own code, as told in docs/reference.md.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic.alias_generators import to_camel
 
 from topology_api.vocabulary import CheckName, Topology
@@ -21,8 +22,42 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyPair
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$", max_length=253)]
+KindName = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z]*$", max_length=63)]
+"""A kind of operator.openshift.io or a group made like it, where the plural is the kind in lower case and an s."""
 Kind = Literal["Deployment", "StatefulSet", "StaticPods", "PodDisruptionBudget", "IngressController"]
-Replicas = dict[Topology, Annotated[int, Field(ge=0, le=16)]] | Literal["perControlPlaneNode"]
+Words = dict[Topology, Annotated[str, Field(min_length=1, max_length=32)]]
+"""A word for each topology: what is made for two topologies with the same word is the same."""
+
+OPERAND_CHECKS: frozenset[CheckName] = frozenset(
+    {
+        CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT,
+        CheckName.KUBE_API_SERVER_REVISION,
+        CheckName.KUBE_CONTROLLER_MANAGER_REVISION,
+        CheckName.KUBE_SCHEDULER_REVISION,
+        CheckName.ETCD_REVISION,
+        CheckName.API_SERVER_REPLICAS,
+        CheckName.ROUTER_REPLICAS,
+        CheckName.CONSOLE_REPLICAS,
+        CheckName.OAUTH_REPLICAS,
+        CheckName.MONITORING_REPLICAS,
+        CheckName.IMAGE_REGISTRY_REPLICAS,
+        CheckName.PACKAGE_SERVER_REPLICAS,
+        CheckName.MULTUS_ADMISSION_REPLICAS,
+        CheckName.GUARD_POD_DISRUPTION_BUDGETS,
+    }
+)
+"""The checks that cannot be answered without their group of the matrix."""
+
+
+def _branch(value: Any) -> str:
+    return "word" if isinstance(value, str) else "counts"
+
+
+Replicas = Annotated[
+    Annotated[dict[Topology, Annotated[int, Field(ge=0, le=16)]], Tag("counts")]
+    | Annotated[Literal["perControlPlaneNode"], Tag("word")],
+    Discriminator(_branch),
+]
 
 
 class _Strict(BaseModel):
@@ -33,14 +68,16 @@ class Operand(_Strict):
     """One object whose state shows whether its operator has followed."""
 
     kind: Kind
-    resource: Name | None = None
-    """For StaticPods: plural of the operator.openshift.io resource whose status.nodeStatuses tells the revisions."""
+    resource: KindName | None = None
+    """For StaticPods: kind of the operator.openshift.io resource whose status.nodeStatuses tells the revisions."""
     namespace: Name | None = None
     name: Name
     replicas: Replicas | None = None
     """Ready replicas that each topology implies; of Deployment, StatefulSet and IngressController only."""
-    variant: dict[Topology, Annotated[str, Field(min_length=1, max_length=32)]] | None = None
+    variant: Words | None = None
     """For StaticPods: topologies with different words need a new revision; none means that no topology does."""
+    operator: Name | None = None
+    """ClusterOperator that answers for it, where that is not the group's. See `Group.operator_of`."""
     optional: bool = False
     """May be missing by configuration: where it was missing at the flip, nothing has to follow."""
 
@@ -48,7 +85,7 @@ class Operand(_Strict):
     def plural(self) -> str:
         """Resource and group as kubectl spells them."""
         if self.kind == "StaticPods":
-            return f"{self.resource}.operator.openshift.io"
+            return f"{(self.resource or '').lower()}s.operator.openshift.io"
         return {
             "Deployment": "deployments.apps",
             "StatefulSet": "statefulsets.apps",
@@ -80,9 +117,14 @@ class Operand(_Strict):
 class ManagedBy(_Strict):
     """Configuration object of the operator: with managementState Removed there is no operand."""
 
-    resource: Name
-    """Plural and group, such as consoles.operator.openshift.io."""
+    kind: KindName
+    group: Name
     name: Name
+
+    @property
+    def resource(self) -> str:
+        """Plural and group, such as consoles.operator.openshift.io."""
+        return f"{self.kind.lower()}s.{self.group}"
 
     @property
     def key(self) -> str:
@@ -103,11 +145,54 @@ class Group(_Strict):
     capability: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     """ClusterVersion capability without which they do not exist."""
     managed_by: ManagedBy | None = None
-    operands: Annotated[tuple[Operand, ...], Field(min_length=1)]
+    variant: Words | None = None
+    """Of MachineConfigPoolsRolledOut only, which has no operands, because the pools are found in the cluster: between
+    two control plane topologies with the same word the pool master keeps its rendered configuration, between two with
+    different words it must get another."""
+    operands: tuple[Operand, ...] = ()
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Every ClusterOperator that answers for one of them, each once."""
+        return tuple(dict.fromkeys(self.operator_of(operand) for operand in self.operands)) or (self.operator,)
+
+    def operator_of(self, operand: Operand) -> str:
+        """The ClusterOperator that answers for this operand."""
+        return operand.operator or self.operator
 
     def topology(self, pair: TopologyPair) -> str:
         """The one of the two topologies that the operator goes by."""
         return pair.control_plane if self.follows == "controlPlane" else pair.infrastructure
+
+    def lacks(self, source: TopologyPair, target: TopologyPair) -> tuple[str, ...]:
+        """What the file would have to say, and does not, before a transition between the two can be judged by it."""
+        before, after = self.topology(source), self.topology(target)
+        found = [
+            f"replicas of {operand.key} for {after}"
+            for operand in self.operands
+            if isinstance(operand.replicas, dict) and after not in operand.replicas
+        ]
+        named = [("the machine config pools", self.variant)]
+        named += [(operand.key, operand.variant) for operand in self.operands]
+        for topology in dict.fromkeys((before, after)):
+            found += [f"variant of {what} for {topology}" for what, words in named if words and topology not in words]
+        return tuple(found)
+
+    @model_validator(mode="after")
+    def _fits_its_check(self) -> Self:
+        if self.check not in OPERAND_CHECKS:
+            raise ValueError(f"check {self.check} is not about operands")
+        pools = self.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT
+        if pools is (self.variant is None):
+            raise ValueError(f"check {self.check} {'needs' if pools else 'does not take'} variant")
+        if pools is bool(self.operands):
+            raise ValueError(f"check {self.check} {'does not take' if pools else 'needs'} operands")
+        seen: set[str] = set()
+        for operand in self.operands:
+            if operand.key in seen:
+                raise ValueError(f"operand {operand.key} stands here twice")
+            seen.add(operand.key)
+        return self
 
 
 class StartupReader(_Strict):
@@ -130,6 +215,31 @@ class StartupReader(_Strict):
     def command(self) -> str:
         """What starts it again."""
         return f"oc -n {self.namespace} delete pod -l {self.selector}"
+
+
+class StartupReaders(_Strict):
+    """What `startup-readers.yaml` holds."""
+
+    kind: ClassVar[str] = "list of startup readers"
+
+    startup_readers: tuple[StartupReader, ...]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        seen: set[str] = set()
+        for reader in self.startup_readers:
+            if reader.key in seen:
+                raise ValueError(f"startup reader {reader.key} stands here twice")
+            seen.add(reader.key)
+        return self
+
+
+def same(words: Words | None, source: str, target: str) -> bool:
+    """Is what is made for both topologies the same? A topology without a word is never proven to be."""
+    if words is None:
+        return True
+    named = {topology.value: word for topology, word in words.items()}
+    return source in named and named.get(source) == named.get(target)
 
 
 class Matrix(_Strict):

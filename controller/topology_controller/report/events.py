@@ -12,7 +12,7 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from topology_api.vocabulary import OPERATOR_NAME, Phase
+from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
 from ..decide import happenings
 from ..kube import errors, events
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_api.types import TopologyTransition
-    from topology_api.vocabulary import EventReason
 
     from ..decide.decision import Happening
     from ..kube import client as clients
@@ -38,12 +37,14 @@ _RECENT = 600.0
 def name(uid: str, reason: EventReason, record: TopologyTransition | None) -> str:
     """The name of the event: the same occurrence always has the same one.
 
-    Before an admission there is no attempt; the time of the request tells two wishes apart.
+    Before an admission there is no attempt; the time of the request tells two wishes apart. A request is one also when
+    the record was dropped, and the wish is found in another phase or gets another attempt than before.
     """
-    occurrence = ""
+    occurrence, phase = "", ""
     if record is not None:
-        occurrence = record.attempt or str(record.requested_time or record.phase_transition_time or "")
-    phase = record.phase if record is not None else ""
+        requested = str(record.requested_time or record.phase_transition_time or "")
+        request = reason is EventReason.TRANSITION_REQUESTED
+        occurrence, phase = (requested, "") if request else (record.attempt or requested, record.phase.value)
     digest = hashlib.sha256(f"{uid}/{reason}/{occurrence}/{phase}".encode()).hexdigest()
     return f"topology.{digest[:16]}"
 

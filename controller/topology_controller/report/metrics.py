@@ -16,6 +16,7 @@ from prometheus_client import registry as registries
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage, Topology
 
 from ..checks import etcd, nodes
+from ..decide import happenings
 from ..observe import facts
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Metrics:
         self.registry = prometheus.CollectorRegistry()
         registry = self.registry
         self._shown: tuple[Decision, facts.Facts] | None = None
+        self._observed: TopologyTransition | None = None
         registry.register(_Renewal(self._renew))
         prometheus.ProcessCollector(registry=registry)
         self._phase = prometheus.Gauge(
@@ -244,6 +246,8 @@ class Metrics:
         self._stuck.set(1 if stuck else 0)
         under_way = decision.phase is Phase.CONVERGING and decision.record is not None
         admitted = decision.record.admitted_time if under_way and decision.record is not None else None
+        if decision.observed is not None and self._observed is not None and decision.phase is Phase.CONVERGING:
+            admitted = self._observed.admitted_time
         self._started_at.set(admitted.timestamp() if admitted is not None else 0)
         self._facts(decision, known)
 
@@ -254,21 +258,54 @@ class Metrics:
         was = before.phase if before is not None else Phase.IDLE
         if was is after.phase:
             return
+        self._ended(before, now)
+        # A record that goes from elsewhere to Converging was lost and rebuilt: it had been counted.
+        if after.phase is not Phase.CONVERGING or was is Phase.ADMITTING:
+            self._count(before, after, wish)
+
+    def observed(self, found: TopologyTransition | None, wish: str | None, now: datetime) -> None:
+        """Count what another controller is seen to do; None while nobody else is in charge.
+
+        Only what changes before our eyes: what stood there when we came may have been counted already.
+        """
+        before = self._observed
+        if before is None or found is None:
+            self._observed = found
+            return
+        if before.phase is found.phase:
+            return
+        after = found.model_copy(
+            update={
+                "source": found.source or before.source,
+                "phase_transition_time": now,
+                "admitted_time": now if found.phase is Phase.CONVERGING else None,
+            }
+        )
+        self._observed = after
+        self._ended(before, now)
+        if after.source is not None:
+            self._count(before, after, wish)
+
+    def _ended(self, before: TopologyTransition | None, now: datetime) -> None:
         if before is not None and before.phase_transition_time is not None:
             lasted = (now - before.phase_transition_time).total_seconds()
-            self._durations.labels(was.value).observe(max(0.0, lasted))
+            self._durations.labels(before.phase.value).observe(max(0.0, lasted))
+
+    def _count(self, before: TopologyTransition | None, after: TopologyTransition, wish: str | None) -> None:
+        was = before.phase if before is not None else Phase.IDLE
         source = str(after.source or (before.source if before else "") or "")
         target = str(after.target or (before.target if before else "") or "")
         if after.phase is Phase.CONVERGING:
-            if was is not Phase.ADMITTING:
-                # A record that was lost and rebuilt: it had been counted.
-                return
             self._started.labels(source, target).inc()
         elif after.phase is Phase.COMPLETED:
             self._completed.labels(source, target).inc()
         elif after.phase is Phase.UNSUPPORTED:
             self._rejected.labels(source, wish if wish in set(Topology) else "other").inc()
-        elif after.phase is Phase.IDLE and was in {Phase.PENDING, Phase.ADMITTING, Phase.UNSUPPORTED}:
+        elif (
+            after.phase is Phase.IDLE
+            and was in {Phase.PENDING, Phase.ADMITTING, Phase.UNSUPPORTED}
+            and happenings.withdrawn(before, wish)
+        ):
             self._cancelled.labels(source, target).inc()
 
     def _facts(self, decision: Decision, known: facts.Facts) -> None:

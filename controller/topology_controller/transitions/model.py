@@ -31,13 +31,27 @@ STAGES: dict[CheckName, frozenset[Stage]] = {
     CheckName.NO_UPGRADE_IN_PROGRESS: _PREFLIGHT,
     CheckName.CONTROL_PLANE_NODES: _BOTH,
     CheckName.DEDICATED_WORKERS: _PREFLIGHT,
+    CheckName.ELIGIBLE_WORKERS: _BOTH,
     CheckName.MASTERS_SCHEDULABLE: _PREFLIGHT,
     CheckName.ETCD_VOTING_MEMBERS: _BOTH,
     CheckName.ETCD_HEALTHY: _BOTH,
     CheckName.ETCD_OPERATOR_ALIVE: _BOTH,
     CheckName.ETCD_MEMBERS_DIRECT: _PREFLIGHT,
+    CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: _CONVERGENCE,
     CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: _CONVERGENCE,
+    CheckName.KUBE_API_SERVER_REVISION: _CONVERGENCE,
+    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: _CONVERGENCE,
+    CheckName.KUBE_SCHEDULER_REVISION: _CONVERGENCE,
+    CheckName.ETCD_REVISION: _CONVERGENCE,
+    CheckName.API_SERVER_REPLICAS: _CONVERGENCE,
     CheckName.ROUTER_REPLICAS: _CONVERGENCE,
+    CheckName.CONSOLE_REPLICAS: _CONVERGENCE,
+    CheckName.OAUTH_REPLICAS: _CONVERGENCE,
+    CheckName.MONITORING_REPLICAS: _CONVERGENCE,
+    CheckName.IMAGE_REGISTRY_REPLICAS: _CONVERGENCE,
+    CheckName.PACKAGE_SERVER_REPLICAS: _CONVERGENCE,
+    CheckName.MULTUS_ADMISSION_REPLICAS: _CONVERGENCE,
+    CheckName.GUARD_POD_DISRUPTION_BUDGETS: _CONVERGENCE,
 }
 """In which stage a definition may ask each check. `UpgradesBlocked` is implied by every admission, never asked."""
 
@@ -46,7 +60,7 @@ PARAMETERS: dict[CheckName, frozenset[str]] = {
     CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
     CheckName.ETCD_MEMBERS_DIRECT: frozenset({"atLeast"}),
     CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
-    CheckName.ROUTER_REPLICAS: frozenset({"atLeast"}),
+    CheckName.ELIGIBLE_WORKERS: frozenset({"atLeast"}),
 }
 """Parameters that a check takes, as they are written in the file; a check that is not listed takes none."""
 
@@ -55,13 +69,15 @@ REQUIRED: dict[CheckName, frozenset[str]] = {
     CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
     CheckName.ETCD_MEMBERS_DIRECT: frozenset({"atLeast"}),
     CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
-    CheckName.ROUTER_REPLICAS: frozenset({"atLeast"}),
+    CheckName.ELIGIBLE_WORKERS: frozenset({"atLeast"}),
 }
 """Parameters without which a check cannot be answered."""
 
 
 _COUNTED = (CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS)
 """What a control plane that becomes HighlyAvailable must be asked for, and no less than a quorum."""
+_PAIR = 2
+"""Nodes that infrastructure pods are spread over once infrastructure is HighlyAvailable."""
 _QUORUM = 3
 """Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
 
@@ -71,7 +87,7 @@ class CheckSpec(_Strict):
 
     check: CheckName
     at_least: Annotated[int, Field(ge=1, le=7)] | None = None
-    """How many are wanted: control-plane nodes, etcd voters or routers."""
+    """How many are wanted: control-plane nodes, etcd voters, or nodes that can carry infrastructure pods."""
     min_cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
     """Smallest `status.capacity.cpu` of a control-plane node, in CPUs; None means the default (4)."""
     min_memory_gib: Annotated[float, Field(gt=0, le=65536)] | None = None
@@ -201,7 +217,27 @@ class Definition(_Strict):
                     )
         if missing := [name for name in wanted if name not in asked]:
             raise ValueError(f"preflight must ask {', '.join(missing)} for this transition")
+        self._asks_for_room(asked)
         return self
+
+    def _asks_for_room(self, asked: dict[CheckName, CheckSpec]) -> None:
+        """Infrastructure that becomes HighlyAvailable needs nodes for it, or its operators never finish."""
+        if self.target.infrastructure != "HighlyAvailable" or "SingleReplica" not in self.source.infrastructure:
+            return
+        eligible, schedulable = asked.get(CheckName.ELIGIBLE_WORKERS), asked.get(CheckName.MASTERS_SCHEDULABLE)
+        on_workers = eligible is not None and (eligible.at_least or 0) >= _PAIR
+        on_masters = (
+            self.workers.max == 0
+            and schedulable is not None
+            and schedulable.wanted is True
+            and CheckName.CONTROL_PLANE_NODES in asked
+        )
+        if not on_workers and not on_masters:
+            raise ValueError(
+                f"preflight must ask {CheckName.ELIGIBLE_WORKERS} with atLeast {_PAIR} before infrastructure becomes "
+                f"HighlyAvailable, or, with workers: {{max: 0}}, {CheckName.CONTROL_PLANE_NODES} and "
+                f"{CheckName.MASTERS_SCHEDULABLE} with wanted: true"
+            )
 
     def asking_members(self) -> Self:
         """The same definition, which also asks the members of etcd themselves wherever it asks for their number."""

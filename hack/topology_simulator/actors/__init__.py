@@ -9,6 +9,9 @@ A table of contents:
 * `real_etcd_operator` the same with real members behind it
 * `machine_config`     worker labels, pools, and the node-by-node roll-out after a topology change
 * `ingress`            routers, as the topology says unless somebody pinned them
-* `cluster_operators`  the operators that react to a topology and then settle
+* `static_pods`        revisions on every control-plane node, and the budgets of their guards
+* `workloads`          console, monitoring and the others that deploy something; each in its turn
+* `operator_pods`      pods of the operators that read the topology only at their start
+* `native`             OpenShift's own controller of topologies, while its feature gate is on
 * `version`            the version operator: Upgradeable as an echo of others, and upgrades
 """

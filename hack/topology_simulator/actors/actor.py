@@ -23,6 +23,25 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
+class Troubles:
+    """What does not work as it should: operators that are held back, and operands that never get ready.
+
+    One for all actors. Names are those of ClusterOperators, or namespace/name of one workload.
+    """
+
+    def __init__(self, held: Iterable[str] = ()) -> None:
+        self.held = set(held)
+        self.broken: set[str] = set()
+
+    def holds(self, *names: str) -> bool:
+        """Whether any of these does not react to a new topology."""
+        return not self.held.isdisjoint(names)
+
+    def breaks(self, *names: str) -> bool:
+        """Whether any of these never gets ready."""
+        return not self.broken.isdisjoint(names)
+
+
 class Waits:
     """Since when things hold, and when the next of them is due."""
 
@@ -56,9 +75,10 @@ class Actor(abc.ABC):
     agent: ClassVar[str]
     watched: ClassVar[tuple[kinds.Kind, ...]]
 
-    def __init__(self, api: client.Client, speeds: pace.Pace) -> None:
+    def __init__(self, api: client.Client, speeds: pace.Pace, troubles: Troubles | None = None) -> None:
         self.api = api
         self.pace = speeds
+        self.troubles = troubles or Troubles()
         self.mirror = mirror.Mirror(self.watched)
         self.waits = Waits()
 

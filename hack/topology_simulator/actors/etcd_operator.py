@@ -119,7 +119,7 @@ class EtcdOperator(actor.Actor):
 
     async def _tell_operator(self, rolling: str, unhealthy: tuple[str, ...]) -> None:
         """Write the ClusterOperator: Progressing while a member is rolled out, Degraded when one is ill for long."""
-        if rolling:
+        if rolling or (rolling := self._installing()):
             self.waits.clear("settled")
             message = f"NodeInstallerProgressing: etcd on {rolling} is being rolled out"
             await self._progress("True", "NodeInstaller", message)
@@ -133,6 +133,13 @@ class EtcdOperator(actor.Actor):
         else:
             self.waits.clear("unhealthy")
             await self.say_operator("etcd", conditions.Condition("Degraded", "False", message="All is well"))
+
+    def _installing(self) -> str:
+        """Return the node whose static pod is not at the latest revision."""
+        status = (self.mirror.get(kinds.ETCDS, "cluster") or {}).get("status") or {}
+        latest = status.get("latestAvailableRevision")
+        old = (one["nodeName"] for one in status.get("nodeStatuses") or [] if one["currentRevision"] != latest)
+        return next(old, "")
 
     async def _degrade(self, reason: str, message: str) -> None:
         if self.waits.due("unhealthy", self.pace.inertia):

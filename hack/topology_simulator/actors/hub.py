@@ -3,6 +3,9 @@
 Each actor has a client of its own, with its own user agent, so that audit logs and managedFields tell them apart. They
 run in one task group: leaving the context cancels and awaits every task, and an actor that dies of a fault of ours
 takes the others with it instead of leaving a cluster in which nothing moves.
+
+Whatever follows the topology can be kept from it: `hold` an operator (by the name of its ClusterOperator) and it does
+not react until `release`; `break_` it and what it rolls out never gets ready until `mend`.
 """
 
 from __future__ import annotations
@@ -11,51 +14,108 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from topology_simulator import client
+from topology_simulator import client, operands
 
-from . import actor, cluster_operators, etcd_operator, ingress, kubelets, machine_config, real_etcd_operator, version
+from . import (
+    actor,
+    etcd_operator,
+    ingress,
+    kubelets,
+    machine_config,
+    native,
+    operator_pods,
+    real_etcd_operator,
+    static_pods,
+    version,
+    workloads,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from types import TracebackType
 
     from topology_simulator import kubeconfig, pace
     from topology_simulator.etcd import cluster as etcds
 
 _Actor = TypeVar("_Actor", bound=actor.Actor)
+FOLLOWING = (
+    {"ingress", "machine-config"}
+    | {name for one in operands.WORKLOADS for name in (one.operator, one.key)}
+    | {one.operator for one in operands.STATIC_PODS}
+)
+"""Who follows the topology: ClusterOperators, and single workloads of theirs."""
 
 
 class Actors:
     """Every actor; use it as an async context manager. Those with something to be told are attributes.
 
-    `real_etcd` is a cluster whose first member runs, for the etcd operator to drive; without it, it pretends.
+    `real_etcd` is a cluster whose first member runs, for the etcd operator to drive; without it, it pretends. `hold`
+    names the operators that are held back from the beginning.
     """
 
     kubelets: kubelets.Kubelets
     etcd: etcd_operator.EtcdOperator
     version: version.Version
 
-    def __init__(self, access: kubeconfig.Access, speeds: pace.Pace, *, real_etcd: etcds.Cluster | None = None) -> None:
+    def __init__(
+        self,
+        access: kubeconfig.Access,
+        speeds: pace.Pace,
+        *,
+        real_etcd: etcds.Cluster | None = None,
+        hold: Iterable[str] = (),
+    ) -> None:
         self._access = access
         self._pace = speeds
         self._real_etcd = real_etcd
         self._running = contextlib.AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
+        self._cast: list[actor.Actor] = []
+        self._troubles = actor.Troubles(hold)
+
+    # -- what they can be told
+
+    def hold(self, name: str) -> None:
+        """Let an operator not react to a new topology. Raises LookupError for one that does not react anyway."""
+        self._trouble(self._troubles.held.add, name)
+
+    def release(self, name: str) -> None:
+        """Let an operator react again, now if there is something to react to."""
+        self._trouble(self._troubles.held.discard, name)
+
+    def break_(self, name: str) -> None:
+        """Let what an operator deploys never get ready: a workload lacks a replica, a roll-out its last step."""
+        self._trouble(self._troubles.broken.add, name)
+
+    def mend(self, name: str) -> None:
+        """Let it get ready again."""
+        self._trouble(self._troubles.broken.discard, name)
+
+    def _trouble(self, change: Callable[[str], None], name: str) -> None:
+        if name not in FOLLOWING:
+            raise LookupError(f"{name!r} is none of {', '.join(sorted(FOLLOWING))}")
+        change(name)
+        for one in self._cast:
+            one.mirror.wake()
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as opening:
             self.kubelets = await self._open(opening, kubelets.Kubelets)
             self.etcd = await self._open_etcd(opening)
             self.version = await self._open(opening, version.Version)
-            cast: list[actor.Actor] = [
+            self._cast = [
                 self.kubelets,
                 self.etcd,
                 self.version,
                 await self._open(opening, machine_config.MachineConfig),
                 await self._open(opening, ingress.Ingress),
-                await self._open(opening, cluster_operators.ClusterOperators),
+                await self._open(opening, static_pods.StaticPods),
+                await self._open(opening, workloads.Workloads),
+                await self._open(opening, operator_pods.OperatorPods),
+                await self._open(opening, native.NativeController),
             ]
             group = await opening.enter_async_context(asyncio.TaskGroup())
-            self._tasks = [group.create_task(one.run(), name=one.agent) for one in cast]
+            self._tasks = [group.create_task(one.run(), name=one.agent) for one in self._cast]
             self._running = opening.pop_all()
         return self
 
@@ -75,4 +135,4 @@ class Actors:
 
     async def _open(self, stack: contextlib.AsyncExitStack, made: type[_Actor]) -> _Actor:
         api = await stack.enter_async_context(client.Client(self._access, made.agent))
-        return made(api, self._pace)
+        return made(api, self._pace, self._troubles)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from topology_simulator import cluster, conditions, kinds
+from topology_simulator import cluster, conditions, kinds, operands
 
 from . import actor
 
@@ -24,12 +24,12 @@ class Ingress(actor.Actor):
     async def step(self) -> None:
         """Move one router nearer to what is wanted, and report."""
         router = self.mirror.get(kinds.INGRESS_CONTROLLERS, "default", cluster.INGRESS_NAMESPACE)
-        if router is None:
+        if router is None or self.troubles.holds("ingress"):
             return
         wanted = self._wanted(router)
         ready = sum(conditions.is_true(one, "Ready") for one in self.nodes_with("worker"))
         available = int((router.get("status") or {}).get("availableReplicas") or 0)
-        reachable = min(wanted, ready)
+        reachable = min(wanted, ready) - (1 if self.troubles.breaks("ingress") and wanted <= ready else 0)
         if available == reachable:
             self.waits.clear("router")
         elif available > reachable or self.waits.due("router", self.pace.router):
@@ -55,6 +55,4 @@ class Ingress(actor.Actor):
         pinned = (router.get("spec") or {}).get("replicas")
         if pinned is not None:
             return int(pinned)
-        status = (self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {}
-        decides = "controlPlaneTopology" if status.get("platform") in ("None", "External") else "infrastructureTopology"
-        return 1 if status.get(decides) == "SingleReplica" else 2
+        return operands.routers((self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {})

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _STATE = "machineconfiguration.openshift.io/state"
 _TAINT = "node.kubernetes.io/not-ready"
+CONTROL_PLANE, WORKER = ("control-plane", "master"), ("worker",)
+"""Roles that a machine may join with."""
 
 
 @dataclass(slots=True)
@@ -31,7 +33,7 @@ class _Machine:
     rebooted: bool = False
 
 
-async def join(api: client.Client, name: str, roles: tuple[str, ...] = ("control-plane", "master")) -> None:
+async def join(api: client.Client, name: str, roles: tuple[str, ...] = CONTROL_PLANE) -> None:
     """Register a node that is not ready yet. Raises ApiError 409 when there is one of that name."""
     await api.create(kinds.NODES, machines.node(name, roles=roles, ready=False))
 

@@ -16,7 +16,9 @@ from . import actor
 
 _PREFIX = "machineconfiguration.openshift.io/"
 _CURRENT, _DESIRED, _STATE = _PREFIX + "currentConfig", _PREFIX + "desiredConfig", _PREFIX + "state"
-_BOOT_BEFORE = _PREFIX + "bootBefore"
+_BOOT_BEFORE, _TOPOLOGY = _PREFIX + "bootBefore", _PREFIX + "controlPlaneTopology"
+_WORKER = machines.LABEL + "worker"
+_MASTER_TAINT = {"key": machines.LABEL + "master", "effect": "NoSchedule"}
 _CONTROLLER = "machine-config-controller"
 
 
@@ -42,11 +44,12 @@ class MachineConfig(actor.Actor):
         for pool in self.mirror.all(kinds.MACHINE_CONFIG_POOLS):
             await self._point(pool, topology)
         await self._label(topology)
+        await self._annotate(topology)
         updating = False
         for pool in self.mirror.all(kinds.MACHINE_CONFIG_POOLS):
             members = self._members(pool["metadata"]["name"])
             if not (pool.get("spec") or {}).get("paused"):
-                await self._roll_out(pool["spec"]["configuration"]["name"], members, topology)
+                await self._roll_out(pool["spec"]["configuration"]["name"], members)
             updating |= await self._count(pool)
         objection = conditions.Condition(
             "Upgradeable", "False", "PoolUpdating", "One or more machine config pools are updating, see oc get mcp"
@@ -57,7 +60,7 @@ class MachineConfig(actor.Actor):
     async def _render(self, controller: dict[str, Any]) -> str:
         """Return the topology of the templates; follows Infrastructure after a while."""
         copy = ((controller["spec"].get("infra") or {}).get("status") or {}).get("controlPlaneTopology") or ""
-        if self.topology in ("", copy):
+        if self.topology in ("", copy) or self.troubles.holds("machine-config"):
             self.waits.clear("render")
         elif self.waits.due("render", self.pace.render):
             copy = self.topology
@@ -83,30 +86,35 @@ class MachineConfig(actor.Actor):
         await self.patch(kinds.MACHINE_CONFIG_POOLS, pool, {"spec": {"configuration": {"name": wanted}}})
 
     async def _label(self, topology: str) -> None:
-        """Give Ready nodes their configuration, and schedulable masters the worker label."""
+        """Give Ready nodes their configuration; let masters carry workloads, by label and taint, or not."""
         scheduler = self.mirror.get(kinds.SCHEDULERS, "cluster") or {}
         schedulable = (scheduler.get("spec") or {}).get("mastersSchedulable") is True
-        worker = machines.LABEL + "worker"
-        for node in self.nodes_with("master"):
-            name = node["metadata"]["name"]
+        for node in self.mirror.all(kinds.NODES):
+            name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
             if not self._ready(node):
                 self.waits.clear(("label", name))
                 continue
             if not self.waits.due(("label", name), self.pace.label):
                 continue
-            change: dict[str, Any] = {}
-            if (worker in node["metadata"]["labels"]) is not schedulable:
-                change["labels"] = {worker: "" if schedulable else None}
+            master = machines.LABEL + "master" in labels
+            change = _carrying(node, schedulable=schedulable) if master else {}
             if _CURRENT not in _notes(node):
-                change["annotations"] = cluster.pool_node_annotations("master", topology)
+                notes = cluster.pool_node_annotations("master" if master else "worker", topology)
+                change.setdefault("metadata", {})["annotations"] = notes
             if change:
-                await self.patch(kinds.NODES, node, {"metadata": change})
+                await self.patch(kinds.NODES, node, change)
 
-    async def _roll_out(self, wanted: str, members: list[dict[str, Any]], topology: str) -> None:
+    async def _annotate(self, topology: str) -> None:
+        """Tell the daemons the topology: whether a node is drained before it restarts depends on it."""
+        for node in self.mirror.all(kinds.NODES):
+            if _notes(node).get(_TOPOLOGY) not in (None, topology):
+                await self.patch(kinds.NODES, node, {"metadata": {"annotations": {_TOPOLOGY: topology}}})
+
+    async def _roll_out(self, wanted: str, members: list[dict[str, Any]]) -> None:
         old = [one for one in members if _notes(one).get(_CURRENT) != wanted]
         busy = [one for one in old if _notes(one).get(_STATE) != "Done"]
         if busy:
-            await self._advance(busy[0], wanted, topology)
+            await self._advance(busy[0], wanted)
         elif old and all(self._ready(one) for one in members):
             await self._begin(old[0], wanted)
 
@@ -115,20 +123,19 @@ class MachineConfig(actor.Actor):
         notes = {_DESIRED: wanted, _STATE: "Working"}
         await self.patch(kinds.NODES, node, {"metadata": {"annotations": notes}, "spec": {"unschedulable": True}})
 
-    async def _advance(self, node: dict[str, Any], wanted: str, topology: str) -> None:
+    async def _advance(self, node: dict[str, Any], wanted: str) -> None:
         notes, boot = _notes(node), node["status"]["nodeInfo"].get("bootID")
         name = node["metadata"]["name"]
         if notes.get(_STATE) == "Working":
             if self.waits.due(("install", name), self.pace.install):
                 change = {_STATE: "Rebooting", _BOOT_BEFORE: boot}
                 await self.patch(kinds.NODES, node, {"metadata": {"annotations": change}})
-        elif boot != notes.get(_BOOT_BEFORE) and self._ready(node):
+        elif boot != notes.get(_BOOT_BEFORE) and self._ready(node) and not self.troubles.breaks("machine-config"):
             done = {
                 _CURRENT: wanted,
                 _DESIRED: wanted,
                 _STATE: "Done",
                 _BOOT_BEFORE: None,
-                _PREFIX + "controlPlaneTopology": topology,
             }
             change = {"metadata": {"annotations": done}, "spec": {"unschedulable": None}}
             await self.patch(kinds.NODES, node, change)
@@ -152,7 +159,7 @@ class MachineConfig(actor.Actor):
             updatedMachineCount=len(updated),
             readyMachineCount=sum(self._ready(one) for one in updated),
             unavailableMachineCount=len(unavailable),
-            degradedMachineCount=0,
+            degradedMachineCount=int(updating and self.troubles.breaks("machine-config")),
         )
         return updating
 
@@ -165,6 +172,19 @@ class MachineConfig(actor.Actor):
 
     def _ready(self, node: dict[str, Any]) -> bool:
         return conditions.is_true(node, "Ready")
+
+
+def _carrying(node: dict[str, Any], *, schedulable: bool) -> dict[str, Any]:
+    """Return what has to change on a master so that it carries workloads, or does not."""
+    change: dict[str, Any] = {}
+    if (_WORKER in node["metadata"]["labels"]) is not schedulable:
+        change["metadata"] = {"labels": {_WORKER: "" if schedulable else None}}
+    taints = node["spec"].get("taints") or []
+    others = [one for one in taints if one.get("key") != _MASTER_TAINT["key"]]
+    wanted = others if schedulable else [*others, _MASTER_TAINT]
+    if wanted != taints:
+        change["spec"] = {"taints": wanted or None}
+    return change
 
 
 def _notes(node: dict[str, Any]) -> dict[str, str]:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .resources import Resource
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_COUNTERS = {
+    "apps/statefulsets": ("replicas", "availableReplicas"),
+    "policy/poddisruptionbudgets": ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"),
+}
 _LARGEST_CONFIG_MAP = 1 << 20
 _CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _CONFIG_KEY_RULE = (
@@ -46,7 +50,9 @@ def fill(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
             return _tainted(obj)
         case "/pods":
             return {**obj, "status": {"phase": "Pending"}}
-    return obj
+        case "apps/deployments":
+            return {**obj, "status": {}}
+    return _counted(resource, obj)
 
 
 def settle(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
@@ -61,13 +67,23 @@ def settle(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
             if status.get("capacity"):
                 status = {**status, "allocatable": {**status["capacity"], **(status.get("allocatable") or {})}}
                 return {**obj, "status": status}
+        case "apps/deployments" | "apps/statefulsets":
+            spec = obj.get("spec")
+            if isinstance(spec, dict) and spec.get("replicas") is None:
+                obj = {**obj, "spec": {**spec, "replicas": 1}}
         case "/secrets":
             obj = {**obj, "type": obj.get("type") or "Opaque"}
             if texts := obj.get("stringData"):
                 made = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
                 rest = {key: value for key, value in obj.items() if key != "stringData"}
                 return {**rest, "data": {**(obj.get("data") or {}), **made}}
-    return obj
+    return _counted(resource, obj)
+
+
+def _counted(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with the counters that its status always shows."""
+    zeros = dict.fromkeys(_COUNTERS.get(resource.store, ()), 0)
+    return {**obj, "status": {**zeros, **(obj.get("status") or {})}} if zeros else obj
 
 
 def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:

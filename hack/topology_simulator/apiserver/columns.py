@@ -226,6 +226,15 @@ DEPLOYMENTS = (
 )
 
 
+STATEFUL_SETS = (
+    NAME,
+    Column("Ready", "string", _replicas, "Replicas that are ready"),
+    AGE,
+    Column("Containers", "string", _template("name"), "", 1),
+    Column("Images", "string", _template("image"), "", 1),
+)
+
+
 def _budget(name: str) -> Any:
     def cell(obj: dict[str, Any]) -> str:
         value = (obj.get("spec") or {}).get(name)

@@ -221,6 +221,7 @@ class Writes:
         elif resource.form is not None:
             body, unknown = bodies.formed(resource, body, intent)
             bodies.report_unknown(resource, body, unknown, intent)
+        if not resource.custom:
             body = builtin_rules.settle(resource, body)
         return resource.to_stored(body)
 

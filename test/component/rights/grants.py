@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from topology_controller import manifests
+from topology_controller import rights as operand_rights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,11 +40,24 @@ class Grant:
         return f"{self.verb} {what}{f'={self.name}' if self.name else ''}{where}"
 
     @property
+    def object(self) -> str:
+        """The same without the verb: what it is about."""
+        return str(self).partition(" ")[2]
+
+    @property
     def what(self) -> str:
         """How the operator names the object in its messages."""
-        label = f"{self.resource}.{self.group}" if self.group else self.resource
-        text = f"{label}/{self.name}" if self.name else label
+        text = f"{self._label}/{self.name}" if self.name else self._label
         return f"{text} in namespace {self.namespace}" if self.namespace else text
+
+    @property
+    def key(self) -> str:
+        """How the operator names it where it speaks of operands."""
+        return "/".join(part for part in (self._label, self.namespace, self.name) if part)
+
+    @property
+    def _label(self) -> str:
+        return f"{self.resource}.{self.group}" if self.group else self.resource
 
     def covers(self, event: audit.Event) -> bool:
         """Is this the right that the request needed?"""
@@ -89,6 +103,9 @@ def of(role: dict[str, Any]) -> list[Grant]:
 
 
 ALL = tuple(grant for role in roles() for grant in of(role))
+OPERANDS = tuple(grant for role in roles() if role["metadata"]["name"] == operand_rights.NAME for grant in of(role))
+"""Those that are made from the operand matrix."""
+BY_HAND = tuple(grant for grant in ALL if grant not in OPERANDS)
 
 
 def without(role: dict[str, Any], missing: Iterable[Grant]) -> dict[str, Any]:

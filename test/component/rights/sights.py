@@ -1,5 +1,8 @@
 """What people see while one right is missing: a story for each right, and what became of the topology.
 
+The rights that are made from the operand matrix have one story for all of them (`test_operands_not_to_be_read`), and so
+have those to look again whether an advisory was followed (`test_advisories_not_to_be_read`).
+
 Every story begins on a cluster of three good nodes with the right taken away, and most with a wish that would move the
 topology at once. A story returns when it has seen what there is to see; whether the topology may have moved stands in
 the table, because that is the part that must not depend on how patient a test is.
@@ -12,18 +15,20 @@ from typing import TYPE_CHECKING
 
 from test.component import cluster, definitions, polling
 from test.component import world as worlds
-from topology_simulator import clock, conditions, kinds
+from test.component.rights import stage
+from topology_simulator import clock, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from test.component.process import Operator
     from test.component.rights.grants import Grant
     from test.component.rights.stage import Stage
     from topology_simulator.apiserver import requests
 
 FORBIDDEN = "Forbidden: grant the operator's role the right to read it"
 # Completed comes at most two seconds after the last fact: whole seconds, and one more.
-_WOULD_BE_COMPLETED = 2.2
+WOULD_BE_COMPLETED = 2.2
 _WOULD_BE_SEEN = 1.0
 
 
@@ -36,21 +41,18 @@ class Sight:
     moves: bool = False
 
 
-def unknown(*checks: str, stage: str = "Preflight", ready: bool = True) -> Callable[[Stage, Grant], Awaitable[None]]:
+def unknown(*checks: str, ready: bool = True) -> Callable[[Stage, Grant], Awaitable[None]]:
     """Checks that need the object are Unknown and name it; a list that is refused is told by /readyz too."""
 
     async def story(staged: Stage, grant: Grant) -> None:
         await staged.wish()
         operator = await staged.operator(wait=False)
         for name in checks:
-            check = await staged.until_check(name, "Unknown", stage=stage)
+            check = await staged.until_check(name, "Unknown")
             assert grant.what in check["message"], check
             assert FORBIDDEN in check["message"], check
-        if stage == "Preflight":
-            condition = await staged.until_condition("Progressing", "False", "PreflightUnmet")
-            assert condition["message"] == f"Waiting for {', '.join(checks)}"
-        else:
-            await staged.until_phase("Converging")
+        condition = await staged.until_condition("Progressing", "False", "PreflightUnmet")
+        assert condition["message"] == f"Waiting for {', '.join(checks)}"
         if not ready:
             code, text = await operator.ask("/readyz")
             assert (code, grant.what in text, FORBIDDEN in text) == (500, True, True), text
@@ -84,18 +86,38 @@ async def blind(staged: Stage, grant: Grant) -> None:
     assert not [one for one in staged.asked() if one.resource == "infrastructures" and one.verb == "patch"]
 
 
-async def unsettled(staged: Stage, grant: Grant) -> None:
-    """What was listed is believed for a minute, and the flip is decided from live reads; but nothing gets finished."""
+async def seen_to_be_missing(staged: Stage, grant: Grant) -> None:
+    """Nothing is admitted, and Progressing says which object it is; /readyz too when not even a list was answered."""
     await staged.wish()
     operator = await staged.operator(wait=False)
+    await waits_for(staged, operator, grant)
+
+
+async def waits_for(staged: Stage, operator: Operator, grant: Grant, *names: str) -> None:
+    """Everything else is met: it is Pending for want of this object, and says so by one of these names."""
+    known_as = (grant.what, grant.key, *names)
+
+    async def said() -> bool:
+        condition = await staged.condition("Progressing")
+        message = condition.get("message", "")
+        return condition.get("reason") == "PreflightUnmet" and any(name in message for name in known_as)
+
     await operator.said(f"cannot watch {grant.what}")
+    try:
+        await polling.until(f"Progressing names {' or '.join(known_as)}", said)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{await staged.describe()}") from None
+    assert (await staged.record())["phase"] == "Pending"
     assert FORBIDDEN in operator.words()
-    await staged.until_phase("Converging")
+    if grant.verb == "list":
+        code, text = await operator.ask("/readyz")
+        assert (code, grant.what in text, FORBIDDEN in text) == (500, True, True), text
 
-    async def unfinished() -> bool:
-        return (await staged.record())["phase"] == "Converging"
 
-    await polling.steadily("it is not called finished", unfinished, _WOULD_BE_COMPLETED)
+async def seen_to_be_missing_where_there_is_an_agent(staged: Stage, grant: Grant) -> None:
+    """The same: without the lifecycle agent the kind is not there, and there is nothing to watch."""
+    async with staged.lifecycle_agent():
+        await seen_to_be_missing(staged, grant)
 
 
 async def unheard_wish(staged: Stage, grant: Grant) -> None:
@@ -108,24 +130,6 @@ async def unheard_wish(staged: Stage, grant: Grant) -> None:
         return (await staged.record())["phase"] == "Idle"
 
     await polling.steadily("the wish is not heard", idle, _WOULD_BE_SEEN)
-
-
-async def unheard_echo(staged: Stage, grant: Grant) -> None:
-    """ClusterVersion holds upgrades back for us, and that is not heard: it stays Admitting."""
-    await staged.wish()
-    operator = await staged.operator(wait=False)
-    await operator.said(f"cannot watch {grant.what}: {FORBIDDEN}")
-    await staged.until_condition("Progressing", "True", "TransitionAdmitting")
-
-    async def echoed() -> bool:
-        found = conditions.of(await staged.api.get(kinds.CLUSTER_VERSIONS, "version"), "Upgradeable")
-        return found.get("status") == "False"
-
-    async def admitting() -> bool:
-        return (await staged.record())["phase"] == "Admitting"
-
-    await polling.until("ClusterVersion echoes our block", echoed)
-    await polling.steadily("the echo is not heard", admitting, _WOULD_BE_SEEN)
 
 
 async def unproven(staged: Stage, grant: Grant) -> None:
@@ -229,10 +233,14 @@ def has_moved(staged: Stage) -> bool:
 
 
 NATIVE = "It cannot be told whether the native controller is in charge"
-POOLS = "The machine config pools cannot be read"
+BASELINE = "Convergence would be measured against what cannot be read now: machineconfigpools."
 _ETCD = "etcd-endpoints@openshift-etcd"
 _LOCK = "openshift-cluster-etcd-operator-lock@openshift-etcd-operator"
+_ROUTERS = "ingresscontrollers=default@openshift-ingress-operator"
 _OWN = f"{cluster.OWN_LEASE}@{cluster.OWN_NAMESPACE}"
+
+LOOKED_AT_AGAIN = (f"get machineconfigs={stage.DNSMASQ}", f"get {_ROUTERS}", "get configs=cluster")
+"""What is read by its name once Completed, while an advisory is left."""
 
 SIGHTS: dict[str, Sight] = {
     "get infrastructures=cluster": Sight("the last read before the flip", unproven),
@@ -240,29 +248,29 @@ SIGHTS: dict[str, Sight] = {
     "watch infrastructures=cluster": Sight("a wish that is made later", unheard_wish),
     "patch infrastructures/status=cluster": Sight("the record and the flip", unwritten),
     "list featuregates=cluster": Sight("is the native controller there?", held(NATIVE)),
-    "watch featuregates=cluster": Sight("does the native controller come?", unsettled, moves=True),
+    "watch featuregates=cluster": Sight("does the native controller come?", seen_to_be_missing),
     "list configs=cluster": Sight("does the native controller act?", held(NATIVE)),
-    "watch configs=cluster": Sight("does the native controller begin to act?", unsettled, moves=True),
+    "watch configs=cluster": Sight("does the native controller begin to act?", seen_to_be_missing),
     "get schedulers=cluster": Sight("read live for the flip", unknown("MastersSchedulable")),
     "list schedulers=cluster": Sight("may masters carry workloads?", unknown("MastersSchedulable", ready=False)),
-    "watch schedulers=cluster": Sight("the same, as it changes", unsettled, moves=True),
+    "watch schedulers=cluster": Sight("the same, as it changes", seen_to_be_missing),
     "get clusterversions=version": Sight("read live for the flip", unknown("NoUpgradeInProgress")),
     "list clusterversions=version": Sight("does an upgrade run?", unknown("NoUpgradeInProgress", ready=False)),
-    "watch clusterversions=version": Sight("the echo of our upgrade block", unheard_echo),
+    "watch clusterversions=version": Sight("the same, and the echo of our upgrade block", seen_to_be_missing),
     "list clusteroperators": Sight("our own report and everybody's", blind),
-    "watch clusteroperators": Sight("the same, as it changes", unsettled, moves=True),
+    "watch clusteroperators": Sight("the same, as it changes", seen_to_be_missing),
     "get clusteroperators=topology": Sight("read again after a conflict", unsure),
     "create clusteroperators": Sight("our report, where it is missing", uncreated),
     "patch clusteroperators/status=topology": Sight("our report", unreported),
     "get etcds=cluster": Sight("read live for the flip", unknown("EtcdHealthy")),
     "list etcds=cluster": Sight("is etcd healthy?", unknown("EtcdHealthy", ready=False)),
-    "watch etcds=cluster": Sight("the same, as it changes", unsettled, moves=True),
-    "list machineconfigpools": Sight("what convergence is measured against", held(POOLS)),
-    "watch machineconfigpools": Sight("the roll-out", unsettled, moves=True),
+    "watch etcds=cluster": Sight("the same, as it changes", seen_to_be_missing),
+    "list machineconfigpools": Sight("what convergence is measured against", held(BASELINE)),
+    "watch machineconfigpools": Sight("the roll-out", seen_to_be_missing),
     "list nodes": Sight(
         "who is there?", unknown("ControlPlaneNodes", "DedicatedWorkers", "EtcdVotingMembers", ready=False)
     ),
-    "watch nodes": Sight("the same, as it changes", unsettled, moves=True),
+    "watch nodes": Sight("the same, as it changes", seen_to_be_missing),
     "get customresourcedefinitions=infrastructures.config.openshift.io": Sight("APINotInstalled", uninstalled),
     f"get leases={_OWN}": Sight("who leads?", unelected),
     f"update leases={_OWN}": Sight("taking, renewing and releasing the lease", unelected),
@@ -272,14 +280,18 @@ SIGHTS: dict[str, Sight] = {
     f"list configmaps={_ETCD}": Sight(
         "the voters of etcd", unknown("ControlPlaneNodes", "EtcdVotingMembers", ready=False)
     ),
-    f"watch configmaps={_ETCD}": Sight("the same, as it changes", unsettled, moves=True),
+    f"watch configmaps={_ETCD}": Sight("the same, as it changes", seen_to_be_missing),
     f"get leases={_LOCK}": Sight("read live for the flip", unknown("EtcdOperatorAlive")),
     f"list leases={_LOCK}": Sight("is the etcd operator alive?", unknown("EtcdOperatorAlive", ready=False)),
-    f"watch leases={_LOCK}": Sight("the same, as it changes", unsettled, moves=True),
-    "list ingresscontrollers=default@openshift-ingress-operator": Sight(
-        "the routers, after the flip", unknown("RouterReplicas", stage="Convergence", ready=False), moves=True
+    f"watch leases={_LOCK}": Sight("the same, as it changes", seen_to_be_missing),
+    "list controllerconfigs=machine-config-controller": Sight("has it heard of the flip?", seen_to_be_missing),
+    "watch controllerconfigs=machine-config-controller": Sight("the same, as it changes", seen_to_be_missing),
+    f"list machineconfigs={stage.DNSMASQ}": Sight("was it left behind?", seen_to_be_missing),
+    f"watch machineconfigs={stage.DNSMASQ}": Sight("the same, as it changes", seen_to_be_missing),
+    "list imagebasedupgrades=upgrade": Sight("is the lifecycle agent here?", seen_to_be_missing),
+    "watch imagebasedupgrades=upgrade": Sight(
+        "does the lifecycle agent come?", seen_to_be_missing_where_there_is_an_agent
     ),
-    "watch ingresscontrollers=default@openshift-ingress-operator": Sight(
-        "the same, as it changes", unsettled, moves=True
-    ),
+    f"list {_ROUTERS}": Sight("how many routers were asked for?", seen_to_be_missing),
+    f"watch {_ROUTERS}": Sight("the same, as it changes", seen_to_be_missing),
 }

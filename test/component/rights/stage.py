@@ -19,7 +19,7 @@ import yaml
 
 from test.component import backend, cluster, neighbours, polling, process, real
 from test.component import world as worlds
-from test.component.rights import grants
+from test.component.rights import grants, restoring
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds, kubeconfig, proxy
@@ -32,19 +32,30 @@ if TYPE_CHECKING:
     from topology_simulator.envtest import audit
 
 ACCOUNT = "cluster-topology-operator"
+DNSMASQ = "50-master-dnsmasq-configuration"
 SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
 _REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
 _OWN_REVIEWS = kinds.Kind("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
 _APPLY_SECONDS = 60.0
-# What a transition, or a story, leaves other than it was.
-_USED_UP = (
-    kinds.INFRASTRUCTURES,
-    kinds.CLUSTER_VERSIONS,
-    kinds.MACHINE_CONFIG_POOLS,
-    kinds.INGRESS_CONTROLLERS,
-    kinds.SCHEDULERS,
-)
-_SERVERS = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink")
+_AGENT = kinds.Kind("lca.openshift.io", "imagebasedupgrades", "ImageBasedUpgrade")
+_AGENTS: dict[str, Any] = {
+    "apiVersion": kinds.DEFINITIONS.api_version,
+    "kind": kinds.DEFINITIONS.kind,
+    "metadata": {"name": f"{_AGENT.plural}.{_AGENT.group}"},
+    "spec": {
+        "group": _AGENT.group,
+        "scope": "Cluster",
+        "names": {"plural": _AGENT.plural, "singular": "imagebasedupgrade", "kind": _AGENT.kind},
+        "versions": [
+            {
+                "name": _AGENT.version,
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
 
 
 class Ground:
@@ -52,24 +63,23 @@ class Ground:
 
     def __init__(self, session: real.Session) -> None:
         self.session = session
-        self._grown: list[dict[str, Any]] = []
+        self._memory = restoring.Memory(ours=("topology",))
 
     async def prepare(self, api: clients.Client) -> None:
         """Make the cluster as no story has been there: once from nothing, then by putting back what was used up."""
-        if not self._grown:
+        if self._memory.is_empty:
             await self.session.wipe()
             await install.install(api, simulated.Shape(), reuse=True)
             await cluster.grow(api)
             await _apply_manifests(self.session)
-            for kind in _USED_UP:
-                self._grown += [{**one, "metadata": _given(one)} for one in await api.list(kind)]
+            await self._memory.remember(api)
         else:
-            await asyncio.gather(*(_put_back(api, one) for one in self._grown))
+            await self._memory.put_back(api)
         await asyncio.gather(
-            forget(api, kinds.CLUSTER_OPERATORS, "topology"),
-            forget(api, kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE),
+            restoring.forget(api, kinds.CLUSTER_OPERATORS, "topology"),
+            restoring.forget(api, kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE),
             *(
-                forget(api, cluster.EVENTS, one["metadata"]["name"], "default")
+                restoring.forget(api, cluster.EVENTS, one["metadata"]["name"], "default")
                 for one in await api.list(cluster.EVENTS, "default")
             ),
         )
@@ -139,6 +149,31 @@ class Stage(worlds.World):
     async def write_in_between(self) -> None:
         """Somebody else writes Infrastructure: whoever has read it before gets a conflict."""
         await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"annotations": {"somebody": "else"}}})
+
+    async def leave_dnsmasq_behind(self) -> None:
+        """Let there be the MachineConfig that the assisted installer gives a single node, and nobody takes away."""
+        await self.api.create(kinds.MACHINE_CONFIGS, kinds.MACHINE_CONFIGS.new(DNSMASQ, spec={}))
+
+    async def until_advised(self, name: str, *, there: bool) -> None:
+        """Wait until an advisory is in the record, or is not."""
+
+        async def asked() -> bool:
+            return (name in [one["name"] for one in (await self.record()).get("advisories") or ()]) is there
+
+        await polling.until(f"advisory {name} {'is' if there else 'is not'} there", asked)
+
+    @contextlib.asynccontextmanager
+    async def lifecycle_agent(self) -> AsyncIterator[None]:
+        """Let the cluster know the kind that the lifecycle agent brings."""
+        await self.api.create(kinds.DEFINITIONS, _AGENTS)
+        try:
+            await polling.until("image based upgrades are served", self._agents_served)
+            yield
+        finally:
+            await restoring.forget(self.api, kinds.DEFINITIONS, _AGENTS["metadata"]["name"])
+
+    async def _agents_served(self) -> bool:
+        return await code_of(self.api.list(_AGENT)) == 200
 
     # -- rights
 
@@ -271,25 +306,3 @@ async def _run(*command: str, given: bytes = b"") -> bytes:
         raise
     assert process.returncode == 0, f"{command}: {process.returncode}\n{said.decode(errors='replace')}"
     return out
-
-
-def _given(obj: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in obj["metadata"].items() if key not in _SERVERS}
-
-
-async def _put_back(api: clients.Client, obj: dict[str, Any]) -> None:
-    kind, meta = kinds.of(obj), obj["metadata"]
-    name, namespace = meta["name"], meta.get("namespace", "")
-    await forget(api, kind, name, namespace)
-    await api.create(kind, {key: value for key, value in obj.items() if key != "status"})
-    if "status" in obj:
-        await api.patch_status(kind, name, obj["status"], namespace)
-
-
-async def forget(api: clients.Client, kind: kinds.Kind, name: str, namespace: str = "") -> None:
-    """Delete an object; none is as well."""
-    try:
-        await api.delete(kind, name, namespace)
-    except clients.ApiError as error:
-        if error.code != 404:
-            raise

@@ -29,37 +29,44 @@ def shown(events: list[audit.Event]) -> list[str]:
 
 
 async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Stage, figure) -> None:
-    """ClusterOperator created, discovery, Pending, cancelled, wished again, flip, Completed, restart, conflict."""
-    await cluster.set_ready(staged.api, "master-2", ready=False)
-    assert await staged.api.find(kinds.CLUSTER_OPERATORS, "topology") is None
-    first = await staged.idle_operator()
-    await staged.until_condition("Available", "True", "AsExpected")
-    (available, *_) = (await staged.record())["available"]
-    assert [one["name"] for one in available["blockers"]] == ["ControlPlaneNodes"], available
+    """ClusterOperator created, discovery, Pending, cancelled, wished again, flip, Completed, restart, conflict.
 
-    await staged.wish()
-    await staged.until_phase("Pending")
-    await staged.until_check("ControlPlaneNodes", "Unmet")
-    await staged.until_condition("Upgradeable", "False", "TransitionPending")
-    await staged.wish(None)
-    await staged.until_phase("Idle")
-    await staged.until_told("TransitionCancelled")
-    assert (await staged.pair()) == ("SingleReplica", "SingleReplica")
+    The cluster has what not every cluster has: the lifecycle agent, and something left to be done by a person.
+    """
+    async with staged.lifecycle_agent():
+        await staged.leave_dnsmasq_behind()
+        await cluster.set_ready(staged.api, "master-2", ready=False)
+        assert await staged.api.find(kinds.CLUSTER_OPERATORS, "topology") is None
+        first = await staged.idle_operator()
+        await staged.until_condition("Available", "True", "AsExpected")
+        (available, *_) = (await staged.record())["available"]
+        assert [one["name"] for one in available["blockers"]] == ["ControlPlaneNodes"], available
 
-    await staged.wish()
-    await staged.until_phase("Pending")
-    await cluster.set_ready(staged.api, "master-2", ready=True)
-    await staged.completed_once()
-    assert await first.stop() == 0
-    await first.said("is released")
+        await staged.wish()
+        await staged.until_phase("Pending")
+        await staged.until_check("ControlPlaneNodes", "Unmet")
+        await staged.until_condition("Upgradeable", "False", "TransitionPending")
+        await staged.wish(None)
+        await staged.until_phase("Idle")
+        await staged.until_told("TransitionCancelled")
+        assert (await staged.pair()) == ("SingleReplica", "SingleReplica")
 
-    staged.through_proxy = True
-    second = await staged.operator("operator-b")
-    await polling.until("the second operator leads", lambda: leads(staged, "operator-b"))
-    staged.front.faults.on_request(writes_the_record, lambda _: staged.write_in_between(), count=1)
-    await staged.wish(None)
-    await staged.until_phase("Idle")
-    assert await second.stop() == 0
+        await staged.wish()
+        await staged.until_phase("Pending")
+        await cluster.set_ready(staged.api, "master-2", ready=True)
+        await staged.completed_once()
+        await staged.until_advised("DnsmasqConfigurationLeft", there=True)
+        assert await first.stop() == 0
+        await first.said("is released")
+
+        staged.through_proxy = True
+        second = await staged.operator("operator-b")
+        await polling.until("the second operator leads", lambda: leads(staged, "operator-b"))
+        await polling.until("it is looked at again whether that is done", lambda: looked_again(staged))
+        staged.front.faults.on_request(writes_the_record, lambda _: staged.write_in_between(), count=1)
+        await staged.wish(None)
+        await staged.until_phase("Idle")
+        assert await second.stop() == 0
 
     asked = staged.asked()
     assert not shown(staged.refused())
@@ -69,6 +76,37 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: St
     foreign = [one for one in asked if f'"{stage.ACCOUNT}' not in one.allowed_by]
     assert not foreign, shown(foreign)
     figure(f"{len(grants.ALL)} rights (verb, resource, name), each used; {len(asked)} requests, none refused")
+
+
+async def test_a_cluster_without_a_capability_is_refused_nothing(staged: Stage) -> None:
+    """No Console, so no namespace of it and no role in that: looking finds nothing, and nothing has to follow."""
+    version = await staged.api.get(kinds.CLUSTER_VERSIONS, "version")
+    capabilities = version["status"]["capabilities"]
+    enabled = [name for name in capabilities["enabledCapabilities"] if name != "Console"]
+    assert len(enabled) == len(capabilities["enabledCapabilities"]) - 1, capabilities
+    await staged.api.patch_status(
+        kinds.CLUSTER_VERSIONS, "version", {"capabilities": {**capabilities, "enabledCapabilities": enabled}}
+    )
+    for name in ("console", "downloads"):
+        await staged.api.delete(kinds.DEPLOYMENTS, name, "openshift-console")
+    await staged.api.delete(kinds.CONSOLES, "cluster")
+    await staged.api.delete(kinds.CLUSTER_OPERATORS, "console")
+    staged.operands.behind.add("console")
+    in_it = [one for one in grants.ALL if one.namespace == "openshift-console"]
+    assert not in_it, "these cannot be granted where the namespace is not there"
+
+    await staged.wish()
+    operator = await staged.operator()
+    await staged.completed_once()
+    check = await staged.check("ConsoleReplicas", "Convergence")
+    assert (check["status"], "capability Console is not enabled" in check["message"]) == ("Met", True), check
+    assert not shown(staged.refused())
+    await operator.ready()
+
+
+async def looked_again(staged: Stage) -> bool:
+    """Once Completed nothing is watched: what advisories are about is read by its name."""
+    return stage.DNSMASQ in {one.name for one in staged.asked() if one.verb == "get"}
 
 
 async def leads(staged: Stage, name: str) -> bool:
@@ -108,6 +146,21 @@ MUST_NOT = [
     ("", "configmaps", "", "patch", "etcd-endpoints", "openshift-etcd"),
     ("", "configmaps", "", "get", "etcd-ca-bundle", "openshift-etcd"),
     ("", "configmaps", "", "list", "", "openshift-etcd"),
+    ("machineconfiguration.openshift.io", "machineconfigs", "", "list", "", ""),
+    ("machineconfiguration.openshift.io", "machineconfigs", "", "get", "99-master-ssh", ""),
+    ("operator.openshift.io", "kubeapiservers", "", "patch", "cluster", ""),
+    ("operator.openshift.io", "ingresscontrollers", "", "patch", "default", "openshift-ingress-operator"),
+    ("imageregistry.operator.openshift.io", "configs", "", "patch", "cluster", ""),
+    *(("apps", "deployments", "", "list", "", namespace) for namespace in ("", "openshift-console", "default")),
+    *(("apps", "deployments", "", verb, "console", "openshift-console") for verb in ("get", "patch", "delete")),
+    ("apps", "deployments", "", "list", "apiserver", "openshift-console"),
+    ("apps", "deployments", "scale", "patch", "console", "openshift-console"),
+    ("apps", "statefulsets", "", "list", "", "openshift-monitoring"),
+    ("policy", "poddisruptionbudgets", "", "delete", "etcd-guard-pdb", "openshift-etcd"),
+    *(("", "pods", "", verb, "", "openshift-kube-apiserver-operator") for verb in ("get", "create", "delete")),
+    *(("", "pods", "", "list", "", namespace) for namespace in ("", "kube-system", "openshift-kube-apiserver")),
+    ("", "pods", "log", "get", "", "openshift-kube-apiserver-operator"),
+    ("", "pods", "exec", "create", "", "openshift-kube-apiserver-operator"),
     ("", "pods", "", "create", "", "openshift-topology-operator"),
     ("", "pods", "exec", "create", "etcd-master-0", "openshift-etcd"),
     ("", "serviceaccounts", "token", "create", "cluster-topology-operator", "openshift-topology-operator"),

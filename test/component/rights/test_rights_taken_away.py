@@ -1,4 +1,4 @@
-"""Each single right is taken away: what people see then, and that the topology does not move for want of evidence.
+"""Each right that was written by hand is taken away: what people see then, and that the topology does not move.
 
 The rights come from the rendered manifests, the stories from `sights`: a right without a story fails here by its name.
 """
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from test.component.rights.stage import Stage
 
 SHORT_LEASE = ("--lease-duration", "4", "--renew-deadline", "3", "--retry-period", "1")
+ONE_BY_ONE = [one for one in grants.BY_HAND if str(one) not in sights.LOOKED_AT_AGAIN]
 
 
 def named(verb: str, resource: str) -> Grant:
@@ -26,10 +27,10 @@ def named(verb: str, resource: str) -> Grant:
 
 
 def test_every_right_has_a_story_and_every_story_its_right() -> None:
-    assert sorted(str(one) for one in grants.ALL) == sorted(sights.SIGHTS)
+    assert sorted(map(str, ONE_BY_ONE)) == sorted(sights.SIGHTS)
 
 
-@pytest.mark.parametrize("grant", grants.ALL, ids=str)
+@pytest.mark.parametrize("grant", ONE_BY_ONE, ids=str)
 async def test_without_the_right_to(staged: Stage, grant: Grant) -> None:
     sight = sights.SIGHTS[str(grant)]
     await staged.take(grant)

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from test.component import cluster, polling
-from test.component.rights import pod, stage
+from test.component.rights import pod, restoring, stage
+from topology_controller import bindata
+from topology_controller.observe import catalog
+from topology_controller.transitions import load
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from topology_simulator.envtest import audit
 
 _DEAD_SECONDS = 20.0
-WATCHES = 14
+WATCHES = len(catalog.IDLE) + len(catalog.watched(load.load(bindata.root() / "transitions")))
 """Watches of an open wish: as many requests at most are on their way together."""
 
 
@@ -56,7 +59,7 @@ async def issue(staged: Stage):
 
     yield issued
     for name in made:
-        await stage.forget(staged.api, stage.SECRETS, name, cluster.OWN_NAMESPACE)
+        await restoring.forget(staged.api, stage.SECRETS, name, cluster.OWN_NAMESPACE)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ One object, `cluster`, is driven through the API of the embedded server exactly 
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -12,6 +13,8 @@ import aiohttp
 import pytest
 
 from topology_api import crd
+from topology_controller import bindata
+from topology_controller.transitions import load
 from topology_simulator.apiserver import server
 
 ALL = "/apis/config.openshift.io/v1/infrastructures"
@@ -61,6 +64,12 @@ def accepted(answer: tuple[int, Any]) -> Any:
 
 @pytest.fixture
 async def cluster(edges):
+    async with serving(edges) as found:
+        yield found
+
+
+@contextlib.asynccontextmanager
+async def serving(edges):
     api = server.ApiServer(crds=[crd.infrastructure(edges)])
     await api.start()
     try:
@@ -172,3 +181,60 @@ async def test_what_we_do_not_model_is_kept(cluster):
     found = accepted(await cluster.status(platformStatus={"type": "None", "none": {}}, later="kept"))
     assert found["spec"] == {"platformSpec": {"type": "None", "none": {"x": 1}}, "later": {"a": [1]}}
     assert (found["status"]["later"], found["status"]["platformStatus"]) == ("kept", {"type": "None", "none": {}})
+
+
+SHIPPED = load.load(bindata.root() / "transitions").edges()
+INFRASTRUCTURE = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "SingleReplica"}
+BOTH = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
+
+
+@pytest.fixture
+async def standing():
+    """A cluster with the rules of the shipped definitions, at HighlyAvailable/SingleReplica."""
+    async with serving(SHIPPED) as found:
+        accepted(await found.create(spec={}))
+        accepted(await found.status(**INFRASTRUCTURE))
+        yield found
+
+
+async def test_a_transition_of_infrastructure_alone_is_wished_for_by_what_the_control_plane_is(standing):
+    accepted(await standing.wish("HighlyAvailable"))
+    accepted(await standing.status(topologyTransition={"phase": "Pending", "name": "infra-to-ha"}))
+    accepted(await standing.wish(None))
+    accepted(await standing.wish("HighlyAvailable"))
+
+
+async def test_a_transition_of_infrastructure_alone_has_no_way_back_either(standing):
+    accepted(await standing.wish("HighlyAvailable"))
+    accepted(await standing.status(**BOTH, topologyTransition=CONVERGING))
+    refused(await standing.wish(None), "the cluster is converging")
+    accepted(await standing.status(topologyTransition={"phase": "Completed"}))
+    accepted(await standing.wish(None))
+
+
+@pytest.mark.parametrize(
+    ("here", "wish", "words"),
+    [
+        ("HighlyAvailable", "DualReplica", "two nodes with fencing run etcd under pacemaker"),
+        ("HighlyAvailable", "DualReplica", "from there it may be HighlyAvailable, which is about the infrastructure"),
+        ("HighlyAvailable", "SingleReplica", "a control plane only grows"),
+        ("HighlyAvailable", "SingleReplica", "no value means that nothing is wanted"),
+        (
+            "HighlyAvailableArbiter",
+            "DualReplica",
+            "from there it may be HighlyAvailable, and HighlyAvailableArbiter or",
+        ),
+        ("SingleReplica", "DualReplica", "from there it may be HighlyAvailable, and SingleReplica or no value means"),
+        ("SingleReplica", "HighlyAvailableArbiter", "from there it may be HighlyAvailable"),
+        ("DualReplica", "HighlyAvailable", "nothing leads from there, so remove the wish"),
+    ],
+)
+async def test_what_nothing_leads_to_is_refused_with_the_reason_and_what_is_legal(standing, here, wish, words):
+    accepted(await standing.status(controlPlaneTopology=here))
+    refused(await standing.wish(wish), f"{wish} cannot be reached from status.controlPlaneTopology {here}", words)
+
+
+async def test_an_arbiter_may_give_way_to_three_nodes(standing):
+    accepted(await standing.status(controlPlaneTopology="HighlyAvailableArbiter"))
+    accepted(await standing.wish("HighlyAvailable"))
+    accepted(await standing.wish("HighlyAvailableArbiter"))

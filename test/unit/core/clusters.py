@@ -21,7 +21,7 @@ from topology_controller.kube import errors, queue, resource
 from topology_controller.observe import catalog, facts, members, watches
 from topology_controller.report import events, metrics
 
-from . import worlds
+from . import cluster_objects, raw_operands, worlds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -31,73 +31,11 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 Key = tuple[str, str | None, str]
-INFRASTRUCTURE: Key = ("infrastructures", None, "cluster")
+INFRASTRUCTURE: Key = cluster_objects.INFRASTRUCTURE
 OPERATOR: Key = ("clusteroperators", None, "topology")
-VERSION: Key = ("clusterversions", None, "version")
-
-
-def conditions(**statuses: str) -> list[Raw]:
-    """Conditions as the API writes them."""
-    return [{"type": type_, "status": status, "reason": "R", "message": ""} for type_, status in statuses.items()]
-
-
-def objects() -> dict[Key, Raw]:
-    """A single-node cluster that is ready to move; nothing is wished for yet."""
-    stable = {"conditions": conditions(Available="True", Progressing="False", Degraded="False")}
-    found: dict[Key, Raw] = {
-        INFRASTRUCTURE: {
-            "spec": {},
-            "status": {
-                "controlPlaneTopology": "SingleReplica",
-                "infrastructureTopology": "SingleReplica",
-                "platformStatus": {"type": "None"},
-            },
-        },
-        VERSION: {"status": {"desired": {"version": "4.20.1"}, "conditions": conditions(Progressing="False")}},
-        ("featuregates", None, "cluster"): {"status": {"featureGates": [{"version": "4.20.1", "enabled": []}]}},
-        ("configs", None, "cluster"): {"status": {}},
-        ("clusteroperators", None, "dns"): {"status": stable},
-        ("schedulers", None, "cluster"): {"spec": {"mastersSchedulable": True}},
-        ("configmaps", "openshift-etcd", "etcd-endpoints"): {
-            "data": dict(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))
-        },
-        ("etcds", None, "cluster"): {
-            "status": {
-                "conditions": conditions(
-                    EtcdMembersAvailable="True", EtcdMembersDegraded="False", EtcdMembersProgressing="False"
-                )
-            }
-        },
-        ("leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock"): {
-            "spec": {"holderIdentity": "h", "renewTime": "2026-03-01T11:59:59.000000Z", "leaseDurationSeconds": 360000}
-        },
-        ("machineconfigpools", None, "master"): pool("rendered-1"),
-        ("ingresscontrollers", "openshift-ingress-operator", "default"): {"status": {"availableReplicas": 1}},
-        ("customresourcedefinitions", None, "infrastructures.config.openshift.io"): {},
-    }
-    for name, address in zip(worlds.NAMES, worlds.ADDRESSES, strict=True):
-        found["nodes", None, name] = {
-            "metadata": {
-                "labels": {f"node-role.kubernetes.io/{role}": "" for role in ("control-plane", "master", "worker")}
-            },
-            "status": {
-                "capacity": {"cpu": "8", "memory": "32Gi"},
-                "conditions": conditions(Ready="True"),
-                "addresses": [{"type": "InternalIP", "address": address}],
-                "nodeInfo": {"kubeletVersion": "v1.34.2"},
-            },
-        }
-    return found
-
-
-def pool(configuration: str) -> Raw:
-    """A master pool that is rolled out."""
-    counts = {"machineCount": 3, "updatedMachineCount": 3, "readyMachineCount": 3, "observedGeneration": 1}
-    return {
-        "metadata": {"generation": 1},
-        "spec": {"configuration": {"name": configuration}},
-        "status": {"configuration": {"name": configuration}, **counts},
-    }
+VERSION: Key = cluster_objects.VERSION
+MASTER_POOL: Key = cluster_objects.MASTER_POOL
+ROUTER: Key = ("ingresscontrollers", "openshift-ingress-operator", "default")
 
 
 def merged(target: Any, patch: Any) -> Any:
@@ -129,12 +67,15 @@ class Cluster:
         self.writes: list[tuple[str, Raw]] = []
         self.echo = True
         self.limit = 3000
+        self._followed = 0
+        self.skew = timedelta()
+        """How far the wall clock of the operator has been moved."""
         self.latency: Callable[[], float] = lambda: 0.0
         self.fault: Callable[[str, Raw], None] = accept
         self.after: Callable[[str, Raw], None] = accept
         self.before_get: Callable[[str], None] = accept
         self._watching: dict[int, tuple[resource.Selection, asyncio.Queue[tuple[str, Raw]]]] = {}
-        for key, raw in objects().items():
+        for key, raw in cluster_objects.objects().items():
             self.put(key, raw)
 
     # What happens in the cluster.
@@ -158,6 +99,15 @@ class Cluster:
         """Merge into an object, as somebody else."""
         return self.put(key, merged(self.objects[key], patch))
 
+    def delete(self, key: Key) -> None:
+        """Delete an object and tell the watches."""
+        self.version += 1
+        gone = self.objects.pop(key)
+        gone["metadata"]["resourceVersion"] = str(self.version)
+        for selection, waiting in list(self._watching.values()):
+            if self._selects(selection, key, gone):
+                waiting.put_nowait(("DELETED", copy.deepcopy(gone)))
+
     def wish(self, topology: str | None) -> None:
         """Make, change or withdraw the wish."""
         metadata = {"generation": self.objects[INFRASTRUCTURE]["metadata"]["generation"] + 1}
@@ -165,10 +115,18 @@ class Cluster:
 
     def follow(self, configuration: str = "rendered-2") -> None:
         """Let the other operators follow the topology."""
-        self.put(("machineconfigpools", None, "master"), pool(configuration))
-        self.change(
-            ("ingresscontrollers", "openshift-ingress-operator", "default"), {"status": {"availableReplicas": 2}}
-        )
+        self.put(MASTER_POOL, cluster_objects.pool(configuration))
+        for name in worlds.NAMES:
+            self.change(
+                ("nodes", None, name), {"metadata": {"annotations": {cluster_objects.OBSERVED: "HighlyAvailable"}}}
+            )
+        self._followed += 1
+        for key, raw in raw_operands.objects(worlds.HA, fresh=self._followed, settled=virtual_now()).items():
+            self.put(key, raw)
+
+    def now(self) -> datetime:
+        """The wall clock of the operator."""
+        return virtual_now() + self.skew
 
     # What is seen of it.
     @property
@@ -176,6 +134,11 @@ class Cluster:
         """Phase of the record."""
         found = self.objects[INFRASTRUCTURE]["status"].get("topologyTransition") or {}
         return found.get("phase")
+
+    @property
+    def record(self) -> Raw:
+        """The record, as it stands there."""
+        return dict(self.objects[INFRASTRUCTURE]["status"].get("topologyTransition") or {})
 
     @property
     def topology(self) -> str:
@@ -207,7 +170,7 @@ class Cluster:
         self._count("get", kind.plural)
         await self._pause()
         self.before_get(f"{kind.plural}/{name}")
-        found = self.objects.get((kind.plural, namespace, name))
+        found = self.objects.get((raw_operands.plural(f"{kind.plural}.{kind.group}"), namespace, name))
         if found is None:
             raise self.error(errors.NotFound, 404, "get")
         return copy.deepcopy(found)
@@ -269,7 +232,7 @@ class Cluster:
 
     def _echo(self) -> None:
         said = self.objects[OPERATOR].get("status", {}).get("conditions", [])
-        found = conditions(Progressing="False")
+        found = raw_operands.conditions(Progressing="False")
         found += [item for item in said if item["type"] == "Upgradeable" and item["status"] == "False"]
         if found != self.objects[VERSION]["status"]["conditions"]:
             self.change(VERSION, {"status": {"conditions": found}})
@@ -285,15 +248,19 @@ class Cluster:
     @staticmethod
     def _selects(selection: resource.Selection, key: Key, raw: Raw) -> bool:
         plural, namespace, name = key
-        if plural != selection.resource.plural or selection.namespace not in {None, namespace}:
+        kind = selection.resource
+        if plural != raw_operands.plural(f"{kind.plural}.{kind.group}") or selection.namespace not in {None, namespace}:
             return False
         if selection.name not in {None, name}:
             return False
-        label = selection.label_selector
-        if label is None:
-            return True
-        has = label.removeprefix("!") in raw["metadata"].get("labels", {})
-        return has is not label.startswith("!")
+        labels = raw["metadata"].get("labels", {})
+        for term in (selection.label_selector or "").split(","):
+            label, _, value = term.removeprefix("!").partition("=")
+            if label and (label in labels) is term.startswith("!"):
+                return False
+            if value and labels.get(label) != value:
+                return False
+        return True
 
 
 class Told:
@@ -379,12 +346,12 @@ async def running(
     told: Any = Told()
     topologies: list[str] = []
     work = queue.WorkQueue(measured)
-    async with watches.Watches(client, work.add, etcd=poll) as watched:
+    async with watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll) as watched:
         watched.installed = facts.Installed()
         await watched.first_answers()
         rooms = reconcile.Rooms(client, watched, work, act.Act(client, lease), told, measured, way)
         settings = reconcile.Settings("1.2.3", "ns")
-        loop = reconcile.Reconciler(rooms, transitions, settings, on_topology=topologies.append, now=virtual_now)
+        loop = reconcile.Reconciler(rooms, transitions, settings, on_topology=topologies.append, now=cluster.now)
         work.add()
         task = asyncio.create_task(loop.run())
         try:

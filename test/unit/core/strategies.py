@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from topology_api.vocabulary import Phase
 from topology_controller.decide import decision
 from topology_controller.observe import facts
 
-from . import worlds
+from . import operand_worlds, worlds
 
 UNREAD = st.sampled_from(
     (worlds.BROKEN, facts.NOT_READ, facts.Unobserved("it", "NotFound: it does not exist", missing=True))
@@ -95,16 +96,43 @@ LEASE = st.builds(
     st.none() | st.sampled_from((1, 137, 2**31 - 1)),
     st.booleans(),
 )
-OPERATOR = UNREAD | st.builds(facts.ClusterOperator, st.sampled_from(("dns", "topology", "etcd")), STABLE)
+SETTLED = st.none() | st.sampled_from((operand_worlds.LONG_AGO, operand_worlds.REACTED))
+OPERATOR = UNREAD | st.builds(facts.ClusterOperator, st.sampled_from(("dns", "topology", "etcd")), STABLE, SETTLED)
+COUNT = st.integers(0, 3)
+WORKLOAD = st.builds(facts.Workload, COUNT, st.booleans(), COUNT, COUNT, COUNT, COUNT)
+STATIC_PODS = st.builds(
+    facts.StaticPods,
+    st.integers(0, 9),
+    st.lists(st.builds(facts.NodeRevision, st.sampled_from(operand_worlds.NAMES), COUNT, COUNT, COUNT), max_size=3).map(
+        tuple
+    ),
+)
+OPERAND = UNREAD | WORKLOAD | STATIC_PODS | st.builds(facts.DisruptionBudget, st.none() | COUNT)
+CONTROLLER_CONFIG = st.builds(facts.ControllerConfig, st.none() | TOPOLOGY, st.booleans(), STATUS, STATUS)
+NATIVE = st.builds(
+    facts.NativeController,
+    st.booleans(),
+    st.sampled_from(
+        (
+            facts.Conditions(),
+            facts.Conditions((facts.Condition("TopologyTransitionControllerUpgradeable", "False", "R", "m"),)),
+        )
+    ),
+)
+FOLLOWED = worlds.converged(worlds.healthy())
+
+
+def operands() -> st.SearchStrategy[dict[str, Any]]:
+    """Operands as before the flip or after it, of which any may be anything."""
+    both = st.sampled_from((worlds.healthy().operands, FOLLOWED.operands))
+    odd = st.dictionaries(st.sampled_from(sorted(FOLLOWED.operands)), OPERAND, max_size=2)
+    return st.tuples(both, rarely({}, odd)).map(lambda found: {**found[0], **found[1]})
 
 
 def records() -> st.SearchStrategy[TopologyTransition]:
     """Records that somebody may have left: of any phase, whole or not, with times around now."""
     pair = st.none() | st.sampled_from((worlds.SNO, worlds.HA))
     when = st.none() | st.integers(-4000, 4000).map(lambda age: worlds.NOW - timedelta(seconds=age))
-    ready = [worlds.admitting(), worlds.converging(), worlds.completed()]
-    blocked = worlds.decide(worlds.healthy(scheduler=worlds.BROKEN)).record
-    assert blocked is not None
     free = st.builds(
         TopologyTransition,
         phase=st.sampled_from(Phase),
@@ -117,7 +145,15 @@ def records() -> st.SearchStrategy[TopologyTransition]:
         admitted_time=when,
         observed_generation=st.none() | st.just(2),
     )
-    return st.sampled_from((*ready, blocked)) | free
+    return st.sampled_from(_made()) | free
+
+
+@functools.cache
+def _made() -> tuple[TopologyTransition, ...]:
+    """Records as this operator writes them."""
+    blocked = worlds.decide(worlds.healthy(scheduler=worlds.BROKEN)).record
+    assert blocked is not None
+    return worlds.admitting(), worlds.converging(), worlds.completed(), blocked
 
 
 @st.composite
@@ -151,9 +187,7 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         "installed": rarely(healthy.installed, UNREAD | st.just(facts.Installed("x has no field"))),
         "own_operator": rarely(healthy.own_operator, UNREAD | copies | st.just(worlds.own(paused=True))),
         "feature_gates": rarely(healthy.feature_gates, UNREAD | gates),
-        "native_controller": rarely(
-            healthy.native_controller, UNREAD | st.builds(facts.NativeController, st.booleans())
-        ),
+        "native_controller": rarely(healthy.native_controller, UNREAD | NATIVE),
         "cluster_version": rarely(healthy.cluster_version, UNREAD | version),
         "cluster_operators": rarely(healthy.cluster_operators, UNREAD | st.lists(OPERATOR, max_size=3).map(tuple)),
         "control_plane_nodes": st.integers(0, 7).flatmap(
@@ -182,6 +216,12 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
             healthy.ingress_controller,
             UNREAD | st.builds(facts.IngressController, st.none() | st.integers(0, 3), st.integers(0, 3)),
         ),
+        "controller_config": rarely(
+            healthy.controller_config, UNREAD | st.just(FOLLOWED.controller_config) | CONTROLLER_CONFIG
+        ),
+        "dnsmasq": rarely(healthy.dnsmasq, UNREAD | st.just(facts.Present())),
+        "lifecycle_agent": rarely(healthy.lifecycle_agent, UNREAD | st.just(facts.Present())),
+        "operands": operands(),
         "live": st.booleans(),
         "disturbed": rarely((), st.just(("nodes",))),
     }
@@ -198,4 +238,7 @@ def terms() -> st.SearchStrategy[decision.Term]:
         attempt=st.sampled_from((None, "mine", "next")),
         hold_until=rarely(None, when),
         settle_seconds=st.none() | st.just(0),
+        advisories=st.none() | st.just(()),
+        gate_since=st.none() | when,
+        steady_since=st.none() | when,
     )

@@ -161,3 +161,27 @@ def test_a_lease_that_nobody_holds_or_that_has_no_times() -> None:
     ):
         known = dataclasses.replace(worlds.healthy(), etcd_lease=lease)
         assert ask(CheckName.ETCD_OPERATOR_ALIVE, known)[0] is CheckStatus.UNKNOWN, lease
+
+
+def test_an_arbiter_may_stay_a_member_where_the_source_has_one() -> None:
+    """Its node is known by its metadata only, so one voter at an unknown address may be its own; none counts."""
+    arbiter = facts.OtherNode("arbiter", master=False, arbiter=True)
+    entries = (*zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True), ("dead", "192.0.2.50"))
+    known = worlds.healthy(etcd_endpoints=facts.EtcdEndpoints(tuple(entries)), other_nodes=(arbiter,))
+    question = worlds.question(known, CheckName.ETCD_VOTING_MEMBERS)
+    check = catalog.CHECKS[CheckName.ETCD_VOTING_MEMBERS]
+    assert check(question).status is CheckStatus.UNMET, "no single node has an arbiter"
+    definition = worlds.TRANSITIONS.named("arbiter-to-ha")
+    assert definition is not None
+    there = dataclasses.replace(question, definition=definition)
+    answer = check(there)
+    assert answer.status is CheckStatus.MET
+    assert answer.message.startswith("3 etcd voters, on node-0, node-1, node-2; besides, dead at 192.0.2.50")
+    two = facts.EtcdEndpoints((*entries, ("beef", "192.0.2.51")))
+    more = dataclasses.replace(there, facts=dataclasses.replace(known, etcd_endpoints=two))
+    assert check(more).status is CheckStatus.UNMET, "more strangers than arbiters"
+    few = facts.EtcdEndpoints(entries[1:])
+    less = dataclasses.replace(there, facts=dataclasses.replace(known, etcd_endpoints=few))
+    assert check(less).status is CheckStatus.UNMET, "the arbiter is not one of the three"
+    gone = dataclasses.replace(there, facts=dataclasses.replace(known, other_nodes=()))
+    assert check(gone).status is CheckStatus.UNMET

@@ -173,3 +173,67 @@ def test_masters_schedulable() -> None:
     assert """oc patch scheduler cluster --type merge -p '{"spec":{"mastersSchedulable":true}}'""" in message
     assert ask(check, dataclasses.replace(worlds.healthy(), scheduler=worlds.BROKEN))[0] is CheckStatus.UNKNOWN
     assert ask(check, worlds.healthy(), wanted=False)[0] is CheckStatus.UNMET
+
+
+def workers(known: facts.Facts, at_least: int = 2) -> tuple[CheckStatus, str]:
+    return ask(CheckName.ELIGIBLE_WORKERS, known, atLeast=at_least)
+
+
+def test_dedicated_workers_and_schedulable_control_plane_nodes_can_carry_infrastructure() -> None:
+    dedicated = dataclasses.replace(
+        worlds.healthy(),
+        control_plane_nodes=tuple(worlds.node(index, worker=False) for index in range(3)),
+        workers=(worlds.worker("w-0"), worlds.worker("w-1")),
+    )
+    assert workers(dedicated)[0] is CheckStatus.MET
+    assert workers(worlds.healthy())[0] is CheckStatus.MET, "three control-plane nodes that are workers too"
+    mixed = dataclasses.replace(
+        dedicated, workers=(worlds.worker("w-0"),), control_plane_nodes=(worlds.node(0), worlds.node(1, worker=False))
+    )
+    assert workers(mixed)[0] is CheckStatus.MET
+    assert workers(mixed, at_least=3)[0] is CheckStatus.UNMET
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"deleting": True, "ready": "False"}, "is being deleted"),
+        ({"ready": "Unknown"}, "Ready=Unknown"),
+        ({"cordoned": True}, "is cordoned"),
+        (
+            {"taints": ("node-role.kubernetes.io/infra:NoSchedule",)},
+            "has taint node-role.kubernetes.io/infra:NoSchedule",
+        ),
+    ],
+)
+def test_a_worker_that_cannot_carry_infrastructure_is_named_with_its_first_reason(
+    changes: dict[str, Any], reason: str
+) -> None:
+    known = dataclasses.replace(
+        worlds.healthy(),
+        control_plane_nodes=(worlds.node(0, worker=False),),
+        workers=(worlds.worker("w-0"), worlds.worker("w-1", **changes)),
+    )
+    status, message = workers(known)
+    assert status is CheckStatus.UNMET
+    assert f"w-1 ({reason}), w-0 (eligible)" in message
+    assert "node-0" not in message, "it is no candidate"
+    assert "mastersSchedulable=true" in message
+
+
+def test_workers_that_cannot_be_read_prove_nothing() -> None:
+    for field in ("workers", "control_plane_nodes"):
+        for broken in (worlds.BROKEN, (worlds.worker("w-0"), worlds.worker("w-1"), worlds.BROKEN)):
+            assert workers(dataclasses.replace(worlds.healthy(), **{field: broken}))[0] is CheckStatus.UNKNOWN
+    nobody = dataclasses.replace(worlds.healthy(), control_plane_nodes=(), workers=())
+    assert "no node with label node-role.kubernetes.io/worker" in workers(nobody)[1]
+
+
+def test_which_workers_are_eligible_is_no_news() -> None:
+    """On a large cluster the message would change with every reboot."""
+    many = tuple(worlds.worker(f"w-{index:04}") for index in range(2000))
+    one_less = (*many[:-1], worlds.worker("w-1999", ready="False"))
+    known = dataclasses.replace(worlds.healthy(), workers=many)
+    assert workers(known) == workers(dataclasses.replace(known, workers=one_less))
+    _, message = workers(dataclasses.replace(known, workers=one_less), at_least=7)
+    assert len(message) < 400

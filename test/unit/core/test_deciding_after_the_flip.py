@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.types import AvailableTransition
-from topology_api.vocabulary import ConditionStatus, ConditionType, EventReason, Phase, Reason
+from topology_api.vocabulary import OPERATOR_NAME, ConditionStatus, ConditionType, EventReason, Phase, Reason
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
 from topology_controller.transitions import load
 
 from . import worlds
-from .test_deciding_before_the_flip import WELL, F, T, reasons, row, said
+from .saying import WELL, F, T, reasons, row, said
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
@@ -30,14 +30,18 @@ def later(
 ) -> facts.Facts:
     known = worlds.healthy(now)
     known = worlds.converged(known) if followed else known
-    return dataclasses.replace(worlds.moved(known, record), **changes)
+    known = worlds.moved(known, record)
+    about = {name: changes.pop(name) for name in ("topology_writer", "infrastructure") if name in changes}
+    return dataclasses.replace(worlds.with_infrastructure(known, **about), **changes)
 
 
 def test_it_names_what_it_waits_for_and_never_writes_topology() -> None:
     found = worlds.decide(later(worlds.converging()), now=AFTER)
     assert found.phase is Phase.CONVERGING
     assert found.watch
-    assert "MachineConfigPoolsRolledOut, RouterReplicas" in found.note
+    waiting = [one.name for one in found.results if not one.met]
+    assert {"MachineConfigPoolsRolledOut", "KubeAPIServerRevision", "RouterReplicas"} <= set(waiting)
+    assert found.note.startswith(f"Waiting for {', '.join(waiting)}"), "every one of them is named"
     assert Step.FLIP not in found.steps
     assert row(found) == WELL | {
         "Progressing": (T, Reason.TRANSITION_CONVERGING),
@@ -84,6 +88,12 @@ def test_nothing_is_called_finished_while_a_watch_is_in_trouble() -> None:
     found = settle(3000, disturbed=("nodes",))
     assert found.phase is Phase.CONVERGING
     assert found.note.endswith("waiting for the watch of nodes"), found.note
+    assert found.look_again == pytest.approx((worlds.NOW - AFTER).total_seconds() + 3600 - 3000 + 0.05)
+    late = settle(3600, disturbed=("nodes",))
+    assert said(late, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
+    assert late.degraded is not None
+    assert late.degraded.message.endswith("waiting longest for the watch of nodes")
+    assert settle(3600).phase is Phase.COMPLETED
 
 
 def test_a_check_that_flaps_begins_the_quiet_time_anew() -> None:
@@ -106,7 +116,9 @@ def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
     assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
     assert said(found, ConditionType.UPGRADEABLE) == (F, Reason.TRANSITION_IN_PROGRESS)
     assert found.degraded is not None
-    assert "MachineConfigPoolsRolledOut" in found.degraded.message
+    # All of them have been failing since the flip: the first in the order of the definition is named.
+    first = next(one for one in found.results if not one.met)
+    assert f"waiting longest for {first.name}: {first.message}" in found.degraded.message
     assert reasons(found) == [EventReason.TRANSITION_STUCK]
     healed = worlds.decide(later(found.record, at, followed=True), now=at)
     assert said(healed, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
@@ -225,6 +237,15 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert found.degraded is not None
     assert "field manager cluster-bootstrap" in found.degraded.message
     assert '"desiredTopology":null' in found.degraded.message
+
+
+def test_we_do_not_accuse_ourselves_when_only_the_other_topology_was_set_back() -> None:
+    """managedFields tell who owns the control plane's topology, and that is still us."""
+    known = later(worlds.converging(), topology_writer=OPERATOR_NAME, infrastructure="SingleReplica")
+    found = worlds.decide(known, now=AFTER)
+    assert row(found) == WELL | {"Degraded": (T, Reason.TOPOLOGY_OVERWRITTEN)}
+    assert found.degraded is not None
+    assert "written by somebody unknown" in found.degraded.message
 
 
 def test_the_way_out_is_to_remove_the_wish_and_make_it_again() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Stage
-from topology_controller.checks import catalog, etcd, operators
+from topology_controller.checks import catalog, etcd, operators, result
 from topology_controller.decide import decision, phases
 from topology_controller.observe import facts
 from topology_controller.report import clusteroperator, conditions
@@ -67,6 +67,51 @@ def assert_safe(
     assert record.baseline is not None
 
 
+def assert_proven(known: facts.Facts, term: decision.Term, found: decision.Decision) -> None:
+    """Everything that has to be true where a transition is called completed."""
+    record = found.record
+    assert record is not None
+    definition = worlds.ONLY_COMPACT.named(record.name)
+    assert definition is not None
+    assert not known.disturbed
+    assert isinstance(known.infrastructure, facts.Infrastructure)
+    assert isinstance(known.infrastructure.record, TopologyTransition)
+    yardstick = result.Yardstick(known.infrastructure.record.baseline, worlds.MATRIX)
+    results = catalog.ask(Stage.CONVERGENCE, definition, known, worlds.NOW, yardstick)
+    assert all(one.met for one in results), results
+    settle = definition.convergence.settle_seconds if term.settle_seconds is None else term.settle_seconds
+    assert worlds.NOW - term.since >= timedelta(seconds=settle)
+    assert term.steady_since is None or worlds.NOW - term.steady_since >= timedelta(seconds=settle)
+    quiet = [one.last_transition_time for one in record.checks if one.stage is Stage.CONVERGENCE]
+    assert worlds.NOW - max(quiet) >= timedelta(seconds=settle)
+
+
+def done() -> facts.Facts:
+    """Everybody has followed, a while ago."""
+    seen = worlds.NOW - timedelta(minutes=5)
+    begun = worlds.converging(worlds.NOW - timedelta(minutes=10))
+    quiet = worlds.decide(worlds.moved(worlds.converged(worlds.healthy(seen)), begun), now=seen).record
+    return worlds.moved(worlds.converged(worlds.healthy()), quiet)
+
+
+def nearly_done() -> st.SearchStrategy[facts.Facts]:
+    """The same, but for one thing that may be anything."""
+    whole = done()
+    return worlds_of_any_kind().flatmap(
+        lambda known: st.sampled_from([field.name for field in dataclasses.fields(facts.Facts)]).map(
+            lambda name: dataclasses.replace(whole, **{name: getattr(known, name)})
+        )
+    )
+
+
+def test_the_strategies_reach_the_end() -> None:
+    """Otherwise the property about it would say nothing."""
+    known = done()
+    found = worlds.decide(known)
+    assert found.phase is Phase.COMPLETED
+    assert_proven(known, worlds.term(), found)
+
+
 def nearly_ready() -> st.SearchStrategy[facts.Facts]:
     """An admission under way, with usually at most a few things wrong."""
     return worlds_of_any_kind().flatmap(
@@ -79,7 +124,7 @@ def nearly_ready() -> st.SearchStrategy[facts.Facts]:
 
 
 @settings(max_examples=250)
-@given(worlds_of_any_kind() | nearly_ready(), terms())
+@given(worlds_of_any_kind() | nearly_ready() | nearly_done(), terms())
 def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
     known: facts.Facts, term: decision.Term
 ) -> None:
@@ -90,6 +135,8 @@ def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
     else:
         live = known.infrastructure.record if isinstance(known.infrastructure, facts.Infrastructure) else None
         was = live.phase if isinstance(live, TopologyTransition) else None
+        if found.phase is Phase.COMPLETED and was is Phase.CONVERGING:
+            assert_proven(known, term, found)
         if decision.Step.SAVE in found.steps and found.phase is Phase.CONVERGING:
             # Without a flip the record may only say what is so already.
             assert isinstance(known.infrastructure, facts.Infrastructure)

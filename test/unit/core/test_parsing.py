@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -61,23 +62,42 @@ OBJECTS: dict[str, Raw] = {
         "metadata": {
             "name": "topology",
             "resourceVersion": "5",
-            "annotations": {"topology.openshift.io/paused": "true"},
+            "annotations": {
+                "topology.openshift.io/paused": "true",
+                "topology.openshift.io/etcd-backup-taken": "2026-03-01T11:00:00+01:00",
+            },
         },
         "status": {
             "conditions": conditions(Available="True"),
             "extension": worlds.copy_of(worlds.converging()).status["extension"],
         },
     },
-    "cluster_operators": {"metadata": {"name": "dns"}, "status": {"conditions": conditions(Available="True")}},
+    "cluster_operators": {
+        "metadata": {"name": "etcd"},
+        "status": {
+            "conditions": [
+                *conditions(Available="True"),
+                {"type": "Progressing", "status": "False", "lastTransitionTime": "2026-03-01T11:00:00Z"},
+                {"type": "RecentBackup", "status": "True", "lastTransitionTime": "2026-03-01T10:00:00Z"},
+            ]
+        },
+    },
     "cluster_version": {
         "metadata": {"name": "version"},
         "status": {
             "desired": {"version": "4.20.1"},
             "conditions": conditions(Progressing="False", Upgradeable="False"),
+            "history": [{"version": "4.20.1", "state": "Partial"}, {"version": "4.20.0", "state": "Completed"}],
+            "capabilities": {"knownCapabilities": ["Console", "ImageRegistry"], "enabledCapabilities": ["Console"]},
         },
     },
     "control_plane_nodes": {
-        "metadata": {"name": "n", "labels": {"node-role.kubernetes.io/master": ""}, "deletionTimestamp": None},
+        "metadata": {
+            "name": "n",
+            "labels": {"node-role.kubernetes.io/master": ""},
+            "annotations": {"machineconfiguration.openshift.io/controlPlaneTopology": "SingleReplica"},
+            "deletionTimestamp": None,
+        },
         "spec": {"unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]},
         "status": {
             "capacity": {"cpu": "7500m", "memory": "15204352Ki"},
@@ -89,7 +109,14 @@ OBJECTS: dict[str, Raw] = {
     "other_nodes": {"metadata": {"name": "w", "labels": {"node-role.kubernetes.io/arbiter": ""}}},
     "scheduler": {"metadata": {"name": "cluster"}, "spec": {"mastersSchedulable": True}},
     "etcd_endpoints": {"metadata": {"name": "etcd-endpoints"}, "data": {"cafe": "192.0.2.1", "a.b": "192.0.2.2"}},
-    "etcd": {"metadata": {"name": "cluster"}, "status": {"conditions": conditions(EtcdMembersAvailable="True")}},
+    "etcd": {
+        "metadata": {"name": "cluster"},
+        "status": {
+            "conditions": conditions(EtcdMembersAvailable="True"),
+            "latestAvailableRevision": 7,
+            "nodeStatuses": [{"nodeName": "node-0", "currentRevision": 7, "targetRevision": 0}],
+        },
+    },
     "etcd_lease": {
         "metadata": {"name": "l"},
         "spec": {"holderIdentity": "h", "renewTime": "2026-03-01T11:59:50.123456Z", "leaseDurationSeconds": 137},
@@ -104,6 +131,57 @@ OBJECTS: dict[str, Raw] = {
         "spec": {"replicas": 2},
         "status": {"availableReplicas": 2},
     },
+    "controller_config": {
+        "metadata": {"name": "machine-config-controller", "generation": 2},
+        "spec": {"infra": {"status": {"controlPlaneTopology": "SingleReplica"}}},
+        "status": {
+            "observedGeneration": 2,
+            "conditions": conditions(TemplateControllerCompleted="True", TemplateControllerFailing="False"),
+        },
+    },
+    "dnsmasq": {"metadata": {"name": "50-master-dnsmasq-configuration"}},
+    "lifecycle_agent": {"metadata": {"name": "upgrade"}},
+    "workers": {
+        "metadata": {"name": "worker-0", "labels": {"node-role.kubernetes.io/worker": ""}},
+        "spec": {"taints": [{"key": "k", "effect": "NoExecute"}]},
+        "status": {"conditions": conditions(Ready="True")},
+    },
+    "deployments.apps/openshift-console/console": {
+        "metadata": {"name": "console", "namespace": "openshift-console", "generation": 4},
+        "spec": {"replicas": 2},
+        "status": {"observedGeneration": 4, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2},
+    },
+    "statefulsets.apps/openshift-monitoring/prometheus-k8s": {
+        "metadata": {"name": "prometheus-k8s", "namespace": "openshift-monitoring", "generation": 4},
+        "spec": {"replicas": 2},
+        "status": {"observedGeneration": 3, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1},
+    },
+    "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb": {
+        "metadata": {"name": "etcd-guard-pdb", "namespace": "openshift-etcd"},
+        "spec": {"minAvailable": 2},
+    },
+    "kubeapiservers.operator.openshift.io/cluster": {
+        "metadata": {"name": "cluster"},
+        "status": {
+            "latestAvailableRevision": 9,
+            "nodeStatuses": [
+                {"nodeName": "node-1", "currentRevision": 8, "targetRevision": 9, "lastFailedRevision": 3},
+                {"nodeName": "node-0", "currentRevision": 9},
+            ],
+        },
+    },
+    "configs.imageregistry.operator.openshift.io/cluster": {
+        "metadata": {"name": "cluster"},
+        "spec": {"managementState": "Removed", "replicas": 1},
+    },
+    "pods/openshift-kube-apiserver-operator/app=kube-apiserver-operator": {
+        "metadata": {
+            "name": "kube-apiserver-operator-1",
+            "namespace": "openshift-kube-apiserver-operator",
+            "creationTimestamp": "2026-03-01T10:00:00Z",
+            "deletionTimestamp": None,
+        },
+    },
     "feature_gates": {
         "metadata": {"name": "cluster"},
         "status": {"featureGates": [{"version": "4.20.1", "enabled": [{"name": "MutableTopology"}], "disabled": None}]},
@@ -113,15 +191,26 @@ OBJECTS: dict[str, Raw] = {
         "status": {"conditions": conditions(TopologyTransitionControllerDegraded="False")},
     },
 }
-SOURCES = {source.field: source for source in (*catalog.IDLE, *catalog.EVIDENCE, *catalog.OPERANDS)}
+SOURCES = {
+    source.field: source
+    for source in (
+        *catalog.IDLE,
+        *catalog.EVIDENCE,
+        *catalog.OPERANDS,
+        catalog.WORKERS,
+        *catalog.operands(worlds.TRANSITIONS),
+    )
+}
 
 
 def parse_as(field: str, raw: Any) -> Any:
     return SOURCES[field].reduce(raw)
 
 
-def test_every_source_has_an_object_here() -> None:
-    assert set(OBJECTS) == set(SOURCES)
+def test_every_source_has_an_object_here_or_one_that_is_read_alike() -> None:
+    fixed = {field for field, source in SOURCES.items() if source.operand is None}
+    assert fixed == {field for field in OBJECTS if SOURCES[field].operand is None}
+    assert {SOURCES[field].reduce for field in OBJECTS} == {source.reduce for source in SOURCES.values()}
 
 
 def paths(value: Any, before: tuple[Hashable, ...] = ()) -> list[tuple[Any, ...]]:
@@ -169,11 +258,18 @@ def test_any_field_may_be_anything(field: str) -> None:
             use(field, fact)
 
 
+BASES = (worlds.healthy(), worlds.moved(worlds.healthy(), worlds.converging()))
+
+
 def use(field: str, fact: Any) -> None:
     """Decide with it, as one of a list where the source is a list."""
-    value = fact if SOURCES[field].single else (fact,)
-    for base in (worlds.healthy(), worlds.moved(worlds.healthy(), worlds.converging())):
-        worlds.decide(dataclasses.replace(base, **{field: value}))
+    source = SOURCES[field]
+    value = fact if source.single else (fact,)
+    for base in BASES:
+        known: dict[str, Any] = {field: value}
+        if source.operand is not None:
+            known = {"operands": {**base.operands, source.operand: value}}
+        worlds.decide(dataclasses.replace(base, **known))
 
 
 JSON = st.recursive(
@@ -245,6 +341,7 @@ def test_a_whole_object_becomes_the_fact_that_is_asked_about() -> None:
     assert node == facts.Node(
         name="n", master=True, worker=False, ready="True", cordoned=True, deleting=False, kubelet_version="v1.34.2",
         cpus=7.5, memory_bytes=15204352 * 1024, addresses=("2001:db8::1",), taints=("k:NoSchedule",),
+        observed_topology="SingleReplica",
     )  # fmt: skip
     infrastructure = parse_as("infrastructure", OBJECTS["infrastructure"])
     assert infrastructure.record == worlds.converging()
@@ -259,6 +356,118 @@ def test_a_whole_object_becomes_the_fact_that_is_asked_about() -> None:
         ("cafe", "192.0.2.1"),
     )
     assert parse_as("machine_config_pools", OBJECTS["machine_config_pools"]).observed
+
+
+TEN = datetime(2026, 3, 1, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("field", "fact"),
+    [
+        (
+            "deployments.apps/openshift-console/console",
+            facts.Workload(generation=4, observed=True, wanted=2, updated=2, ready=2, available=2),
+        ),
+        (
+            "statefulsets.apps/openshift-monitoring/prometheus-k8s",
+            facts.Workload(generation=4, observed=False, wanted=2, updated=1, ready=1, available=1),
+        ),
+        ("poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb", facts.DisruptionBudget(2)),
+        (
+            "kubeapiservers.operator.openshift.io/cluster",
+            facts.StaticPods(9, (facts.NodeRevision("node-0", 9, 0, 0), facts.NodeRevision("node-1", 8, 9, 3))),
+        ),
+        ("configs.imageregistry.operator.openshift.io/cluster", facts.Managed("Removed", 1)),
+        (
+            "pods/openshift-kube-apiserver-operator/app=kube-apiserver-operator",
+            facts.Pod("kube-apiserver-operator-1", TEN, deleting=False),
+        ),
+        (
+            "controller_config",
+            facts.ControllerConfig("SingleReplica", observed=True, completed="True", failing="False"),
+        ),
+        ("dnsmasq", facts.Present()),
+        ("lifecycle_agent", facts.Present()),
+    ],
+)
+def test_what_other_operators_run(field: str, fact: Any) -> None:
+    assert parse_as(field, OBJECTS[field]) == fact
+
+
+def test_what_is_asked_besides() -> None:
+    etcd = parse_as("cluster_operators", OBJECTS["cluster_operators"])
+    assert (etcd.settled_time, etcd.backup_time) == (TEN.replace(hour=11), TEN)
+    version = parse_as("cluster_version", OBJECTS["cluster_version"])
+    assert version.newest == "4.20.1"
+    assert version.lacks("ImageRegistry")
+    assert not version.lacks("Console")
+    assert not version.lacks("NeverHeardOf")
+    assert parse_as("control_plane_nodes", OBJECTS["control_plane_nodes"]).observed_topology == "SingleReplica"
+    assert parse_as("etcd", OBJECTS["etcd"]).static_pods == facts.StaticPods(
+        7, (facts.NodeRevision("node-0", 7, 0, 0),)
+    )
+    native = parse_as("native_controller", OBJECTS["native_controller"])
+    assert [(one.type, one.message) for one in native.conditions] == [("TopologyTransitionControllerDegraded", "m")]
+    assert parse_as("own_operator", OBJECTS["own_operator"]).backup_time == TEN
+
+
+@pytest.mark.parametrize("said", ["yesterday", "2026-03-01T12:00:00", "", 7, None])
+def test_a_backup_time_that_is_none_is_no_trouble(said: object) -> None:
+    raw = put(OBJECTS["own_operator"], ("metadata", "annotations", "topology.openshift.io/etcd-backup-taken"), said)
+    assert parse_as("own_operator", raw).backup_time is None
+    raw = put(OBJECTS["cluster_operators"], ("status", "conditions", 2, "lastTransitionTime"), said)
+    assert parse_as("cluster_operators", raw).backup_time is None
+    raw = put(OBJECTS["cluster_operators"], ("status", "conditions", 2, "status"), "False")
+    assert parse_as("cluster_operators", raw).backup_time is None
+
+
+@pytest.mark.parametrize("name", [None, "", "x" * 254, "Node", "a b", "a;b", "$(a)", "-a", "a/b", "a\n"])
+def test_a_node_has_a_name_that_can_stand_in_a_command(name: object) -> None:
+    with pytest.raises(fields.Malformed):
+        parse_as("control_plane_nodes", put(OBJECTS["control_plane_nodes"], ("metadata", "name"), name))
+
+
+def test_revisions_that_cannot_be_read_leave_what_is_said_of_the_members() -> None:
+    found = parse_as("etcd", put(OBJECTS["etcd"], ("status", "nodeStatuses", 0, "currentRevision"), "seven"))
+    assert found.conditions.status("EtcdMembersAvailable") == "True"
+    assert isinstance(found.static_pods, facts.Unobserved)
+    assert "currentRevision should be an integer" in found.static_pods.why
+
+
+@pytest.mark.parametrize(("written", "number"), [(2, 2), (0, 0), ("50%", None), (None, None)])
+def test_a_budget_in_per_cent_is_no_number_of_pods(written: object, number: int | None) -> None:
+    field = "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb"
+    assert parse_as(field, put(OBJECTS[field], ("spec", "minAvailable"), written)).min_available == number
+
+
+@pytest.mark.parametrize(
+    ("field", "noise"),
+    [
+        ("deployments.apps/openshift-console/console", {"conditions": [{"type": "Progressing", "message": "new"}]}),
+        ("statefulsets.apps/openshift-monitoring/prometheus-k8s", {"collisionCount": 4, "currentRevision": "x"}),
+        ("kubeapiservers.operator.openshift.io/cluster", {"conditions": [{"type": "NodeInstaller", "message": "new"}]}),
+        ("poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb", {"disruptionsAllowed": 1}),
+        ("configs.imageregistry.operator.openshift.io/cluster", {"readyReplicas": 4}),
+        ("controller_config", {"controllerCertificates": [{"subject": "CN=x"}]}),
+        ("cluster_operators", {"relatedObjects": [{"name": "x"}], "versions": [{"name": "operator"}]}),
+        ("cluster_version", {"availableUpdates": [{"version": "4.20.2"}]}),
+        ("dnsmasq", {"x": 1}),
+        ("etcd", {"generations": [{"lastGeneration": 4}]}),
+        ("machine_config_pools", {"certExpirys": [{"bundle": "x"}]}),
+    ],
+)
+def test_what_nobody_asks_about_makes_no_other_fact(field: str, noise: Raw) -> None:
+    """Equal facts wake nobody (`kube.reflector`): times, messages and counters of others are not kept."""
+    raw = copy.deepcopy(OBJECTS[field])
+    before = parse_as(field, raw)
+    status = raw.setdefault("status", {})
+    for item in status.get("conditions", ()):
+        # What the version operator says is read: it must repeat our own words.
+        item["message"] = item.get("message") if field == "cluster_version" else "another pod restarted"
+    raw["metadata"]["resourceVersion"] = "later"
+    for key, value in noise.items():
+        status[key] = [*status.get(key, []), *value] if isinstance(value, list) else value
+    assert parse_as(field, raw) == before
 
 
 @pytest.mark.parametrize("value", ["true", "", "yes", "false"])

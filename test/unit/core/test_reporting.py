@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from topology_api.types import RecordCopy, TopologyTransition
-from topology_api.vocabulary import CheckStatus, ConditionType, EventReason, Phase, Reason, Stage
+from topology_api.vocabulary import CheckName, CheckStatus, ConditionType, EventReason, Phase, Reason, Stage
 from topology_controller.decide import decision
 from topology_controller.observe import facts
 from topology_controller.report import clusteroperator, conditions, events, metrics
@@ -211,6 +211,49 @@ def test_a_transition_is_counted_once_also_when_its_record_was_lost_and_rebuilt(
     found.moved(worlds.admitting(), idle, None, LATER)
     assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
     found.moved(worlds.completed(), idle, None, LATER)
+    assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
+
+
+def test_every_check_of_convergence_is_shown_with_its_status() -> None:
+    found = registry()
+    after = worlds.NOW + timedelta(minutes=1)
+    whole = worlds.moved(worlds.converged(worlds.healthy(after)), worlds.converging())
+    pinned = dataclasses.replace(whole, ingress_controller=facts.IngressController(1, 1))
+    unread = dataclasses.replace(pinned, machine_config_pools=worlds.BROKEN)
+    found.decided(worlds.decide(unread, now=after), unread)
+    expected = dict.fromkeys((spec.check for spec in worlds.COMPACT.convergence.checks), CheckStatus.MET)
+    expected[CheckName.ROUTER_REPLICAS] = CheckStatus.UNMET
+    expected[CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT] = CheckStatus.UNKNOWN
+    for check, status in expected.items():
+        for other in CheckStatus:
+            labels = {"check": check.value, "stage": "Convergence", "status": other.value}
+            assert value(found, "topology_transition_check_status", **labels) == (other is status), labels
+    met = len(expected) - 2
+    assert value(found, "topology_transition_progress_ratio", stage="Convergence") == met / len(expected)
+
+
+def test_a_wish_that_somebody_else_fulfilled_was_not_cancelled() -> None:
+    found = registry()
+    idle = TopologyTransition(phase=Phase.IDLE)
+    found.moved(worlds.admitting(), idle, "HighlyAvailable", LATER)
+    assert value(found, "topology_transition_cancelled_total", **ROUTE) == 0
+    found.moved(worlds.admitting(), idle, "SingleReplica", LATER)
+    assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
+
+
+def test_what_stood_there_when_we_came_is_shown_and_not_counted() -> None:
+    """The native controller's transition was counted by whoever saw it begin."""
+    found = registry()
+    converging = TopologyTransition(phase=Phase.CONVERGING, target=worlds.HA)
+    found.observed(converging, "HighlyAvailable", worlds.NOW)
+    found.observed(converging, "HighlyAvailable", LATER)
+    assert value(found, "topology_transition_started_total", **ROUTE) == 0
+    found.observed(TopologyTransition(phase=Phase.COMPLETED, target=worlds.HA), "HighlyAvailable", LATER)
+    assert value(found, "topology_transition_completed_total", **ROUTE) == 0, "from where it came is not known"
+    found.observed(None, None, LATER)
+    pending = TopologyTransition(phase=Phase.PENDING, source=worlds.SNO, target=worlds.HA)
+    found.observed(pending, "HighlyAvailable", worlds.NOW)
+    found.observed(TopologyTransition(phase=Phase.IDLE, source=worlds.SNO), None, LATER)
     assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
 
 

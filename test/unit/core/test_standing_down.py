@@ -14,7 +14,7 @@ from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import worlds
-from .test_deciding_before_the_flip import WELL, T, row
+from .saying import WELL, T, row
 
 NATIVE_ON: dict[str, Any] = {
     "feature_gates": facts.FeatureGates((("4.20.1", True),)),

@@ -1,8 +1,10 @@
 """A healthy cluster as facts, and ways to break one of them.
 
 `healthy()` is a single-node cluster that has everything the transition to three nodes needs, with the wish made and the
-version operator holding upgrades back: nothing keeps it from moving. Every test changes what it is about with
-`dataclasses.replace` (or `with_infrastructure` and its siblings) and leaves the rest.
+version operator holding upgrades back: nothing keeps it from moving. `converged()` is the same cluster after everybody
+has followed the topology. `ready_for(definition)` and `followed(definition)` are the two for any other definition.
+Every test changes what it is about with `dataclasses.replace` (or `with_infrastructure` and its siblings) and leaves
+the rest; what the other operators run comes from the operand matrix (`operand_worlds`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from topology_controller.decide import decision, phases
 from topology_controller.observe import facts
 from topology_controller.transitions import load, model
 
+from . import operand_worlds
+
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
     from topology_api.vocabulary import CheckName
@@ -26,15 +30,27 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 SNO = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")
 HA = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
-TRANSITIONS = load.load(pathlib.Path(__file__).parents[3] / "bindata" / "transitions")
-COMPACT = next(one for one in TRANSITIONS.definitions if one.name == "sno-to-ha-compact")
-ONLY_COMPACT = load.Transitions((COMPACT,))
-DIRECTLY = load.Transitions((COMPACT.asking_members(),))
+BINDATA = pathlib.Path(__file__).parents[3] / "bindata"
+TRANSITIONS = load.load(BINDATA / "transitions")
+MATRIX = TRANSITIONS.matrix
+
+
+def named(name: str) -> model.Definition:
+    """A shipped definition."""
+    found = TRANSITIONS.named(name)
+    assert found is not None, name
+    return found
+
+
+COMPACT = named("sno-to-ha-compact")
+ONLY_COMPACT = load.Transitions((COMPACT,), MATRIX)
+DIRECTLY = load.Transitions((COMPACT.asking_members(),), MATRIX)
 """The same, where the administrator has given a way to etcd's members."""
 BLOCK = operators.block_message("sno-to-ha-compact", "HighlyAvailable")
 BROKEN = facts.Unobserved("things.example.org/one", "Forbidden: grant the operator's role the right to read it")
 NAMES = ("node-0", "node-1", "node-2")
 ADDRESSES = ("192.0.2.10", "192.0.2.11", "192.0.2.12")
+MISSING = facts.Unobserved("things.example.org/one", "NotFound: it does not exist", missing=True)
 MEMBERS = ("8e9e05c52164694d", "a1b2c3", "cafe")
 
 
@@ -57,7 +73,14 @@ def node(index: int = 0, **changes: Any) -> facts.Node:
         memory_bytes=32 * 2**30,
         addresses=(ADDRESSES[index],),
         taints=(),
+        observed_topology=SNO.control_plane,
     )
+    return dataclasses.replace(made, **changes)
+
+
+def worker(name: str = "worker-0", **changes: Any) -> facts.Node:
+    """A node that carries workloads only, as `Facts.workers` has it."""
+    made = dataclasses.replace(node(), name=name, master=False, worker=True, addresses=(), observed_topology=None)
     return dataclasses.replace(made, **changes)
 
 
@@ -96,12 +119,24 @@ def version(upgradeable: str | None = BLOCK, *, progressing: str = "False") -> f
     found = [facts.Condition("Progressing", progressing, "Because")]
     if upgradeable is not None:
         found.append(facts.Condition("Upgradeable", "False", "MultipleReasons", upgradeable))
-    return facts.ClusterVersion("4.20.1", facts.Conditions(tuple(found)))
+    return facts.ClusterVersion("4.20.1", facts.Conditions(tuple(found)), newest="4.20.1")
+
+
+def cluster_operators(settled: datetime = operand_worlds.LONG_AGO) -> tuple[facts.ClusterOperator, ...]:
+    """Operators at rest since then: three of any cluster, and all that answer for an operand."""
+    stable = conditions(Available="True", Progressing="False", Degraded="False")
+    names = {"dns", "etcd", "ingress", *(name for group in MATRIX.groups for name in group.operators)}
+    return tuple(facts.ClusterOperator(name, stable, settled_time=settled) for name in sorted(names))
+
+
+def etcd(revision: int = operand_worlds.REVISION, **statuses: str) -> facts.Etcd:
+    """Etcd whose members are all well."""
+    well = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
+    return facts.Etcd(conditions(**{**well, **statuses}), operand_worlds.static_pods(revision))
 
 
 def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:
     """Everything holds, and the wish is made."""
-    stable = conditions(Available="True", Progressing="False", Degraded="False")
     made = facts.Facts(
         infrastructure=infrastructure(),
         installed=facts.Installed(),
@@ -109,19 +144,70 @@ def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:
         feature_gates=facts.FeatureGates((("4.20.1", False),)),
         native_controller=facts.NativeController(present=False),
         cluster_version=version(),
-        cluster_operators=tuple(facts.ClusterOperator(name, stable) for name in ("dns", "etcd", "ingress")),
+        cluster_operators=cluster_operators(),
         control_plane_nodes=tuple(node(index) for index in range(3)),
         other_nodes=(),
         scheduler=facts.Scheduler(masters_schedulable=True),
         etcd_endpoints=facts.EtcdEndpoints(tuple(zip(MEMBERS, ADDRESSES, strict=True))),
-        etcd=facts.Etcd(
-            conditions(EtcdMembersAvailable="True", EtcdMembersDegraded="False", EtcdMembersProgressing="False")
-        ),
+        etcd=etcd(),
         etcd_lease=facts.EtcdLease("etcd-operator", now - timedelta(seconds=10), 137),
         machine_config_pools=(pool(), pool("worker", machines=0, updated=0, ready=0)),
         ingress_controller=facts.IngressController(None, 1),
+        controller_config=controller_config(SNO.control_plane),
+        dnsmasq=MISSING,
+        lifecycle_agent=MISSING,
+        workers=(),
+        operands=operand_worlds.at(MATRIX, SNO),
     )
     return dataclasses.replace(made, **changes)
+
+
+def controller_config(topology: str) -> facts.ControllerConfig:
+    """The machine config controller, at rest with this topology."""
+    return facts.ControllerConfig(topology, observed=True, completed="True", failing="False")
+
+
+def ready_for(definition: model.Definition, now: datetime = NOW, *, from_: str | None = None) -> facts.Facts:
+    """A cluster that stands where the definition starts and has everything that it needs, with the wish made.
+
+    `from_` chooses the infrastructure topology where the definition allows several.
+    """
+    source = TopologyPair(
+        control_plane=definition.source.control_plane, infrastructure=from_ or definition.source.infrastructure[0]
+    )
+    compact = definition.workers.max == 0
+    count = 0 if compact else max(2, definition.workers.min)
+    workers = tuple(worker(f"worker-{index}") for index in range(count))
+    schedulable = next((one.wanted for one in definition.preflight if one.wanted is not None), compact)
+    known = healthy(
+        now,
+        infrastructure=infrastructure(
+            desired=definition.target.control_plane.value,
+            control_plane=source.control_plane,
+            infrastructure=source.infrastructure,
+            platform=definition.platforms[0],
+        ),
+        cluster_version=version(operators.block_message(definition.name, definition.target.control_plane)),
+        control_plane_nodes=tuple(
+            node(index, worker=bool(schedulable), observed_topology=source.control_plane) for index in range(3)
+        ),
+        other_nodes=tuple(facts.OtherNode(one.name, master=False, arbiter=False) for one in workers),
+        scheduler=facts.Scheduler(masters_schedulable=bool(schedulable)),
+        controller_config=controller_config(source.control_plane),
+        workers=workers,
+    )
+    return _with_operands(known, source)
+
+
+def followed(definition: model.Definition, known: facts.Facts) -> facts.Facts:
+    """The rest of the cluster has followed that definition's topology."""
+    return converged(known, definition.target.pair)
+
+
+def _with_operands(known: facts.Facts, pair: TopologyPair, *, fresh: bool = False) -> facts.Facts:
+    found = operand_worlds.at(MATRIX, pair, fresh=fresh)
+    count = 1 if pair.infrastructure == "SingleReplica" else 2
+    return dataclasses.replace(known, operands=found, ingress_controller=facts.IngressController(None, count))
 
 
 def voices(**changes: Any) -> tuple[facts.EtcdVoice, ...]:
@@ -154,13 +240,25 @@ def recorded(known: facts.Facts, record: TopologyTransition | None, **changes: A
     return with_infrastructure(known, record=record, raw_record=raw, **changes)
 
 
-def converged(known: facts.Facts) -> facts.Facts:
-    """The rest of the cluster has followed."""
-    moved = "rendered-master-2"
+def converged(known: facts.Facts, target: TopologyPair = HA) -> facts.Facts:
+    """The rest of the cluster has followed: every operand, and the operators came to rest again after the flip."""
+    rendered = "rendered-master-2"
+    nodes = known.control_plane_nodes
+    assert isinstance(nodes, tuple)
+    known = _with_operands(known, target, fresh=True)
     return dataclasses.replace(
         known,
-        machine_config_pools=(pool(wanted_configuration=moved, configuration=moved),),
-        ingress_controller=facts.IngressController(None, 2),
+        cluster_operators=cluster_operators(operand_worlds.REACTED),
+        control_plane_nodes=tuple(
+            dataclasses.replace(one, observed_topology=target.control_plane) if isinstance(one, facts.Node) else one
+            for one in nodes
+        ),
+        etcd=etcd(operand_worlds.REVISION + 1),
+        machine_config_pools=(
+            pool(wanted_configuration=rendered, configuration=rendered),
+            pool("worker", machines=0, updated=0, ready=0),
+        ),
+        controller_config=controller_config(target.control_plane),
     )
 
 
@@ -214,9 +312,15 @@ def copy_of(record: TopologyTransition) -> facts.OwnOperator:
     return own(copy=copy, status={"extension": copy.to_api()})
 
 
-def question(known: facts.Facts, check: CheckName, now: datetime = NOW, **spec: Any) -> result.Question:
+def question(
+    known: facts.Facts,
+    check: CheckName,
+    now: datetime = NOW,
+    yardstick: result.Yardstick = result.Yardstick(matrix=MATRIX),  # noqa: B008 - frozen
+    **spec: Any,
+) -> result.Question:
     """A question to these facts, with the parameters of the shipped definition unless others are given."""
     default = next((one for stage in Stage for one in COMPACT.stages[stage] if one.check is check), None)
     made = model.CheckSpec.model_validate({"check": check, **spec}) if spec else default
     assert made is not None
-    return result.Question(known, made, COMPACT, now)
+    return result.Question(known, made, COMPACT, now, yardstick)

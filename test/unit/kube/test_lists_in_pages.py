@@ -39,6 +39,18 @@ async def test_pages_are_followed(faulty, connect):
         )
 
 
+@pytest.mark.parametrize(("enough", "read"), [(1, "ab"), (2, "ab"), (3, "abcd"), (9, "abcde")])
+async def test_no_page_is_asked_for_once_there_are_enough(faulty, connect, enough, read):
+    pages = {"": page("ab", "t1"), "t1": page("cd", "t2"), "t2": page("e")}
+
+    async def behave(asked, reply):
+        await reply.whole(200, pages[asked.query.get("continue", "")])
+
+    faulty.behave = behave
+    client = await connect()
+    assert names(await client.list(CLUSTER, page=2, enough=enough)) == list(read)
+
+
 async def test_a_snapshot_that_is_dropped_in_the_middle_is_begun_again_once(faulty, connect):
     async def behave(asked, reply):
         if "continue" not in asked.query:

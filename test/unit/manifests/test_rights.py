@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from topology_controller import manifests
+from topology_controller import bindata, discover, manifests
+from topology_controller import rights as operand_rights
 from topology_controller.kube import events, lease
 from topology_controller.observe import catalog
+from topology_controller.transitions import load as transitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +24,9 @@ ACCOUNT = {"kind": "ServiceAccount", "name": "cluster-topology-operator", "names
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
 ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"}]
 BINDINGS = [one for one in OBJECTS if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
+TRANSITIONS = transitions.load(bindata.root() / "transitions")
 READS = {"get", "list", "watch"}
-SOURCES = (*catalog.IDLE, *catalog.EVIDENCE, *catalog.OPERANDS)
+SOURCES = (*catalog.IDLE, *catalog.watched(TRANSITIONS))
 KINDS = {(one.group, one.plural): one for one in (*(s.selection.resource for s in SOURCES), catalog.CRDS)}
 KINDS |= {(one.group, one.plural): one for one in (lease.LEASES, events.EVENTS)}
 
@@ -90,25 +93,62 @@ def test_writes_are_limited_by_name_except_the_three_creates():
     assert not [one for one in ALL if one.verb == "create" and one.name], "such a rule grants nothing"
 
 
-def test_a_limited_list_or_watch_is_one_that_we_ask_for_by_that_name():
+def asked(source: catalog.Source, verb: str) -> Right:
+    """The right that it takes to list or watch a source."""
+    one = source.selection
+    return Right(verb, one.resource.group, one.resource.plural, one.namespace or "", one.name or "")
+
+
+def covers(granted: Right, wanted: Right) -> bool:
+    """Does the right allow that? RBAC asks for the namespace and the name of the request, which a wide one ignores."""
+    return (
+        granted[:3] == wanted[:3] and granted.namespace in {"", wanted.namespace} and granted.name in {"", wanted.name}
+    )
+
+
+def test_what_may_be_listed_and_watched_is_what_is_looked_at():
     """resourceNames cover a list only when the request says the name as field selector, as `Selection.name` does."""
-    asked = {
-        (verb, s.selection.resource.group, s.selection.resource.plural, s.selection.namespace or "", s.selection.name)
-        for s in SOURCES
-        for verb in ("list", "watch")
-    }
-    for one in ALL:
-        if one.verb in {"list", "watch"}:
-            assert (one.verb, one.group, one.resource, one.namespace, one.name or None) in asked, one
-    for verb, group, resource, namespace, name in asked:
-        granted = {one.name for one in ALL if one[:4] == (verb, group, resource, namespace)}
-        assert granted & {name, ""}, f"nobody may {verb} {resource} {name}"
+    wanted = {asked(source, verb) for source in SOURCES for verb in ("list", "watch")}
+    granted = [one for one in ALL if one.verb in {"list", "watch"}]
+    without_right = [one for one in wanted if not any(covers(right, one) for right in granted)]
+    assert not without_right
+    without_source = [r for r in granted if not any(covers(r, one) and r.name == one.name for one in wanted)]
+    assert not without_source
 
 
-def test_what_is_namespaced_is_granted_in_its_namespace_only():
+def test_what_may_be_read_by_its_name_is_what_is_read_for_a_decision_or_before_a_write():
+    """Evidence live before the flip, what advisories are about once more after it, and what is written to."""
+    left = discover._advised(TRANSITIONS)
+    live = [source for source in (*catalog.evidence(*TRANSITIONS.definitions), *left) if source.single]
+    wanted = {asked(source, "get") for source in (*live, catalog.INFRASTRUCTURE, catalog.OWN_OPERATOR)}
+    wanted |= {Right("get", "coordination.k8s.io", "leases", OURS, "cluster-topology-operator")}
+    wanted |= {Right("get", catalog.CRDS.group, catalog.CRDS.plural, "", "infrastructures.config.openshift.io")}
+    assert {one for one in ALL if one.verb == "get"} == wanted
+
+
+def test_what_is_namespaced_is_granted_in_its_namespace_only_unless_that_may_not_be_there():
+    """The exception is documented: without a capability there is no namespace, and so no role in it."""
+    groups = [group for group in TRANSITIONS.matrix.groups if group.capability]
+    anywhere = {operand.name for group in groups for operand in group.operands}
+    found = set()
     for one in ALL:
         kind = KINDS[one.group, one.resource.partition("/")[0]]
-        assert kind.namespaced is bool(one.namespace), one
+        if kind.namespaced and not one.namespace:
+            assert (one.group, one.resource) == ("apps", "deployments"), one
+            found.add(one.name)
+        else:
+            assert kind.namespaced is bool(one.namespace), one
+    assert found == anywhere == {"console", "downloads", "image-registry", "packageserver"}
+
+
+def test_only_these_are_read_whole():
+    """All objects of a kind; everything else by its name. These are documented."""
+    whole = {(one.resource, one.namespace) for one in ALL if one.verb in READS and not one.name}
+    readers = {("pods", reader.namespace) for reader in TRANSITIONS.matrix.startup_readers}
+    assert whole == {("nodes", ""), ("clusteroperators", ""), ("machineconfigpools", "")} | readers
+    assert len(readers) == 3
+    by_metadata = {s.selection.namespace for s in SOURCES if s.selection.metadata_only and s.selection.namespace}
+    assert by_metadata == {namespace for _, namespace in readers}, "of a pod nothing but its metadata is asked for"
 
 
 def test_no_role_takes_in_or_joins_others():
@@ -140,9 +180,14 @@ def test_the_page_about_rights_has_every_rule_and_no_other():
         [cell.strip().strip("`") for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:2] == "| "
     ]
     told = set()
-    for where, resource, name, verbs, *_ in rows[1:]:
+    for where, resource, names, verbs, *_ in rows:
+        if where == "where":
+            continue
         plural, _, group = resource.partition(".")
         namespace = "" if where == "cluster" else where
-        told |= {Right(verb, group, plural, namespace, "" if name == "any" else name) for verb in verbs.split()}
-    assert told == set(ALL)
-    assert f"{len(ALL)} single rights" in text
+        for name in names.split("`, `"):
+            told |= {Right(verb, group, plural, namespace, "" if name == "any" else name) for verb in verbs.split()}
+    assert told == set(ALL), told ^ set(ALL)
+    made = [rule for role in ROLES if role["metadata"]["name"] == operand_rights.NAME for rule in role["rules"]]
+    count = sum(len(rule["verbs"]) * len(rule.get("resourceNames", [""])) for rule in made)
+    assert f"\n{count} single rights" in text

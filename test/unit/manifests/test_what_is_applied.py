@@ -63,17 +63,37 @@ def test_the_committed_definition_is_current():
 
 
 def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
-    script = pathlib.Path(__file__).parents[3] / "hack" / "generate.py"
+    root = pathlib.Path(__file__).parents[3]
     copied = tmp_path / "hack" / "generate.py"
-    copied.parent.mkdir()
-    shutil.copy(script, copied)
+    page = tmp_path / "docs" / "rights.md"
+    for place in (copied, page):
+        place.parent.mkdir()
+        shutil.copy(root / place.relative_to(tmp_path), place)
     main = runpy.run_path(str(copied))["main"]
-    assert main(["--check"]) == 1
+    assert main(["--check"]) == 1, "there is nothing in bindata"
     assert main([]) == 0
     assert main(["--check"]) == 0
-    written = tmp_path / "bindata" / "crd" / "infrastructures.yaml"
-    written.write_text(written.read_text(encoding="utf-8") + "#\n", encoding="utf-8")
-    assert main(["--check"]) == 1
+    assert page.read_bytes() == (root / "docs" / "rights.md").read_bytes()
+    table = next(line for line in page.read_text(encoding="utf-8").splitlines() if "deployments.apps" in line)
+    crd = tmp_path / "bindata" / "crd" / "infrastructures.yaml"
+    roles = tmp_path / "bindata" / "manifests" / manifests.OPERAND_ROLES
+    for written, found, stale in ((crd, "spec:", "spec: #"), (roles, "get, ", ""), (page, table, "")):
+        text = written.read_text(encoding="utf-8")
+        written.write_text(text.replace(found, stale, 1), encoding="utf-8")
+        assert main(["--check"]) == 1, written
+        assert main([]) == 0
+        assert written.read_text(encoding="utf-8") == text
+
+
+def test_a_page_without_its_marks_is_said_and_left_alone(tmp_path):
+    copied, page = tmp_path / "hack" / "generate.py", tmp_path / "docs" / "rights.md"
+    for place in (copied, page):
+        place.parent.mkdir()
+    shutil.copy(pathlib.Path(__file__).parents[3] / "hack" / "generate.py", copied)
+    page.write_text("nothing\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="has lost the marks"):
+        runpy.run_path(str(copied))["main"]([])
+    assert page.read_text(encoding="utf-8") == "nothing\n"
 
 
 def test_accounts_roles_and_namespaces_fit_together():

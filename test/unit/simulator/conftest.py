@@ -75,6 +75,11 @@ class Cluster:
         found = await self.api.get(kinds.INGRESS_CONTROLLERS, "default", cluster.INGRESS_NAMESPACE)
         return int(found["status"]["availableReplicas"])
 
+    async def ready_of(self, namespace: str, name: str) -> int:
+        """Return how many replicas of a Deployment are ready."""
+        found = await self.api.get(kinds.DEPLOYMENTS, name, namespace)
+        return int((found.get("status") or {}).get("readyReplicas") or 0)
+
     async def pool(self, name: str = "master") -> tuple[int, int, int]:
         """Return machines, updated, ready."""
         status = (await self.api.get(kinds.MACHINE_CONFIG_POOLS, name))["status"]

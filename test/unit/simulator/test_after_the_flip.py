@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from topology_simulator import cluster, conditions, kinds
-from topology_simulator.actors import cluster_operators
+import pytest
+
+from topology_simulator import cluster, conditions, kinds, operands
+from topology_simulator.actors import kubelets
 
 CONTROLLER = "machine-config-controller"
+REACTING = ("console", "monitoring", "operator-lifecycle-manager-packageserver", "network", "kube-apiserver")
 
 
 async def grown(living):
@@ -95,7 +98,12 @@ async def test_a_pinned_router_stays_alone_until_somebody_unpins_it(running):
 
 
 async def test_every_topology_aware_operator_reacts_once_and_settles(living):
-    moves = {name: [] for name in cluster_operators.REACTING}
+    await grown(living)
+    await living.eventually(lambda: living.ready_of("openshift-apiserver", "apiserver"), 3)
+    await living.eventually(lambda: revisions(living), (operands.REVISION, 3, 3))
+    for name in ("authentication", "kube-apiserver"):
+        await living.eventually(lambda name=name: living.operator(name, "Progressing"), "False")
+    moves = {name: [] for name in REACTING}
 
     async def watch():
         async for event in living.api.follow(kinds.CLUSTER_OPERATORS, retry_seconds=0.1):
@@ -116,3 +124,136 @@ async def test_every_topology_aware_operator_reacts_once_and_settles(living):
     await living.eventually(all_moved, {name: ["True", "False"] for name in moves})
     watching.cancel()
     await asyncio.wait([watching])
+
+
+async def revisions(living, kind=kinds.KUBE_API_SERVERS):
+    """Return the latest revision and how many nodes are there."""
+    status = (await living.api.get(kind, "cluster"))["status"]
+    latest = status["latestAvailableRevision"]
+    done = [one for one in status["nodeStatuses"] if (one["currentRevision"], one["targetRevision"]) == (latest, 0)]
+    return latest, len(done), len(status["nodeStatuses"])
+
+
+async def budgets(living):
+    return sorted({one["spec"]["minAvailable"] for one in await living.api.list(kinds.DISRUPTION_BUDGETS)})
+
+
+async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_a_new_revision(living):
+    await grown(living)
+    for kind in (kinds.KUBE_API_SERVERS, kinds.KUBE_CONTROLLER_MANAGERS, kinds.KUBE_SCHEDULERS, kinds.ETCDS):
+        await living.eventually(lambda kind=kind: revisions(living, kind), (operands.REVISION, 3, 3))
+    assert await budgets(living) == []
+    await living.flip()
+    await living.eventually(lambda: revisions(living), (operands.REVISION + 1, 3, 3))
+    await living.eventually(lambda: budgets(living), [2])
+    assert len(await living.api.list(kinds.DISRUPTION_BUDGETS)) == len(operands.STATIC_PODS)
+    assert await revisions(living, kinds.ETCDS) == (operands.REVISION, 3, 3)
+    await living.eventually(lambda: living.operator("kube-apiserver", "Progressing"), "False")
+
+
+async def test_api_servers_and_oauth_follow_the_nodes_not_the_topology(living):
+    following = (
+        ("openshift-apiserver", "apiserver"),
+        ("openshift-oauth-apiserver", "apiserver"),
+        ("openshift-authentication", "oauth-openshift"),
+    )
+    await grown(living)
+    for namespace, name in following:
+        await living.eventually(lambda at=(namespace, name): living.ready_of(*at), 3)
+    assert await living.ready_of("openshift-console", "console") == 1
+
+
+async def test_an_operator_that_is_held_does_not_react_until_it_is_released(living):
+    await grown(living)
+    living.actors.hold("console")
+    await living.flip()
+    await living.eventually(lambda: living.ready_of("openshift-multus", "multus-admission-controller"), 2)
+    assert await living.ready_of("openshift-console", "console") == 1
+    assert await living.operator("console", "Progressing") == "False"
+    living.actors.release("console")
+    await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
+
+
+async def test_what_is_broken_never_gets_ready_until_it_is_mended(living):
+    await grown(living)
+    await living.eventually(lambda: revisions(living), (operands.REVISION, 3, 3))
+    for name in ("openshift-console/downloads", "kube-apiserver", "machine-config", "ingress"):
+        living.actors.break_(name)
+    await living.flip()
+    await living.eventually(lambda: living.operator("console", "Progressing"), "True")
+    await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
+    await living.eventually(lambda: living.operator("ingress", "Progressing"), "True")
+
+    async def failed():
+        status = (await living.api.get(kinds.KUBE_API_SERVERS, "cluster"))["status"]
+        return [one["nodeName"] for one in status["nodeStatuses"] if one.get("lastFailedRevision")]
+
+    async def degraded():
+        return (await living.api.get(kinds.MACHINE_CONFIG_POOLS, "master"))["status"]["degradedMachineCount"]
+
+    await living.eventually(failed, ["master-0"])
+    await living.eventually(degraded, 1)
+    assert (await revisions(living))[1] == 0
+    assert await living.ready_of("openshift-console", "downloads") == 1
+    assert await living.routers() == 1
+    for name in ("openshift-console/downloads", "kube-apiserver", "machine-config", "ingress"):
+        living.actors.mend(name)
+    await living.eventually(lambda: living.ready_of("openshift-console", "downloads"), 2)
+    await living.eventually(lambda: revisions(living), (operands.REVISION + 1, 3, 3))
+    await living.eventually(living.routers, 2)
+    await living.eventually(living.pool, (3, 3, 3))
+    await living.eventually(degraded, 0)
+    assert await failed() == ["master-0"], "a failure of long ago stays written there"
+
+
+async def test_whoever_does_not_follow_the_topology_cannot_be_held(living):
+    with pytest.raises(LookupError, match="'dns' is none of"):
+        living.actors.hold("dns")
+
+
+async def test_an_operator_that_is_taken_away_by_configuration_comes_back_with_it(living):
+    remove = {"spec": {"managementState": "Removed"}}
+    await living.api.patch(kinds.CONSOLES, "cluster", remove)
+
+    async def console():
+        return len(await living.api.list(kinds.DEPLOYMENTS, "openshift-console"))
+
+    await living.eventually(console, 0)
+    await living.api.patch(kinds.CONSOLES, "cluster", {"spec": {"managementState": "Managed"}})
+    await living.eventually(console, 2)
+    await living.eventually(lambda: living.ready_of("openshift-console", "downloads"), 1)
+
+
+async def test_the_registry_never_reacts_to_a_topology(running):
+    async with running(registry="Managed") as living:
+        await grown(living)
+        await living.flip()
+        await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
+        assert await living.ready_of("openshift-image-registry", "image-registry") == 1
+        await living.api.patch(kinds.REGISTRIES, "cluster", {"spec": {"replicas": 2}})
+        await living.eventually(lambda: living.ready_of("openshift-image-registry", "image-registry"), 2)
+
+
+async def test_an_operators_pod_that_is_deleted_comes_back_as_another_one(living):
+    namespace = "openshift-kube-apiserver-operator"
+    old, *others = await living.api.list(kinds.PODS, namespace)
+    assert others == []
+    await living.api.delete(kinds.PODS, old["metadata"]["name"], namespace)
+
+    async def new():
+        return [one["status"]["phase"] for one in await living.api.list(kinds.PODS, namespace) if one != old]
+
+    await living.eventually(new, ["Running"])
+
+
+async def test_masters_that_carry_no_workloads_are_tainted_and_workers_get_a_pool(running):
+    async with running(workers=1, schedulable=False) as living:
+        await living.join("master-1")
+        await kubelets.join(living.api, "worker-1", kubelets.WORKER)
+
+        async def taints():
+            node = await living.node("master-1")
+            return [one["key"] for one in node["spec"].get("taints") or []], "worker" in str(node["metadata"]["labels"])
+
+        await living.eventually(taints, (["node-role.kubernetes.io/master"], False))
+        await living.eventually(lambda: living.pool("worker"), (2, 2, 2))

@@ -13,7 +13,7 @@ import yaml
 
 from topology_simulator import client, kinds, kubeconfig
 
-SECONDS = 20
+SECONDS = 60
 
 
 @contextlib.asynccontextmanager

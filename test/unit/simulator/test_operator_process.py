@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 import pytest
+import yaml
 
 from topology_simulator import box as boxes
-from topology_simulator import operator_process, pace, scenario
+from topology_simulator import client, operator_process, pace, probes, scenario
 
 
 async def test_a_dead_operator_is_reported_with_its_last_words(tmp_path):
     log = tmp_path / "operator.log"
     # The command line refuses what is no duration, before anything is contacted.
-    async with operator_process.running(tmp_path / "kubeconfig", log, -1) as process:
+    async with operator_process.running(tmp_path / "kubeconfig", log, -1) as operator:
         with pytest.raises(operator_process.OperatorDiedError, match="exit code 2") as error:
-            await operator_process.watch(process, log)
+            await operator.watch()
     assert "settle-seconds" in str(error.value)
 
 
@@ -23,6 +27,49 @@ async def test_no_process_is_left_behind(tmp_path):
         assert box.operator is not None
         assert box.operator.returncode is None
     assert box.operator.returncode is not None
+
+
+async def test_an_evicted_operator_is_followed_by_another_one_and_the_log_goes_on(tmp_path):
+    story = scenario.load("happy-path")
+    async with boxes.opened(story, pace.FAST, tmp_path) as box:
+        watching = asyncio.create_task(box.watch_operator())
+        series = scenario.Condition.model_validate(
+            {"metric": {"series": 'topology_transition_phase{phase="Idle"}', "equals": 1.0}}
+        )
+        await until_it_holds(box, series)
+        await box.operator.evict(0.01)
+        await until_it_holds(box, series)
+        assert box.log.read_text().count(" serves on port ") == 2
+        assert not watching.done()
+        watching.cancel()
+        await asyncio.wait([watching])
+
+
+async def until_it_holds(box, question):
+    """Ask again and again, of an operator that may not serve yet."""
+    answer = probes.Answer(holds=False, wanted="an answer", found="none")
+    async with asyncio.timeout(30):
+        while not answer.holds:
+            with contextlib.suppress(client.UnreachableError):
+                answer = await probes.ask(box.api, question, box.operator.url)
+            await asyncio.sleep(0.05)
+
+
+async def test_an_operator_that_does_not_bear_an_eviction_is_reported(tmp_path):
+    log = tmp_path / "operator.log"
+    async with operator_process.running(tmp_path / "kubeconfig", log, -1) as operator:
+        with pytest.raises(operator_process.OperatorDiedError, match="exit code"):
+            await operator.evict(0.01)
+
+
+async def test_a_scenarios_deadline_is_what_the_definitions_say(tmp_path):
+    story = scenario.load("stuck")
+    async with boxes.opened(story, pace.FAST, tmp_path, operator=False):
+        assert not (tmp_path / "transitions").exists()
+    assert boxes._hurried(story, tmp_path) == ("--transitions-dir", str(tmp_path / "transitions"))
+    found = {one.stem: yaml.safe_load(one.read_text()) for one in (tmp_path / "transitions").iterdir()}
+    assert "sno-to-ha-compact" in found
+    assert {one["convergence"]["deadlineMinutes"] for one in found.values()} == {1}
 
 
 def test_last_words_of_a_silent_or_missing_log(tmp_path):

@@ -31,7 +31,10 @@ def test_a_shipped_scenario_loads(name):
 
 
 def test_the_shipped_scenarios_are_those_that_were_promised():
-    assert {"happy-path", "learner-stuck", "node-flaps", "hosted", "upgrade-starts"} <= set(scenario.names())
+    promised = {"happy-path", "learner-stuck", "node-flaps", "hosted", "upgrade-starts", "router-pinned", "quorum-lost"}
+    promised |= {"stuck", "evicted-mid-transition", "node-lost-converging", "native-takes-over", "native-downgrade"}
+    promised |= {"infra-only", "with-workers", "registry-removed"}
+    assert promised <= set(scenario.names())
 
 
 def test_a_good_file_is_understood(load):
@@ -57,6 +60,18 @@ def field(kind):
         ({"steps": [field("gadget")]}, r"step 1 → wait-for → field: 'gadget' is none of .*infrastructure"),
         ({"steps": []}, r"steps"),
         ({"expect": {"phase": "Idle", "topology": "HA", "conditions": {}}}, r"expect → topology: String should match"),
+        ({"steps": [{"hold": "dns"}]}, r"step 1 → hold: 'dns' is none of .*console"),
+        ({"steps": [{"break": "nobody"}]}, r"step 1 → break: 'nobody' is none of"),
+        ({"steps": [{"break_": "console"}]}, r"step 1 → break_: Extra inputs"),
+        ({"steps": [{"run-printed": {}}]}, r"step 1 → run-printed: exactly one of advisory, condition .* found none"),
+        ({"steps": [{"evict-operator": False}]}, r"step 1 → evict-operator: Input should be True"),
+        (
+            {"steps": [{"wait-for": {"metric": {"series": "a"}}}]},
+            r"step 1 → wait-for → metric → equals: Field required",
+        ),
+        ({"cluster": {"without": ["Everything"]}}, r"cluster → without → .*: Input should be 'Console'"),
+        ({"cluster": {"registry": "Unmanaged"}}, r"cluster → registry: Input should be 'Managed' or 'Removed'"),
+        ({"deadline-minutes": 0}, r"deadline-minutes: Input should be greater than or equal to 1"),
         ({"name": "other"}, r"name is 'other', but the file is called 'mine'"),
     ],
 )
@@ -72,6 +87,24 @@ def test_what_is_no_scenario_at_all_is_refused(load, text):
         load(text)
 
 
+def test_a_cluster_is_given_in_the_words_of_its_shape(load):
+    asked = {
+        "control-plane": "HighlyAvailable",
+        "masters": 3,
+        "workers": 1,
+        "schedulable": False,
+        "without": ["Console"],
+    }
+    shape = load(GOOD | {"cluster": asked}).cluster.shape()
+    assert (shape.control_plane, shape.infrastructure, shape.masters) == ("HighlyAvailable", "SingleReplica", 3)
+    assert (shape.workers, shape.schedulable, shape.without) == (1, False, ("Console",))
+
+
+def test_an_advisory_may_be_asked_for_by_its_name_alone(load):
+    found = load(GOOD | {"steps": [{"wait-for": {"advisory": "RouterReplicasPinned"}}]})
+    assert found.steps[0].wait_for.advisory == scenario.Advised(name="RouterReplicasPinned", told=True)
+
+
 def test_an_unknown_name_is_answered_with_those_that_exist():
-    with pytest.raises(scenario.ScenarioError, match=r"no scenario 'sad-path'; there are happy-path"):
+    with pytest.raises(scenario.ScenarioError, match=r"no scenario 'sad-path'; there are .*happy-path"):
         scenario.load("sad-path")

@@ -6,10 +6,12 @@ import io
 
 import pytest
 
-from topology_simulator import kinds, story, tables, terminal
+from topology_simulator import kinds, machines, story, tables, terminal
 
 
 class Screen(io.StringIO):
+    encoding = "utf-8"
+
     def __init__(self, *, tty):
         super().__init__()
         self.tty = tty
@@ -44,19 +46,46 @@ def test_a_table_is_laid_out_as_kubectl_does():
     assert tables.layout({"columnDefinitions": columns, "rows": rows}) == "NAME      PHASE\ncluster\nb         Idle"
 
 
-async def test_the_story_tells_changes_once(living):
-    screen = Screen(tty=False)
-    teller = story.Story(living.api, terminal.Terminal(screen))
-    node = await living.node("master-0")
+@pytest.fixture
+def screen():
+    return Screen(tty=False)
+
+
+@pytest.fixture
+def told(screen):
+    """Return the lines since the last call, without their times."""
+
+    def lines():
+        found = [line[8:].rstrip() for line in screen.getvalue().splitlines()]
+        screen.truncate(0)
+        screen.seek(0)
+        return found
+
+    return lines
+
+
+@pytest.fixture
+def teller(api, screen):
+    return story.Story(api, terminal.Terminal(screen))
+
+
+def transition(phase, *checks, advisories=()):
+    record = {"phase": phase, "checks": list(checks), "advisories": list(advisories)}
+    return {"status": {"topologyTransition": record}}
+
+
+def check(name, status="Unmet", found="1", stage="Convergence"):
+    return {"stage": stage, "name": name, "status": status, "message": f"Wanted: 3. Found: {found}. Look at it"}
+
+
+def test_the_story_tells_changes_once(teller, told):
     cast = teller._tellers
-    cast[kinds.NODES](node)
-    cast[kinds.NODES](node)
-    check = {"stage": "Preflight", "name": "Etcd", "status": "Unmet"}
-    for found in ("1", "1", "2"):
-        message = f"Wanted: 3. Found: {found}. Look at it"
-        transition = {"phase": "Pending", "checks": [{**check, "message": message}]}
-        cast[kinds.INFRASTRUCTURES]({"status": {"topologyTransition": transition}})
-    lines = [line[8:] for line in screen.getvalue().splitlines()]
+    node = machines.node("master-0", roles=("control-plane", "worker"), ready=True)
+    for found in ("1", "1", "3", "2", "2"):
+        cast[kinds.NODES](node)
+        cast[kinds.INFRASTRUCTURES](transition("Pending", check("Etcd", found=found, stage="Preflight")))
+        teller.beat()
+    lines = told()
     assert [line for line in lines if line.startswith("node")] == [
         "node         master-0 Ready (control-plane, worker)"
     ]
@@ -64,3 +93,82 @@ async def test_the_story_tells_changes_once(living):
         "Unmet: Wanted: 3. Found: 1. Look at it",
         "Unmet: found 2",
     ]
+
+
+def test_what_is_seen_between_two_beats_is_told_as_it_is_at_the_end(teller, told):
+    for ready in (True, False, True):
+        teller._tellers[kinds.NODES](machines.node("master-0", roles=("control-plane",), ready=ready))
+    teller.beat()
+    assert told() == ["node         master-0 Ready (control-plane)"]
+    teller._tellers[kinds.NODES](machines.node("master-0", roles=("control-plane",), ready=True))
+    teller.beat()
+    assert told() == []
+
+
+def test_while_converging_checks_are_told_together(teller, told):
+    look = teller._tellers[kinds.INFRASTRUCTURES]
+    look(transition("Converging", check("A"), check("B"), check("C", "Met")))
+    told()
+    teller.beat()
+    assert told() == ["check        1 of 3 are met, waiting for A, B"]
+    look(transition("Converging", check("A", "Met"), check("B", found="2"), check("C", "Met")))
+    teller.beat()
+    assert told() == ["check        ✓ A Met"]
+
+
+def test_the_check_that_is_waited_for_longest_is_told_with_its_message(teller, told, monkeypatch):
+    moment = [100.0]
+    monkeypatch.setattr(terminal.Terminal, "seconds", property(lambda _: moment[0]))
+    look = teller._tellers[kinds.INFRASTRUCTURES]
+    look(transition("Converging", check("A"), check("B", "Met")))
+    teller.beat()
+    assert "check        1 of 2 are met, waiting for A" in told()
+    moment[0] += 1.9
+    teller.beat()
+    assert told() == []
+    moment[0] += 0.2
+    teller.beat()
+    assert told() == ["check        ✗ A Unmet: Wanted: 3. Found: 1. Look at it"]
+    teller.beat()
+    assert told() == []
+
+
+def test_an_advisory_is_told_with_its_command_and_when_it_is_done(teller, told):
+    look = teller._tellers[kinds.INFRASTRUCTURES]
+    pinned = {"name": "RouterReplicasPinned", "message": "one for ever", "command": "oc patch it"}
+    look(transition("Pending", advisories=[pinned]))
+    assert told()[-2:] == ["advisory     ! RouterReplicasPinned: one for ever", "             $ oc patch it"]
+    look(transition("Pending", advisories=[pinned]))
+    assert told() == []
+    look(transition("Pending"))
+    assert told() == ["advisory     ✓ RouterReplicasPinned is no longer needed"]
+    look(transition("Pending", advisories=[pinned]))
+    assert len(told()) == 2
+
+
+def test_a_condition_is_told_by_what_is_new_in_it(teller, told):
+    def say(reason, message):
+        said = {"type": "Progressing", "status": "True", "reason": reason, "message": message}
+        teller._tellers[kinds.CLUSTER_OPERATORS]({"metadata": {"name": "topology"}, "status": {"conditions": [said]}})
+
+    say("TransitionConverging", "Waiting for A, B")
+    say("TransitionConverging", "Waiting for B")
+    assert told() == ["co topology  Progressing=True TransitionConverging"]
+    say("TransitionConverging", "Nobody is missed. It is quiet")
+    say("TransitionConverging", "Nobody is missed. It is over")
+    assert [line.partition("TransitionConverging: ")[2] for line in told()] == [
+        "Nobody is missed. It is quiet",
+        "It is over",
+    ]
+
+
+def test_operators_that_move_together_are_told_together(teller, told):
+    def say(name, status):
+        said = {"type": "Progressing", "status": status}
+        teller._tellers[kinds.CLUSTER_OPERATORS]({"metadata": {"name": name}, "status": {"conditions": [said]}})
+
+    for status in ("False", "True", "False"):
+        for name in ("dns", "etcd"):
+            say(name, status)
+        teller.beat()
+    assert told() == ["operator     dns, etcd are progressing", "operator     dns, etcd are stable again"]

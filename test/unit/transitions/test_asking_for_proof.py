@@ -57,3 +57,56 @@ def test_infrastructure_alone_needs_no_new_voters(written):
         asked for asked in written["preflight"] if asked["check"] not in {"EtcdHealthy", "EtcdVotingMembers"}
     ]
     assert model.Definition.model_validate(written).target.infrastructure == "HighlyAvailable"
+
+
+FURTHER = FILE.parent / "sno-to-ha-with-workers.yaml"
+
+
+@pytest.mark.parametrize("found", [None, 1])
+def test_infrastructure_that_becomes_highly_available_needs_room(found):
+    written = yaml.safe_load(FURTHER.read_text())
+    for stage in (written["preflight"], written["convergence"]["checks"]):
+        for asked in list(stage):
+            if asked["check"] == "EligibleWorkers":
+                stage.remove(asked)
+    if found is not None:
+        written["preflight"].append({"check": "EligibleWorkers", "atLeast": found})
+    assert "preflight must ask EligibleWorkers with atLeast 2 before infrastructure becomes HighlyAv" in refused(
+        written
+    )
+
+
+def test_infrastructure_that_is_highly_available_already_needs_none():
+    written = yaml.safe_load(FURTHER.read_text())
+    written["source"]["infrastructure"] = ["HighlyAvailable"]
+    written["preflight"] = [asked for asked in written["preflight"] if asked["check"] != "EligibleWorkers"]
+    assert model.Definition.model_validate(written).workers.min == 1
+
+
+@pytest.mark.parametrize("change", ["workers", "wanted", "missing"])
+def test_schedulable_masters_are_room_only_where_there_is_nothing_else(written, change):
+    if change == "workers":
+        written["workers"] = {"max": 1}
+    for asked in list(written["preflight"]):
+        if asked["check"] == "MastersSchedulable" and change == "wanted":
+            asked["wanted"] = False
+        if asked["check"] == "MastersSchedulable" and change == "missing":
+            written["preflight"].remove(asked)
+    assert "preflight must ask EligibleWorkers with atLeast 2" in refused(written)
+
+
+@pytest.mark.parametrize(
+    ("stage", "spec", "said"),
+    [
+        ("preflight", {"check": "ConsoleReplicas"}, "cannot be asked in preflight"),
+        ("preflight", {"check": "MachineConfigControllerObserved"}, "cannot be asked in preflight"),
+        ("preflight", {"check": "EligibleWorkers"}, "needs atLeast"),
+        ("convergence", {"check": "DedicatedWorkers"}, "cannot be asked in convergence"),
+        ("convergence", {"check": "RouterReplicas", "atLeast": 2}, "does not take atLeast"),
+    ],
+)
+def test_a_check_is_asked_where_it_makes_sense_and_with_what_it_takes(written, stage, spec, said):
+    specs = written["preflight"] if stage == "preflight" else written["convergence"]["checks"]
+    specs[:] = [asked for asked in specs if asked["check"] != spec["check"]]
+    specs.append(spec)
+    assert said in refused(written)

@@ -115,7 +115,7 @@ def test_what_is_no_definition_at_all_says_so(tmp_path, content, text):
 
 def test_all_problems_of_all_files_come_at_once(folder):
     (folder / NAMED).write_text(
-        COMMITTED.replace("settleSeconds: 60", "settleSeconds: -1").replace("atLeast: 2", "atLeast: 9"),
+        COMMITTED.replace("settleSeconds: 60", "settleSeconds: -1").replace("atLeast: 3", "atLeast: 9", 1),
         encoding="utf-8",
     )
     (folder / "second.yaml").write_text("name: second\n", encoding="utf-8")
@@ -127,7 +127,9 @@ def test_all_problems_of_all_files_come_at_once(folder):
 
 
 def test_two_definitions_for_the_same_cluster_are_refused(folder):
-    text = COMMITTED.replace("sno-to-ha-compact", "another").replace("{max: 0}", "{min: 0, max: 3}")
+    room = "  - {check: EtcdHealthy}\n"
+    text = COMMITTED.replace(room, "  - {check: EligibleWorkers, atLeast: 2}\n" + room, 1)
+    text = text.replace("sno-to-ha-compact", "another").replace("{max: 0}", "{min: 0, max: 3}")
     (folder / "another.yaml").write_text(text, encoding="utf-8")
     assert [one for one in problems(folder) if "could match the same cluster" in one], problems(folder)
     (folder / "another.yaml").write_text(text.replace("{min: 0, max: 3}", "{min: 1}"), encoding="utf-8")

@@ -1,8 +1,8 @@
 """YAML with line numbers, and without its surprises.
 
-PyYAML's usual loader forgets lines, keeps the last of two equal keys and turns `no` into False. A definition is read
-from the composed nodes instead: every value knows its line and how it was written, so `load` can quote it. What no
-definition needs is refused here: several documents, anchors, tags, keys that are not text, dates.
+PyYAML's usual loader forgets lines, keeps the last of two equal keys and turns `no` into False. A file is read from
+the composed nodes instead: every value knows its line and how it was written, so `read` can quote it. What none of our
+files needs is refused here: several documents, anchors, tags, keys that are not text, dates.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ def parse(raw: bytes) -> Document:
         return document
     if len(composed) > 1:
         line = composed[1].start_mark.line + 1
-        document.problems.append((line, "a second document starts here; a file holds one definition"))
+        document.problems.append((line, "a second document starts here; a file holds one"))
     elif not composed or _is_nothing(composed[0]):
-        document.problems.append((None, "is empty; a definition was expected"))
+        document.problems.append((None, "is empty"))
     elif not isinstance(composed[0], yaml.MappingNode):
         line = composed[0].start_mark.line + 1
-        document.problems.append((line, "is not a mapping; a definition starts with a line such as 'name: ...'"))
+        document.problems.append((line, "is not a mapping, which starts with a line such as 'name: ...'"))
     else:
         document.value = _Reader(document).value(composed[0], ())
     return document
@@ -116,7 +116,7 @@ class _Reader:
         at = node.start_mark.line + 1
         self._document.lines[path] = line or at
         if id(node) in self._seen:
-            return self._refuse(at, "anchors and aliases are not used in definitions: write it out")
+            return self._refuse(at, "anchors and aliases are not used here: write it out")
         if len(path) > _DEEPEST:
             return self._refuse(at, "nested too deeply")
         self._seen.add(id(node))
@@ -128,7 +128,7 @@ class _Reader:
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
             self._document.texts[path] = Found("a mapping", plain=False)
             return self._mapping(node, path)
-        return self._refuse(at, f"the tag {node.tag} is not used in definitions")
+        return self._refuse(at, f"the tag {node.tag} is not used here")
 
     def _scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
         at = node.start_mark.line + 1

@@ -1,0 +1,182 @@
+"""What every check of operands has in common: what the matrix wants here, and how its operands' findings add up.
+
+A group of the matrix says which objects show that an operator has followed the topology. `replicas`, `static_pods` and
+`budgets` judge one object each; here is what comes before (does this cluster have it at all, how many are implied, how
+was it at the flip) and what comes after (one answer that names each object, what is wanted and where to look).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import CheckStatus
+
+from ..observe import facts
+from . import result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topology_api.types import OperandBaseline
+
+    from ..operands import model as matrices
+    from .result import CheckResult, Question
+
+
+_MASTER = "node-role.kubernetes.io/master"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one operand. `hint` says what a person can do, where nobody else will."""
+
+    status: CheckStatus
+    wanted: str
+    found: str
+    where: str
+    hint: str = ""
+
+
+def ask(question: Question, judge: Callable[[Question, matrices.Group, matrices.Operand], Finding]) -> CheckResult:
+    """Judge every operand of the check's group; Met when each is, or when this cluster does not have them."""
+    group = question.group()
+    if group is None:
+        return question.unknown(f"the operand matrix has no entry for {question.spec.check}")
+    absent = absence(question.facts, group)
+    if isinstance(absent, facts.Unobserved):
+        return question.unknown(absent)
+    if absent:
+        return question.met(f"Nothing has to follow: {absent}")
+    findings = [judge(question, group, operand) for operand in group.operands]
+    unknown = [one for one in findings if one.status is CheckStatus.UNKNOWN]
+    unmet = [one for one in findings if one.status is CheckStatus.UNMET]
+    if not findings:
+        return question.unknown(f"the operand matrix names no operand for {question.spec.check}")
+    if unmet:
+        return question.unmet(_told(unmet, unknown))
+    if unknown:
+        return question.unknown(result.listed(one.found for one in unknown))
+    return question.met(result.listed(one.found for one in findings))
+
+
+def _told(unmet: list[Finding], unknown: list[Finding]) -> str:
+    rest = f"; and it cannot be told: {result.listed(one.found for one in unknown)}" if unknown else ""
+    places = result.listed(dict.fromkeys(one.where for one in unmet))
+    hints = "".join(f". {hint}" for hint in dict.fromkeys(one.hint for one in unmet) if hint)
+    return (
+        f"Wanted: {result.listed(one.wanted for one in unmet)}. "
+        f"Found: {'; '.join(one.found for one in unmet)}{rest}. Look at {places}{hints}"
+    )
+
+
+def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved | None:
+    """Why this cluster has no such operands, None when it has them, Unobserved when that cannot be told."""
+    if group.capability is not None:
+        version = known.cluster_version
+        if isinstance(version, facts.Unobserved):
+            return version
+        if version.lacks(group.capability):
+            return f"capability {group.capability} is not enabled on this cluster"
+    managed = configuration(known, group)
+    if isinstance(managed, facts.Unobserved):
+        # Without a configuration of its own the operator decides by itself: the operands tell.
+        return None if managed.missing else managed
+    if managed is not None and managed.state == "Removed" and group.managed_by is not None:
+        return f"{group.managed_by.key} has managementState Removed"
+    return None
+
+
+def configuration(known: facts.Facts, group: matrices.Group) -> facts.Managed | facts.Unobserved | None:
+    """The configuration of the group's operator, None where the matrix names none."""
+    if group.managed_by is None:
+        return None
+    found = known.operand(group.managed_by.key)
+    if isinstance(found, facts.Managed | facts.Unobserved):
+        return found
+    return facts.Unobserved(group.managed_by.key, "is not a configuration with a managementState", malformed=True)
+
+
+def implied(question: Question, group: matrices.Group, operand: matrices.Operand) -> int | facts.Unobserved:
+    """How many ready replicas the target implies for a workload."""
+    if operand.replicas == "perControlPlaneNode":
+        return control_plane_nodes(question.facts)
+    return at(operand, group.topology(question.definition.target.pair))
+
+
+def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
+    """How many replicas this topology implies, by the matrix alone."""
+    counts = operand.replicas if isinstance(operand.replicas, dict) else {}
+    found = next((count for named, count in counts.items() if named.value == topology), None)
+    if found is None:
+        return facts.Unobserved(operand.key, f"the operand matrix does not say what topology {topology} implies for it")
+    return found
+
+
+def control_plane_nodes(known: facts.Facts) -> int | facts.Unobserved:
+    """How many control-plane nodes there are; none at all is nothing to reckon with."""
+    names = node_names(known)
+    return names if isinstance(names, facts.Unobserved) else len(names)
+
+
+def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
+    """Names of the control-plane nodes as the operators count them, or why they cannot be told.
+
+    They go by the label master alone (library-go, pkg/operator/staticpod/controller/node): a node that has only the
+    newer label control-plane never gets their pods, and must not be waited for.
+    """
+    names: list[str] = []
+    for group in (known.control_plane_nodes, known.other_nodes):
+        if isinstance(group, facts.Unobserved):
+            return group
+        for node in group:
+            if isinstance(node, facts.Unobserved):
+                return node
+            if node.master:
+                names.append(node.name)
+    if not names:
+        return facts.Unobserved(f"nodes with label {_MASTER}", "there are none")
+    return tuple(sorted(names))
+
+
+def arbiters(known: facts.Facts) -> int:
+    """How many arbiter nodes are known of: they carry a member of etcd and its static pods too."""
+    found = known.other_nodes
+    if isinstance(found, facts.Unobserved):
+        return 0
+    return sum(isinstance(node, facts.OtherNode) and node.arbiter for node in found)
+
+
+def before(question: Question, operand: matrices.Operand) -> OperandBaseline | None:
+    """How the operand was at the flip, None when nobody recorded it."""
+    baseline = question.yardstick.baseline
+    recorded = baseline.operands if baseline is not None else ()
+    return next((one for one in recorded if one.name == operand.key), None)
+
+
+def unmeasured(what: str, field: str) -> str:
+    """Say that the baseline is silent about something that cannot be judged without it, and what to do."""
+    return (
+        f"the record does not say how {what} was when the topology moved. Whoever knows it can write it to "
+        f"status.topologyTransition.baseline.{field} with: oc edit infrastructure cluster --subresource=status"
+    )
+
+
+def missing(question: Question, operand: matrices.Operand, wanted: str, where: str) -> Finding:
+    """The API server says that the operand does not exist: is that how it was configured, or did it get lost?"""
+    if not operand.optional:
+        return Finding(CheckStatus.UNMET, wanted, f"{operand.key} does not exist", where)
+    then = before(question, operand)
+    if then is None:
+        text = f"{operand.key} does not exist, and {unmeasured('it', 'operands')}"
+        return Finding(CheckStatus.UNKNOWN, wanted, text, where)
+    if then.missing:
+        text = f"nothing has to follow: {operand.key} did not exist when the topology moved either"
+        return Finding(CheckStatus.MET, wanted, text, where)
+    return Finding(CheckStatus.UNMET, wanted, f"{operand.key} does not exist any more", where)
+
+
+def place(operand: matrices.Operand) -> str:
+    """The command that shows the operand."""
+    namespace = f"-n {operand.namespace} " if operand.namespace else ""
+    return f"oc {namespace}get {operand.plural} {operand.name}"

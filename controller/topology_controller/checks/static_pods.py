@@ -1,0 +1,92 @@
+"""Static pods: do they run at their newest revision on every control-plane node?
+
+An operator makes a revision from its configuration and installs it node by node. Being at the newest one everywhere is
+also true before the operator has noticed the flip; where the matrix says that the topologies differ in configuration,
+the newest revision must therefore be another than at the flip (reference: upstream-controller a.5, c.3).
+`lastFailedRevision` survives later success, so it counts only while that very revision is being tried.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import CheckStatus
+
+from ..observe import facts
+from ..operands import model as matrices
+from . import groups, result
+
+if TYPE_CHECKING:
+    from .result import CheckResult, Question
+
+
+def at_newest(question: Question) -> CheckResult:
+    """Static pods of the group are at their newest revision everywhere, a new one where the topologies differ."""
+    return groups.ask(question, _judge)
+
+
+def revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[facts.StaticPods]:
+    """The revisions of static pods; those of etcd come with what else is known of etcd."""
+    found = known.operand(operand.key)
+    if isinstance(found, facts.Etcd):
+        return found.static_pods if found.static_pods is not None else facts.NOT_READ
+    if isinstance(found, facts.StaticPods | facts.Unobserved):
+        return found
+    return facts.Unobserved(operand.key, "has no revisions of static pods", malformed=True)
+
+
+def must_move(question: Question, group: matrices.Group, operand: matrices.Operand) -> bool:
+    """Do the topologies that the definition may start from differ in configuration from the one that it leads to?"""
+    definition = question.definition
+    target = group.topology(definition.target.pair)
+    infrastructure = group.follows == "infrastructure"
+    sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
+    return not all(source == target or matrices.same(operand.variant, source, target) for source in sources)
+
+
+def _judge(question: Question, group: matrices.Group, operand: matrices.Operand) -> groups.Finding:
+    where = f"{groups.place(operand)} -o yaml"
+    nodes = groups.node_names(question.facts)
+    if isinstance(nodes, facts.Unobserved):
+        return groups.Finding(CheckStatus.UNKNOWN, operand.key, str(nodes), where)
+    wanted = f"{operand.key} at its newest revision on every control-plane node"
+    found = revisions(question.facts, operand)
+    if isinstance(found, facts.Unobserved):
+        if found.missing:
+            return groups.missing(question, operand, wanted, where)
+        return groups.Finding(CheckStatus.UNKNOWN, wanted, str(found), where)
+    moving = must_move(question, group, operand)
+    then = groups.before(question, operand)
+    revision = then.revision if then is not None else None
+    if moving and revision is not None:
+        wanted = f"{operand.key} at a revision above {revision} on every control-plane node"
+        if found.latest <= revision:
+            text = f"{operand.key} is still at revision {found.latest}, from before the topology moved"
+            return groups.Finding(CheckStatus.UNMET, wanted, text, where)
+    if behind := _behind(found, nodes):
+        return groups.Finding(CheckStatus.UNMET, wanted, f"{operand.key}: {result.listed(behind)}", where)
+    if moving and revision is None:
+        text = f"{operand.key} needs another revision, and {groups.unmeasured('it', 'operands')}"
+        return groups.Finding(CheckStatus.UNKNOWN, wanted, text, where)
+    text = f"{operand.key} is at its newest revision on {result.listed(nodes)}"
+    return groups.Finding(CheckStatus.MET, wanted, text, where)
+
+
+def _behind(found: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:
+    """What is wrong, by node. Entries of other nodes count too: an arbiter runs the pods of etcd."""
+    if found.latest < 1:
+        return ["no revision has been made yet"]
+    entries = {entry.node for entry in found.nodes}
+    wrong = [f"{name} has no entry" for name in nodes if name not in entries]
+    wrong += [f"{entry.node} {why}" for entry in found.nodes if (why := _lag(entry, found.latest))]
+    return wrong
+
+
+def _lag(entry: facts.NodeRevision, latest: int) -> str:
+    if entry.target != 0 and entry.last_failed == entry.target:
+        return f"failed to install revision {entry.target}"
+    if entry.target != 0:
+        return f"is at revision {entry.current} and on its way to {entry.target}"
+    if entry.current != latest:
+        return f"is at revision {entry.current} of {latest}"
+    return ""

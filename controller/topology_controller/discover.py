@@ -1,0 +1,142 @@
+"""What is read now and then while only the idle objects are watched.
+
+Three questions cannot be answered by the idle watches and are not worth a watch: what could be asked for now
+(`decide.discovery`), what of a completed transition a person still has to do (`checks.advisories`), and, around an
+upgrade, which of two versions runs, so that it is known whose gate counts (`decide.applicability`). Each is answered by
+one read per kind, at start, when something changes that the answer depends on, and hourly: far below the budget of an
+idle operator. `reconcile` asks, and keeps the answers in its `Term`; nothing here writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import CheckName, Phase
+
+from .checks import advisories
+from .decide import applicability, discovery
+from .observe import catalog, facts, live
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from topology_api.types import Advisory, AvailableTransition
+
+    from .kube import client as clients
+    from .observe import members
+    from .transitions import load
+
+PERIOD = 3600.0
+RETRY = 30.0
+_VERSION = next(source for source in catalog.EVIDENCE if source.field == "cluster_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look has found. `advisories` is None when nothing is left to be looked at, or it could not be read."""
+
+    available: tuple[AvailableTransition, ...]
+    advisories: tuple[Advisory, ...] | None = None
+
+
+class Discoverer:
+    """Reads and answers; remembers only when the next look is due. Times are seconds of the loop's clock."""
+
+    def __init__(
+        self,
+        client: clients.Client,
+        transitions: load.Transitions,
+        etcd: members.Members | None,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._transitions = transitions
+        self._etcd = etcd
+        self._now = now
+        self._place: tuple[object, ...] | None = None
+        self._due = 0.0
+        self._version: tuple[tuple[object, ...], facts.Fact[facts.ClusterVersion]] | None = None
+        self._version_due = 0.0
+
+    def due_in(self, infrastructure: facts.Infrastructure) -> float:
+        """Seconds until a look is due; 0 where the place has changed since the last one, or there was none."""
+        if self._place != _place(infrastructure):
+            return 0.0
+        return max(0.0, self._due - asyncio.get_running_loop().time())
+
+    async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
+        """Read everything and answer, None when Infrastructure could not be read: then nothing can be told."""
+        record = infrastructure.record
+        left = record if isinstance(record, TopologyTransition) and record.phase is Phase.COMPLETED else None
+        if left is not None and not left.advisories and left.checks:
+            # All is done. (A record that was rebuilt from its copy has no checks, and may have lost its advisories.)
+            left = None
+        sources = catalog.evidence(*self._transitions.definitions)
+        if left is not None:
+            sources = (*sources, *_advised(self._transitions))
+        evidence = await live.gather(self._client, known, sources, self._etcd)
+        available = discovery.available(evidence.facts, self._transitions, self._now())
+        if available is None:
+            return None
+        self._place = _place(infrastructure)
+        self._due = asyncio.get_running_loop().time() + PERIOD
+        return Found(available, None if left is None else self._left(evidence.facts, left, sources))
+
+    def _left(
+        self, known: facts.Facts, record: TopologyTransition, sources: tuple[catalog.Source, ...]
+    ) -> tuple[Advisory, ...] | None:
+        if record.target is None or any(_unread(known, source) for source in sources):
+            # What could not be read is not done for that.
+            return None
+        return advisories.advise(known, record.target, self._transitions.matrix, record, self._now())
+
+    async def with_version(self, known: facts.Facts) -> facts.Facts:
+        """The same facts, with ClusterVersion where only that tells whether the native controller is in charge."""
+        if not applicability.gate_needs_version(known):
+            self._version = None
+            return known
+        loop = asyncio.get_running_loop()
+        about = (known.feature_gates, known.native_controller)
+        if self._version is None or self._version[0] != about or loop.time() >= self._version_due:
+            found = await live.read(self._client, _VERSION)
+            self._version = (about, found)
+            self._version_due = loop.time() + (RETRY if isinstance(found, facts.Unobserved) else PERIOD)
+        return dataclasses.replace(known, cluster_version=self._version[1])
+
+    @property
+    def version_due_in(self) -> float | None:
+        """Seconds until ClusterVersion is to be read again, None when nobody needed it."""
+        if self._version is None:
+            return None
+        return max(0.0, self._version_due - asyncio.get_running_loop().time())
+
+
+def _place(infrastructure: facts.Infrastructure) -> tuple[object, ...]:
+    """What the answers depend on and the idle watches see."""
+    return (
+        infrastructure.generation,
+        infrastructure.control_plane,
+        infrastructure.infrastructure,
+        infrastructure.platform,
+    )
+
+
+def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:
+    """What advisories are made from after the flip, besides the evidence."""
+    matrix = transitions.matrix
+    registry = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
+    wanted = {"ingress_controller", "dnsmasq", *(reader.key for reader in matrix.startup_readers)}
+    if registry is not None and registry.managed_by is not None:
+        wanted.add(registry.managed_by.key)
+    sources = (*catalog.OPERANDS, *catalog.operands(transitions))
+    return tuple(source for source in sources if source.field in wanted)
+
+
+def _unread(known: facts.Facts, source: catalog.Source) -> bool:
+    fact = getattr(known, source.field) if source.operand is None else known.operand(source.operand)
+    return isinstance(fact, facts.Unobserved) and not fact.missing

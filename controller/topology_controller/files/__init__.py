@@ -1,0 +1,5 @@
+"""Reads the YAML files that say what the operator knows, and says exactly where one is wrong.
+
+`nodes` reads YAML with line numbers, `read` turns a file into a type and explains what does not fit, `problems` is what
+whoever wrote it is told. `operands` and `transitions`, the rooms above, say what their files may hold.
+"""

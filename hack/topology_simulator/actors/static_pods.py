@@ -1,0 +1,121 @@
+"""The operators of static pods: a revision on every control-plane node, one node at a time, and budgets for the guards.
+
+A node that joins gets the latest revision. The kube-apiserver's configuration is another one on a single node, so its
+operator makes a new revision when the topology says something else (the configuration it last observed is in its spec,
+where the real one keeps it). Guards and their PodDisruptionBudgets exist on several nodes only, with minAvailable one
+less than there are nodes. While a node is not Ready nothing is installed on it. Etcd's membership is `etcd_operator`'s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topology_simulator import clock, conditions, kinds, operands
+
+from . import actor
+
+
+class StaticPods(actor.Actor):
+    """Installs static pods and keeps budgets."""
+
+    agent = "static-pod-operators"
+    watched = (
+        kinds.INFRASTRUCTURES,
+        kinds.NODES,
+        kinds.CLUSTER_OPERATORS,
+        kinds.DISRUPTION_BUDGETS,
+        *(one.kind for one in operands.STATIC_PODS),
+    )
+
+    async def step(self) -> None:
+        """Make revisions, install them, keep budgets, report."""
+        if not self.topology:
+            return
+        masters = {one["metadata"]["name"]: one for one in self.nodes_with("master")}
+        for one in operands.STATIC_PODS:
+            if self.mirror.get(one.kind, "cluster") is None:
+                continue
+            held = self.troubles.holds(one.operator)
+            if one.differs and not held:
+                await self._revise(one)
+            await self._install(one, masters)
+            if not held:
+                await self._guard(one, len(masters))
+
+    async def _revise(self, one: operands.StaticPods) -> None:
+        obj = self.mirror.get(one.kind, "cluster") or {}
+        wanted = operands.observed_config(single=self._single)
+        timer = ("revise", one.operator, self._single)
+        if obj["spec"].get("observedConfig") == wanted:
+            self.waits.clear(timer)
+        elif self.waits.due(timer, self.pace.react):
+            latest = int(obj["status"]["latestAvailableRevision"]) + 1
+            await self.patch(one.kind, obj, {"status": {"latestAvailableRevision": latest}}, "status")
+            await self.patch(one.kind, obj, {"spec": {"observedConfig": wanted}})
+
+    async def _install(self, one: operands.StaticPods, masters: dict[str, dict[str, Any]]) -> None:
+        obj = self.mirror.get(one.kind, "cluster") or {}
+        latest = int(obj["status"]["latestAvailableRevision"])
+        present = {each["nodeName"]: each for each in obj["status"].get("nodeStatuses") or []}
+        fresh = {"currentRevision": 0, "targetRevision": 0}
+        nodes = {name: present.get(name, {"nodeName": name, **fresh}) for name in sorted(masters)}
+        old = [name for name, each in nodes.items() if each["currentRevision"] != latest or each["targetRevision"]]
+        # Whoever has begun goes on, also after its node was away.
+        old.sort(key=lambda name: not nodes[name]["targetRevision"])
+        if old:
+            name = old[0]
+            ready = conditions.is_true(masters[name], "Ready")
+            nodes[name] = self._advance(one, nodes[name], latest, ready=ready)
+        wanted = list(nodes.values())
+        if list(present.values()) != wanted or obj["status"].get("observedGeneration") != obj["metadata"]["generation"]:
+            change = {"nodeStatuses": wanted, "observedGeneration": obj["metadata"]["generation"]}
+            await self.patch(one.kind, obj, {"status": change}, "status")
+        if one.kind is not kinds.ETCDS:
+            await self._tell(one, [each["nodeName"] for each in wanted if each["currentRevision"] != latest])
+
+    def _advance(self, one: operands.StaticPods, status: dict[str, Any], latest: int, *, ready: bool) -> dict[str, Any]:
+        """Return what becomes of one node's static pod."""
+        timer = ("install", one.operator, status["nodeName"])
+        if status["targetRevision"] != latest:
+            self.waits.clear(timer)
+            self.waits.due(timer, self.pace.static_pod)
+            return {**status, "targetRevision": latest}
+        if not ready:
+            self.waits.clear(timer)
+            return status
+        if not self.waits.due(timer, self.pace.static_pod):
+            return status
+        if self.troubles.breaks(one.operator):
+            failed = {"lastFailedRevision": latest, "lastFailedReason": "OperandFailed", "lastFailedCount": 1}
+            return {"lastFailedTime": clock.second(), **status, **failed}
+        return {**status, "currentRevision": latest, "targetRevision": 0}
+
+    async def _tell(self, one: operands.StaticPods, old: list[str]) -> None:
+        if old:
+            message = (
+                f"NodeInstallerProgressing: {', '.join(old)} {'is' if len(old) == 1 else 'are'} at an old revision"
+            )
+            await self.say_operator(one.operator, conditions.Condition("Progressing", "True", "NodeInstaller", message))
+        else:
+            message = "NodeInstallerProgressing: all nodes are at the latest revision"
+            await self.say_operator(one.operator, conditions.Condition("Progressing", "False", message=message))
+
+    async def _guard(self, one: operands.StaticPods, masters: int) -> None:
+        obj = self.mirror.get(kinds.DISRUPTION_BUDGETS, one.budget, one.namespace)
+        wanted = operands.budget(one, masters)
+        if self._single:
+            if obj is not None:
+                await self.api.delete(kinds.DISRUPTION_BUDGETS, one.budget, one.namespace)
+        elif obj is None:
+            if self.waits.due(("guard", one.operator), self.pace.guard):
+                self.waits.clear(("guard", one.operator))
+                made = await self.api.create(kinds.DISRUPTION_BUDGETS, wanted)
+                self.mirror.keep(kinds.DISRUPTION_BUDGETS, made)
+                await self.patch(kinds.DISRUPTION_BUDGETS, made, {"status": wanted["status"]}, "status")
+        elif obj["spec"].get("minAvailable") != wanted["spec"]["minAvailable"]:
+            change = {"spec": {"minAvailable": wanted["spec"]["minAvailable"]}}
+            await self.patch(kinds.DISRUPTION_BUDGETS, obj, change)
+
+    @property
+    def _single(self) -> bool:
+        return self.topology == "SingleReplica"

@@ -1,0 +1,116 @@
+"""The operators that deploy: console, monitoring, packageserver, multus, registry, the API servers and oauth.
+
+Each has Deployments or StatefulSets in the table of `operands` and wants as many replicas as that says. What matters to
+whoever watches is the manner: nobody reacts at once, they do not react together, between two of them the cluster looks
+calm, and one is Progressing only while it rolls out, not when a node goes away for a moment. Replicas become ready one
+after the other and need a Ready node each. There is no controller manager, so the status of the workloads is written
+here too. `static_pods`, `ingress`, `machine_config` and `etcd_operator` have actors of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topology_simulator import conditions, kinds, operands
+
+from . import actor
+
+_CONFIGURATIONS = (kinds.CONSOLES, kinds.REGISTRIES)
+_PROGRESSING = "RollingOut"
+
+
+class Workloads(actor.Actor):
+    """Lets each operator's workloads follow."""
+
+    agent = "topology-aware-operators"
+    watched = (
+        kinds.INFRASTRUCTURES,
+        kinds.NODES,
+        kinds.CLUSTER_VERSIONS,
+        kinds.CLUSTER_OPERATORS,
+        kinds.DEPLOYMENTS,
+        kinds.STATEFUL_SETS,
+        *_CONFIGURATIONS,
+    )
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._groups: dict[str, list[operands.Workload]] = {}
+        for one in operands.WORKLOADS:
+            self._groups.setdefault(one.operator, []).append(one)
+        self._rolling: set[str] = set()
+
+    async def step(self) -> None:
+        """Move every workload a bit nearer to what is wanted, and report for its operator."""
+        if not self.topology:
+            return
+        configurations = {kind: self.mirror.get(kind, "cluster") for kind in _CONFIGURATIONS}
+        infrastructure = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
+        version = self.mirror.get(kinds.CLUSTER_VERSIONS, "version")
+        seen = operands.sight(infrastructure, self.mirror.all(kinds.NODES), version, configurations)
+        if not seen.masters:
+            return  # a hosted control plane has its workloads elsewhere
+        for turn, (operator, group) in enumerate(self._groups.items(), start=1):
+            for one in group:
+                await self._tend(one, seen, turn)
+            await self._tell(operator, group)
+
+    async def _tend(self, one: operands.Workload, seen: operands.Sight, turn: int) -> None:
+        obj, wanted = self.mirror.get(one.kind, one.name, one.namespace), seen.wanted(one)
+        if wanted is None:
+            if obj is not None:
+                await self.api.delete(one.kind, one.name, one.namespace)
+            self._rolling.discard(one.key)
+        elif obj is None:
+            if self._reacts(one, wanted, turn):
+                made = operands.workload(one, wanted)
+                self.mirror.keep(one.kind, await self.api.create(one.kind, {**made, "status": {}}))
+        else:
+            if obj["spec"].get("replicas") != wanted and self._reacts(one, wanted, turn):
+                await self.patch(one.kind, obj, {"spec": {"replicas": wanted}})
+                obj = self.mirror.get(one.kind, one.name, one.namespace) or obj
+            await self._run(one, obj)
+
+    def _reacts(self, one: operands.Workload, wanted: int, turn: int) -> bool:
+        """Whether it is this operator's turn to see what has changed."""
+        key = ("react", one.key, wanted)
+        if self.troubles.holds(one.operator, one.key) or not self.waits.due(key, self.pace.react * turn):
+            return False
+        self.waits.clear(key)
+        self._rolling.add(one.key)
+        return True
+
+    async def _run(self, one: operands.Workload, obj: dict[str, Any]) -> None:
+        """Start and stop replicas, as the controllers of a cluster do."""
+        replicas, ready = int(obj["spec"]["replicas"]), int((obj.get("status") or {}).get("readyReplicas") or 0)
+        places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
+        reachable = min(replicas, places)
+        if self.troubles.breaks(one.operator, one.key):
+            reachable = min(reachable, replicas - 1)
+        timer = ("replica", one.key)
+        if ready > reachable:
+            ready = reachable
+        elif ready < reachable and self.waits.due(timer, self.pace.replica):
+            self.waits.clear(timer)
+            ready += 1
+            if ready < reachable:
+                self.waits.due(timer, self.pace.replica)
+        if ready == replicas:
+            self._rolling.discard(one.key)
+            self.waits.clear(timer)
+        status = operands.workload_status(one, obj["metadata"]["generation"], replicas, ready)
+        present = obj.get("status") or {}
+        change = {name: value for name, value in status.items() if (present.get(name) or 0) != value}
+        if change:
+            await self.patch(one.kind, obj, {"status": change}, "status")
+
+    async def _tell(self, operator: str, group: list[operands.Workload]) -> None:
+        rolling = [one.name for one in group if one.key in self._rolling]
+        if rolling:
+            message = f"{', '.join(rolling)} {'is' if len(rolling) == 1 else 'are'} being rolled out"
+            await self.say_operator(operator, conditions.Condition("Progressing", "True", _PROGRESSING, message))
+        elif self._reports(operator).get("reason") == _PROGRESSING:
+            await self.say_operator(operator, conditions.Condition("Progressing", "False", message="All is well"))
+
+    def _reports(self, operator: str) -> dict[str, Any]:
+        return conditions.of(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")

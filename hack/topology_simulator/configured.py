@@ -1,0 +1,134 @@
+"""The configuration of a simulated cluster: Infrastructure, ClusterVersion, FeatureGate, and every ClusterOperator.
+
+A part of what `cluster` makes; the rest (control plane, operands) stands there and in `operands`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import clock, conditions, kinds, machines, operands
+from .shape import INSTALLED_AGO
+
+if TYPE_CHECKING:
+    from .shape import Shape
+
+DOMAIN = "edge.example.com"
+_NAME = "edge-7f4kd"
+OPERATORS = (
+    "authentication",
+    "cloud-controller-manager",
+    "cloud-credential",
+    "cluster-autoscaler",
+    "config-operator",
+    "console",
+    "control-plane-machine-set",
+    "csi-snapshot-controller",
+    "dns",
+    "etcd",
+    "image-registry",
+    "ingress",
+    "insights",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kube-storage-version-migrator",
+    "machine-api",
+    "machine-config",
+    "marketplace",
+    "monitoring",
+    "network",
+    "node-tuning",
+    "olm",
+    "openshift-apiserver",
+    "openshift-controller-manager",
+    "openshift-samples",
+    "operator-lifecycle-manager",
+    "operator-lifecycle-manager-catalog",
+    "operator-lifecycle-manager-packageserver",
+    "service-ca",
+    "storage",
+)
+_NOT_HOSTED = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "machine-config",
+    "machine-api",
+    "control-plane-machine-set",
+)
+_OF_CAPABILITY = {"Console": "console", "ImageRegistry": "image-registry"}
+"""The ClusterOperator that a capability brings along."""
+
+
+def operators(shape: Shape) -> list[dict[str, Any]]:
+    """Return every ClusterOperator of the payload that such a cluster has."""
+    left_out = {_OF_CAPABILITY[one] for one in shape.without if one in _OF_CAPABILITY}
+    left_out |= set(_NOT_HOSTED) if shape.hosted else set()
+    return [_operator(name, shape) for name in OPERATORS if name not in left_out]
+
+
+def infrastructure(shape: Shape) -> dict[str, Any]:
+    """Return Infrastructure."""
+    status = {
+        "infrastructureName": _NAME,
+        "platform": shape.platform,
+        "platformStatus": {"type": shape.platform},
+        "apiServerURL": f"https://api.{DOMAIN}:6443",
+        "apiServerInternalURI": f"https://api-int.{DOMAIN}:6443",
+        "etcdDiscoveryDomain": "",
+        **shape.topology,
+        "cpuPartitioning": "None",
+    }
+    spec = {"cloudConfig": {"name": ""}, "platformSpec": {"type": shape.platform}}
+    return kinds.INFRASTRUCTURES.new("cluster", spec=spec, status=status)
+
+
+def version(shape: Shape) -> dict[str, Any]:
+    """Return ClusterVersion, installed long ago."""
+    image = f"quay.io/openshift-release-dev/ocp-release@sha256:{machines.digest('release', shape.version)}"
+    release = {"version": shape.version, "image": image}
+    wanted = [
+        conditions.Condition("Available", "True", "", f"Done applying {shape.version}"),
+        conditions.Condition("Failing", "False", "", ""),
+        conditions.Condition("Progressing", "False", "", f"Cluster version is {shape.version}"),
+        conditions.Condition("RetrievedUpdates", "False", "NoChannel", "No channel is configured"),
+        conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", "The payload is loaded"),
+    ]
+    times = {"startedTime": clock.second(INSTALLED_AGO + 1800), "completionTime": clock.second(INSTALLED_AGO)}
+    status = {
+        "desired": release,
+        "observedGeneration": 1,
+        "versionHash": machines.digest("payload", shape.version)[:16],
+        "history": [{"state": "Completed", **release, **times, "verified": False}],
+        "availableUpdates": None,
+        "capabilities": {
+            "knownCapabilities": list(operands.CAPABILITIES),
+            "enabledCapabilities": [one for one in operands.CAPABILITIES if one not in shape.without],
+        },
+        "conditions": conditions.written(wanted, INSTALLED_AGO),
+    }
+    return kinds.CLUSTER_VERSIONS.new("version", spec={"clusterID": machines.boot_id("cluster", 0)}, status=status)
+
+
+def feature_gate(shape: Shape) -> dict[str, Any]:
+    """Return FeatureGate: MutableTopology is known and disabled."""
+    enabled = ("AdminNetworkPolicy", "AlibabaPlatform", "BuildCSIVolumes", "HighlyAvailableArbiter", "ImageVolume")
+    disabled = ("AzureDedicatedHosts", "DualReplica", "EventedPLEG", "MutableTopology", "ShortCertRotation")
+    gates = {
+        "version": shape.version,
+        "enabled": [{"name": name} for name in enabled],
+        "disabled": [{"name": name} for name in disabled],
+    }
+    return kinds.FEATURE_GATES.new("cluster", spec={"featureSet": ""}, status={"featureGates": [gates]})
+
+
+def _operator(name: str, shape: Shape) -> dict[str, Any]:
+    status = {
+        "conditions": conditions.written(conditions.steady(name), INSTALLED_AGO),
+        "versions": [{"name": "operator", "version": shape.version}],
+        "relatedObjects": [{"group": "", "resource": "namespaces", "name": f"openshift-{name}"}],
+        "extension": None,
+    }
+    return kinds.CLUSTER_OPERATORS.new(name, spec={}, status=status)

@@ -1,0 +1,268 @@
+"""Lets the operands of a cluster follow its topology and its nodes at once, where no actor runs.
+
+`follow(api)` leaves every object as the operators of a real cluster leave it once they are done: static pods on every
+control-plane node and at a new revision where leaving the single node makes one, guard budgets, workloads with their
+status, router, machine configuration. It is idempotent, writes only what differs, and works before a flip (after nodes
+have joined) as well as after it. With `without`, some stay as they are; with `only`, nothing else moves. Both take
+names of ClusterOperators ("console", "machine-config"), or one part of what such an operator does (`PARTS`): a workload
+as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb", "machine-config/controller"
+(ControllerConfig and the annotations of nodes), "machine-config/pools".
+
+`spoil(api, part)` is the opposite: one operand loses a replica, a revision or a machine, until it is followed again.
+Whoever wants the same in a cluster's own time runs `actors` instead: `hub.Actors.hold`, `release`, `break_`, `mend`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import cluster, conditions, kinds, machines, operands
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection
+
+    from . import client
+
+    _Act = Callable[[client.Client, "_Scene"], Awaitable[bool]]
+
+_CONTROLLER, _POOLS = "machine-config/controller", "machine-config/pools"
+_ROUTER = f"{cluster.INGRESS_NAMESPACE}/default"
+_PREFIX = "machineconfiguration.openshift.io/"
+CONTROLLER_CONFIG = "machine-config-controller"
+PARTS = (
+    *(f"static-pods/{one.operator}" for one in operands.STATIC_PODS),
+    *(f"{one.namespace}/{one.budget}" for one in operands.STATIC_PODS),
+    *(one.key for one in operands.WORKLOADS),
+    _ROUTER,
+    _CONTROLLER,
+    _POOLS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """The cluster as it was read."""
+
+    seen: operands.Sight
+    nodes: list[dict[str, Any]]
+
+    @property
+    def masters(self) -> list[str]:
+        return [one["metadata"]["name"] for one in self.of("master")]
+
+    def of(self, role: str) -> list[dict[str, Any]]:
+        return [one for one in self.nodes if machines.LABEL + role in (one["metadata"].get("labels") or {})]
+
+
+async def follow(api: client.Client, *, without: Collection[str] = (), only: Collection[str] | None = None) -> None:
+    """Bring every operand to where its operator will bring it. Raises ClientError, LookupError for an unknown name."""
+    scene = await _look(api)
+    todo = _todo()
+    known = {name for operator, part, _ in todo for name in (operator, part)}
+    unknown = {*without, *(only or ())} - known - {"machine-config", _CONTROLLER, _POOLS}
+    if unknown:
+        raise LookupError(f"{sorted(unknown)} are none of {sorted(known)}")
+
+    def wanted(operator: str, part: str) -> bool:
+        names = {operator, part}
+        return not names & set(without) and (only is None or bool(names & set(only)))
+
+    async def machine_config() -> set[str]:
+        moved = wanted("machine-config", _CONTROLLER) and await _controller(api, scene)
+        if wanted("machine-config", _POOLS):
+            moved |= await _pools(api, scene)
+        return {"machine-config"} if moved else set()
+
+    async def one(operator: str, act: _Act) -> set[str]:
+        return {operator} if await act(api, scene) else set()
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(operator, act)) for operator, part, act in todo if wanted(operator, part)]
+        tasks.append(group.create_task(machine_config()))
+    moved = set[str]().union(*(task.result() for task in tasks))
+    await asyncio.gather(*(_has_moved(api, name) for name in sorted(moved)))
+
+
+def _todo() -> list[tuple[str, str, _Act]]:
+    """Return what is to be done: operator, part, how. What the machine config operator does comes in an order."""
+    found: list[tuple[str, str, _Act]] = [("ingress", _ROUTER, _router)]
+    for pods in operands.STATIC_PODS:
+        found.append((pods.operator, f"static-pods/{pods.operator}", functools.partial(_static_pods, pods)))
+        found.append((pods.operator, f"{pods.namespace}/{pods.budget}", functools.partial(_budget, pods)))
+    return found + [(work.operator, work.key, functools.partial(_workload, work)) for work in operands.WORKLOADS]
+
+
+async def spoil(api: client.Client, part: str) -> None:
+    """Let one operand fall behind; `follow` mends it. Raises ClientError, LookupError for an unknown part."""
+    if part not in PARTS:
+        raise LookupError(f"{part!r} is none of {', '.join(PARTS)}")
+    for pods in operands.STATIC_PODS:
+        if part == f"static-pods/{pods.operator}":
+            status = (await api.get(pods.kind, "cluster"))["status"]
+            latest = status["latestAvailableRevision"]
+            *others, last = status["nodeStatuses"]
+            behind = {**last, "currentRevision": latest - 1, "targetRevision": latest}
+            await api.patch_status(pods.kind, "cluster", {"nodeStatuses": [*others, behind]})
+        if part == f"{pods.namespace}/{pods.budget}":
+            await api.delete(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
+    for work in operands.WORKLOADS:
+        if part == work.key:
+            obj = await api.get(work.kind, work.name, work.namespace)
+            replicas = int(obj["spec"]["replicas"])
+            status = operands.workload_status(work, obj["metadata"]["generation"], replicas, replicas - 1)
+            await api.patch_status(work.kind, work.name, status, work.namespace)
+    if part == _ROUTER:
+        await api.patch_status(
+            kinds.INGRESS_CONTROLLERS, "default", {"availableReplicas": 0}, cluster.INGRESS_NAMESPACE
+        )
+    if part == _CONTROLLER:
+        failing = [conditions.Condition("TemplateControllerFailing", "True", "", "a template cannot be rendered")]
+        found = conditions.merged(await api.get(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG), failing)
+        await api.patch_status(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG, {"conditions": found})
+    if part == _POOLS:
+        status = (await api.get(kinds.MACHINE_CONFIG_POOLS, "master"))["status"]
+        behind = {"readyMachineCount": status["machineCount"] - 1, "degradedMachineCount": 1}
+        await api.patch_status(kinds.MACHINE_CONFIG_POOLS, "master", behind)
+
+
+async def _look(api: client.Client) -> _Scene:
+    infrastructure, version, console, registry, nodes = await asyncio.gather(
+        api.find(kinds.INFRASTRUCTURES, "cluster"),
+        api.find(kinds.CLUSTER_VERSIONS, "version"),
+        api.find(kinds.CONSOLES, "cluster"),
+        api.find(kinds.REGISTRIES, "cluster"),
+        api.list(kinds.NODES),
+    )
+    configurations = {kinds.CONSOLES: console, kinds.REGISTRIES: registry}
+    return _Scene(operands.sight(infrastructure, nodes, version, configurations), nodes)
+
+
+async def _put_status(
+    api: client.Client, kind: kinds.Kind, obj: dict[str, Any], status: dict[str, Any], **spec: Any
+) -> bool:
+    """Merge spec and then status where they differ; return whether anything did."""
+    meta = obj["metadata"]
+    namespace = meta.get("namespace", "")
+    changed = {name: value for name, value in spec.items() if (obj.get("spec") or {}).get(name) != value}
+    if changed:
+        obj = await api.patch(kind, meta["name"], {"spec": changed}, namespace)
+    if "observedGeneration" in status:
+        status = {**status, "observedGeneration": obj["metadata"]["generation"]}
+    present = obj.get("status") or {}
+    differing = {name: value for name, value in status.items() if (present.get(name) or 0) != (value or 0)}
+    if differing:
+        await api.patch_status(kind, meta["name"], differing, namespace)
+    return bool(changed or differing)
+
+
+async def _static_pods(one: operands.StaticPods, api: client.Client, scene: _Scene) -> bool:
+    obj = await api.find(one.kind, "cluster")
+    if obj is None:
+        return False
+    latest, spec = int(obj["status"]["latestAvailableRevision"]), {}
+    if one.differs:
+        spec = {"observedConfig": operands.observed_config(single=scene.seen.single)}
+        latest += obj["spec"].get("observedConfig") != spec["observedConfig"]
+    status = {"latestAvailableRevision": latest, "nodeStatuses": operands.node_statuses(scene.masters, latest)}
+    return await _put_status(api, one.kind, obj, {**status, "observedGeneration": 0}, **spec)
+
+
+async def _budget(one: operands.StaticPods, api: client.Client, scene: _Scene) -> bool:
+    obj = await api.find(kinds.DISRUPTION_BUDGETS, one.budget, one.namespace)
+    if scene.seen.single:
+        if obj is not None:
+            await api.delete(kinds.DISRUPTION_BUDGETS, one.budget, one.namespace)
+        return False
+    wanted = operands.budget(one, len(scene.masters))
+    obj = obj or await api.create(kinds.DISRUPTION_BUDGETS, wanted)
+    await _put_status(api, kinds.DISRUPTION_BUDGETS, obj, wanted["status"], minAvailable=wanted["spec"]["minAvailable"])
+    return False
+
+
+async def _workload(one: operands.Workload, api: client.Client, scene: _Scene) -> bool:
+    obj, replicas = await api.find(one.kind, one.name, one.namespace), scene.seen.wanted(one)
+    if replicas is None:
+        if obj is not None:
+            await api.delete(one.kind, one.name, one.namespace)
+        return obj is not None
+    obj = obj or await api.create(one.kind, operands.workload(one, replicas))
+    status = operands.workload_status(one, 0, replicas, replicas)
+    return await _put_status(api, one.kind, obj, status, replicas=replicas)
+
+
+async def _router(api: client.Client, scene: _Scene) -> bool:
+    obj = await api.find(kinds.INGRESS_CONTROLLERS, "default", cluster.INGRESS_NAMESPACE)
+    if obj is None:
+        return False
+    pinned = (obj.get("spec") or {}).get("replicas")
+    wanted = operands.routers(scene.seen.topology) if pinned is None else int(pinned)
+    return await _put_status(
+        api, kinds.INGRESS_CONTROLLERS, obj, {"availableReplicas": wanted, "observedGeneration": 0}
+    )
+
+
+async def _controller(api: client.Client, scene: _Scene) -> bool:
+    obj = await api.find(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG)
+    if obj is None:
+        return False
+    names = ("controlPlaneTopology", "infrastructureTopology", "platform")
+    infra = (obj["spec"].get("infra") or {}).get("status") or {}
+    wanted = {**infra, **{name: scene.seen.topology.get(name) for name in names}}
+    states = conditions.merged(obj, cluster.controller_states())
+    status: dict[str, Any] = {"observedGeneration": 0, **({"conditions": states} if states else {})}
+    moved = await _put_status(api, kinds.CONTROLLER_CONFIGS, obj, status, infra={"status": wanted})
+    key = _PREFIX + "controlPlaneTopology"
+    topology = wanted["controlPlaneTopology"]
+    old = [one for one in scene.nodes if (one["metadata"].get("annotations") or {}).get(key) not in (None, topology)]
+    notes = {"metadata": {"annotations": {key: topology}}}
+    await asyncio.gather(*(api.patch(kinds.NODES, one["metadata"]["name"], notes) for one in old))
+    return moved or bool(old)
+
+
+async def _pools(api: client.Client, scene: _Scene) -> bool:
+    topology = scene.seen.topology["controlPlaneTopology"]
+    pools = {one["metadata"]["name"]: one for one in await api.list(kinds.MACHINE_CONFIG_POOLS)}
+    masters = scene.of("master")
+    members = {"master": masters, "worker": [one for one in scene.of("worker") if one not in masters]}
+    moved = False
+    for name, pool in pools.items():
+        if name not in members:
+            continue
+        wanted, count = cluster.rendered(name, topology), len(members[name])
+        if await api.find(kinds.MACHINE_CONFIGS, wanted) is None:
+            await api.create(kinds.MACHINE_CONFIGS, cluster.machine_config(name, topology))
+        notes = {"metadata": {"annotations": cluster.pool_node_annotations(name, topology)}}
+        old = [one for one in members[name] if notes["metadata"]["annotations"].items() - _notes(one).items()]
+        await asyncio.gather(*(api.patch(kinds.NODES, one["metadata"]["name"], notes) for one in old))
+        status: dict[str, Any] = {
+            "configuration": {"name": wanted},
+            "observedGeneration": 0,
+            "machineCount": count,
+            "updatedMachineCount": count,
+            "readyMachineCount": count,
+            "unavailableMachineCount": 0,
+            "degradedMachineCount": 0,
+        }
+        states = conditions.merged(pool, cluster.pool_states(updating=False, name=wanted))
+        if states is not None:
+            status["conditions"] = states
+        configuration = {**pool["spec"]["configuration"], "name": wanted}
+        moved |= await _put_status(api, kinds.MACHINE_CONFIG_POOLS, pool, status, configuration=configuration)
+    return moved
+
+
+def _notes(node: dict[str, Any]) -> dict[str, str]:
+    return node["metadata"].get("annotations") or {}
+
+
+async def _has_moved(api: client.Client, operator: str) -> None:
+    """Let a ClusterOperator show that it was Progressing and no longer is."""
+    obj = await api.find(kinds.CLUSTER_OPERATORS, operator)
+    if obj is None:
+        return
+    others = [one for one in obj["status"].get("conditions") or [] if one["type"] != "Progressing"]
+    said = conditions.written([conditions.Condition("Progressing", "False", message="All is well")])
+    await api.patch_status(kinds.CLUSTER_OPERATORS, operator, {"conditions": [*others, *said]})

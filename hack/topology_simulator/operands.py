@@ -1,0 +1,271 @@
+"""What the operators of a cluster deploy, and how much of it for which topology: a table and its objects. Pure.
+
+This is the simulator's own account of OpenShift, on purpose not the operand matrix of the operator under test: two
+accounts of one thing are worth something only while neither is derived from the other. A test holds their names
+together. `actors` let these objects follow in their own time; `follow` does it at once; `cluster` installs them.
+
+Where the figures come from: console and packageserver go by the control plane, monitoring by the infrastructure, the
+API servers and oauth by the number of nodes labelled master, the registry by nobody once its configuration exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import clock, kinds, machines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+REVISION = 9
+"""Of every static pod when the cluster is installed."""
+_IMAGE = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:"
+_SINGLE = "SingleReplica"
+Follows = Literal["controlPlaneTopology", "infrastructureTopology", "masters", "registry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A Deployment or StatefulSet. `operator` is the ClusterOperator that answers for it."""
+
+    operator: str
+    namespace: str
+    name: str
+    follows: Follows
+    kind: kinds.Kind = kinds.DEPLOYMENTS
+    capability: str = ""
+    """Without which it does not exist."""
+    managed_by: kinds.Kind | None = None
+    """Kind of the configuration `cluster` that may say Removed."""
+
+    @property
+    def key(self) -> str:
+        """What it is called here: namespace/name."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPods:
+    """Static pods that an operator installs on every node labelled master, and the budget of their guards."""
+
+    operator: str
+    kind: kinds.Kind
+    namespace: str
+    budget: str
+    differs: bool = False
+    """Whether a single node has another configuration than several, so that leaving it makes a new revision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """An operator's own pod, by its label `app`."""
+
+    namespace: str
+    app: str
+
+
+WORKLOADS = (
+    Workload("openshift-apiserver", "openshift-apiserver", "apiserver", "masters"),
+    Workload("authentication", "openshift-oauth-apiserver", "apiserver", "masters"),
+    Workload("authentication", "openshift-authentication", "oauth-openshift", "masters"),
+    Workload(
+        "console", "openshift-console", "console", "controlPlaneTopology",
+        capability="Console", managed_by=kinds.CONSOLES,
+    ),
+    Workload(
+        "console", "openshift-console", "downloads", "controlPlaneTopology",
+        capability="Console", managed_by=kinds.CONSOLES,
+    ),
+    Workload("monitoring", "openshift-monitoring", "prometheus-k8s", "infrastructureTopology", kinds.STATEFUL_SETS),
+    Workload("monitoring", "openshift-monitoring", "alertmanager-main", "infrastructureTopology", kinds.STATEFUL_SETS),
+    Workload("monitoring", "openshift-monitoring", "thanos-querier", "infrastructureTopology"),
+    Workload("monitoring", "openshift-monitoring", "metrics-server", "infrastructureTopology"),
+    Workload(
+        "operator-lifecycle-manager-packageserver", "openshift-operator-lifecycle-manager", "packageserver",
+        "controlPlaneTopology", capability="OperatorLifecycleManager",
+    ),
+    Workload("network", "openshift-multus", "multus-admission-controller", "controlPlaneTopology"),
+    Workload(
+        "image-registry", "openshift-image-registry", "image-registry", "registry",
+        capability="ImageRegistry", managed_by=kinds.REGISTRIES,
+    ),
+)  # fmt: skip
+STATIC_PODS = (
+    StaticPods("etcd", kinds.ETCDS, "openshift-etcd", "etcd-guard-pdb"),
+    StaticPods(
+        "kube-apiserver", kinds.KUBE_API_SERVERS, "openshift-kube-apiserver", "kube-apiserver-guard-pdb", differs=True
+    ),
+    StaticPods(
+        "kube-controller-manager",
+        kinds.KUBE_CONTROLLER_MANAGERS,
+        "openshift-kube-controller-manager",
+        "kube-controller-manager-guard-pdb",
+    ),
+    StaticPods(
+        "kube-scheduler", kinds.KUBE_SCHEDULERS, "openshift-kube-scheduler", "openshift-kube-scheduler-guard-pdb"
+    ),
+)
+READERS = tuple(
+    Reader(f"openshift-{name}-operator", f"{app}-operator")
+    for name, app in (
+        ("kube-apiserver", "kube-apiserver"),
+        ("apiserver", "openshift-apiserver"),
+        ("authentication", "authentication"),
+    )
+)
+CAPABILITIES = (
+    "Build",
+    "CSISnapshot",
+    "CloudCredential",
+    "Console",
+    "DeploymentConfig",
+    "ImageRegistry",
+    "Ingress",
+    "Insights",
+    "MachineAPI",
+    "NodeTuning",
+    "OperatorLifecycleManager",
+    "Storage",
+    "baremetal",
+    "marketplace",
+    "openshift-samples",
+)
+NAMESPACES = (
+    {one.namespace for one in WORKLOADS} | {one.namespace for one in STATIC_PODS} | {one.namespace for one in READERS}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What operators look at before they decide: topologies, nodes labelled master, capabilities, configurations."""
+
+    topology: Mapping[str, str]
+    masters: int
+    absent: frozenset[str] = frozenset()
+    """Capabilities that the cluster does not have."""
+    configurations: Mapping[kinds.Kind, Mapping[str, Any]]
+    """Spec of the configurations `cluster`, by kind."""
+
+    @property
+    def single(self) -> bool:
+        """Is the control plane one of a single node?"""
+        return self.topology.get("controlPlaneTopology") == _SINGLE
+
+    def wanted(self, workload: Workload) -> int | None:
+        """Return how many replicas its operator wants, None when there is to be no such workload."""
+        if workload.capability in self.absent:
+            return None
+        configuration = self.configurations.get(workload.managed_by) or {} if workload.managed_by else {}
+        if configuration.get("managementState") == "Removed":
+            return None
+        if workload.follows == "masters":
+            return max(1, self.masters)
+        if workload.follows == "registry":
+            return int(configuration.get("replicas") or 1)
+        return 1 if self.topology.get(workload.follows) == _SINGLE else 2
+
+
+def sight(
+    infrastructure: Mapping[str, Any] | None,
+    nodes: Iterable[Mapping[str, Any]],
+    version: Mapping[str, Any] | None,
+    configurations: Mapping[kinds.Kind, Mapping[str, Any] | None],
+) -> Sight:
+    """Look at a cluster's objects."""
+    capabilities = ((version or {}).get("status") or {}).get("capabilities") or {}
+    known = frozenset(capabilities.get("knownCapabilities") or ())
+    return Sight(
+        topology=(infrastructure or {}).get("status") or {},
+        masters=sum(machines.LABEL + "master" in (one["metadata"].get("labels") or {}) for one in nodes),
+        absent=known - frozenset(capabilities.get("enabledCapabilities") or ()),
+        configurations={kind: (obj or {}).get("spec") or {} for kind, obj in configurations.items()},
+    )
+
+
+def routers(topology: Mapping[str, Any]) -> int:
+    """Return how many routers the ingress operator wants when nobody has written a number.
+
+    On platforms None and External the default placement is the control plane, whose topology then decides.
+    """
+    decides = "controlPlaneTopology" if topology.get("platform") in ("None", "External") else "infrastructureTopology"
+    return 1 if topology.get(decides) == "SingleReplica" else 2
+
+
+def workload(one: Workload, replicas: int) -> dict[str, Any]:
+    """Return the object with its status, all of it ready."""
+    labels = {"app": one.name}
+    container = {"name": one.name, "image": _IMAGE + machines.digest("image of", one.key)}
+    spec: dict[str, Any] = {
+        "replicas": replicas,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+    }
+    if one.kind is kinds.STATEFUL_SETS:
+        spec["serviceName"] = one.name
+    return one.kind.new(one.name, one.namespace, spec=spec, status=workload_status(one, 1, replicas, replicas))
+
+
+def workload_status(one: Workload, generation: int, replicas: int, ready: int) -> dict[str, Any]:
+    """Return what the controllers of Deployments and StatefulSets write."""
+    status = {
+        "observedGeneration": generation,
+        "replicas": replicas,
+        "updatedReplicas": replicas,
+        "readyReplicas": ready,
+        "availableReplicas": ready,
+    }
+    return status if one.kind is kinds.STATEFUL_SETS else {**status, "unavailableReplicas": replicas - ready}
+
+
+def observed_config(*, single: bool) -> dict[str, Any]:
+    """Return what the kube-apiserver operator makes of the topology: a single node shuts down without delay."""
+    # The same keys either way: a merge patch from one to the other leaves nothing behind.
+    delay, chance = ("0s", "0") if single else ("70s", "0.001")
+    return {"apiServerArguments": {"shutdown-delay-duration": [delay], "goaway-chance": [chance]}}
+
+
+def node_statuses(names: Iterable[str], revision: int) -> list[dict[str, Any]]:
+    """Return the static pods of these nodes, all at one revision."""
+    return [{"nodeName": name, "currentRevision": revision, "targetRevision": 0} for name in names]
+
+
+def budget(one: StaticPods, masters: int) -> dict[str, Any]:
+    """Return the PodDisruptionBudget of the guard pods."""
+    selector = {"matchLabels": {"app": "guard"}}
+    status = {
+        "observedGeneration": 1,
+        "currentHealthy": masters,
+        "desiredHealthy": masters - 1,
+        "disruptionsAllowed": 1,
+        "expectedPods": masters,
+    }
+    spec = {"minAvailable": masters - 1, "selector": selector}
+    return kinds.DISRUPTION_BUDGETS.new(one.budget, one.namespace, spec=spec, status=status)
+
+
+def reader(one: Reader, number: int = 0) -> dict[str, Any]:
+    """Return an operator's pod; `number` counts how often it was made anew."""
+    tail = machines.digest("pod", one.app, number)
+    container = {"name": one.app, "image": _IMAGE + machines.digest("image of", one.app)}
+    made = kinds.PODS.new(
+        f"{one.app}-{tail[:9]}-{tail[9:14]}",
+        one.namespace,
+        # No node: an unbound pod goes at once when it is deleted, and here is no kubelet to let it go.
+        spec={"containers": [container]},
+        status={"phase": "Running", "startTime": clock.second()},
+    )
+    made["metadata"]["labels"] = {"app": one.app}
+    return made
+
+
+def installed(seen: Sight, masters: int) -> list[dict[str, Any]]:
+    """Return every operand of a cluster that has been at rest for long."""
+    made = []
+    for one in WORKLOADS:
+        replicas = seen.wanted(one)
+        if replicas is not None:
+            made.append(workload(one, replicas))
+    if not seen.single:
+        made += [budget(one, masters) for one in STATIC_PODS]
+    return [*made, *(reader(one) for one in READERS)]

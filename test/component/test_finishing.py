@@ -1,0 +1,76 @@
+"""When a transition is called completed: as soon as everything has been quiet for the settle time, and no earlier.
+
+Nothing waits for a fixed time: what is measured here is from the last operand that became ready to phase Completed.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test.component import polling
+from test.component.spoiling import until_failing
+from topology_simulator import follow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from test.component.world import World
+
+_LAST = "openshift-monitoring/metrics-server"
+_SLACK = 2.0
+"""Seconds after the settle time by which it is Completed; times in objects are whole seconds, which costs up to one."""
+
+
+async def until_last(world: World, settle: int) -> None:
+    """Bring it to where one operand is missing."""
+    await world.idle_operator(settle=settle)
+    world.operands.behind.add(_LAST)
+    await world.wish()
+    await until_failing(world, "all but one operand", "MonitoringReplicas")
+
+
+async def follow_now(world: World) -> float:
+    """Let the last operand become ready; returns the moment before that."""
+    began = time.monotonic()
+    await follow.follow(world.api, only=[_LAST])
+    return began
+
+
+@pytest.mark.parametrize("settle", [0, 1, 3])
+async def test_it_is_completed_within_two_seconds_after_the_settle_time(
+    world: World, settle: int, figure: Callable[[str], None]
+) -> None:
+    await until_last(world, settle)
+    ready = await follow_now(world)
+    await world.until_phase("Completed", seconds=settle + 15.0)
+    lasted = time.monotonic() - ready
+    figure(f"last operand ready to Completed, settle time {settle} s: {lasted:.2f} s")
+    assert settle <= lasted <= settle + _SLACK
+    await world.completed_once()
+
+
+async def test_whatever_falls_back_while_it_settles_starts_it_again(
+    world: World, figure: Callable[[str], None]
+) -> None:
+    settle = 3
+    await until_last(world, settle)
+    first = await follow_now(world)
+
+    async def settling() -> bool:
+        message = (await world.until_condition("Progressing", "True", "TransitionConverging"))["message"]
+        return "waiting until it stays quiet" in message
+
+    await polling.until("it settles", settling)
+    await follow.spoil(world.api, _LAST)
+    await until_failing(world, "one falls back", "MonitoringReplicas")
+    again = await follow_now(world)
+    await world.until_phase("Completed", seconds=settle + 15.0)
+    lasted, whole = time.monotonic() - again, time.monotonic() - first
+    figure(
+        f"fell back while settling for {settle} s: Completed {lasted:.2f} s after it was ready again ({whole:.2f} s)"
+    )
+    assert settle <= lasted <= settle + _SLACK
+    await world.completed_once()

@@ -1,0 +1,451 @@
+"""One operator's way to the server: the methods of the real client, and everything that can happen on the way.
+
+A `Fault` waits for the next request of its sort (a read, the record, the flip, the report) and does one thing to it:
+holds the operator right there, kills it, loses the request or its answer, lets it arrive long after it was given up,
+or lets somebody else be faster. Streams can be late (what they carry waits) or lost (and cannot be opened again).
+
+It also remembers what this operator can know: `view` is what its watches have brought, `reads` is what it has read
+itself, with the moment at which it asked. `judge` compares what the operator does with that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from topology_controller.kube import client as clients
+from topology_controller.kube import errors, resource
+
+from . import server as servers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from .server import Key, Objects, Raw
+
+REQUEST_TIMEOUT = 10.0
+SILENCE = 150.0
+
+
+class Sort(enum.StrEnum):
+    """What a request is for."""
+
+    READ = "read"
+    SAVE = "save"
+    FLIP = "flip"
+    REPORT = "report"
+
+
+class Harm(enum.StrEnum):
+    """What happens to it."""
+
+    INTERJECTED = "interjected"
+    """Something happens right before it arrives."""
+    FOLLOWED = "followed"
+    """Something happens right after it was carried out, before the answer."""
+    LOST = "lost"
+    UNANSWERED = "unanswered"
+    LATE = "late"
+    REFUSED = "refused"
+    THROTTLED = "throttled"
+    SLOW = "slow"
+    FROZEN = "frozen"
+    FROZEN_AFTER = "frozen after"
+    KILLED = "killed"
+    KILLED_AFTER = "killed after"
+
+
+@dataclass(slots=True)
+class Fault:
+    """Harm for the request of that sort after `skip` others."""
+
+    sort: Sort
+    harm: Harm
+    skip: int = 0
+    what: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An answer to a live read: which objects of that selection there were, and when it was asked for."""
+
+    asked: float
+    order: int
+    objects: Objects
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write on its way, and what its operator knew when it left."""
+
+    operator: str
+    sort: Sort
+    key: Key
+    body: Raw
+    sent: float
+    reads: dict[resource.Selection, Read]
+    view: Objects
+    seen: dict[Key, float]
+    create: bool = False
+
+
+class Authority(Protocol):
+    """Who hears of every write of ours: when it leaves, and when it arrives."""
+
+    def sent(self, write: Write) -> None:
+        """It leaves its operator now."""
+
+    def carry_out(self, write: Write) -> Raw:
+        """It arrives at the server now. Raises server.Refused when it does not happen."""
+
+
+class Client:
+    """Made for one operator process."""
+
+    request_timeout = REQUEST_TIMEOUT
+
+    def __init__(self, name: str, server: servers.Server, authority: Authority) -> None:
+        self.name = name
+        self.view: Objects = {}
+        self.seen: dict[Key, float] = {}
+        self.news = 0
+        self.reads: dict[resource.Selection, Read] = {}
+        self.faults: list[Fault] = []
+        self.late: list[Write] = []
+        self.killed = False
+        self.frozen_at: float | None = None
+        self.partitioned = False
+        self.requests = 0
+        self.busy = 0
+        self.written: list[Write] = []
+        self._server = server
+        self._loop = asyncio.get_running_loop()
+        self._authority = authority
+        self._streams: dict[int, _Stream] = {}
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._thawed = asyncio.Event()
+        self._thawed.set()
+        self._silent: asyncio.TimerHandle | None = None
+        self.lost: type[errors.KubeError] | None = None
+        self.troubled = False
+        server.told.append(self._happened)
+
+    # What can be done to it.
+    def freeze(self) -> None:
+        """Stop the process; what is on its way stays there."""
+        self.frozen_at = self._loop.time() if self.frozen_at is None else self.frozen_at
+        self._thawed.clear()
+
+    def thaw(self) -> None:
+        """Let it go on, as if nothing had been."""
+        self.frozen_at = None
+        self._thawed.set()
+
+    def delay(self) -> None:
+        """What the watches bring waits from now on; when that lasts, they are given up as silent."""
+        if self._flowing.is_set() and self.lost is None:
+            self._flowing.clear()
+            self._silent = self._loop.call_later(SILENCE, self.lose, errors.TimedOut)
+
+    def lose(self, why: type[errors.KubeError] = errors.Unreachable) -> None:
+        """Cut every watch, and let none be opened."""
+        self._stop_waiting()
+        self.lost, self.troubled = why, True
+        for stream in self._streams.values():
+            stream.cut(self._error(why, stream.selection.resource, stream.selection.name, "watch"))
+        self._flowing.set()
+
+    def come_back(self) -> None:
+        """Watches flow again; what waited arrives now."""
+        self._stop_waiting()
+        self.lost = None
+        self._flowing.set()
+
+    @property
+    def delayed(self) -> bool:
+        """Does what happened wait somewhere?"""
+        return not self._flowing.is_set()
+
+    @property
+    def undisturbed(self) -> bool:
+        """Does everything that happens reach the operator at once?"""
+        return not (
+            self.killed or self.delayed or self.lost or self.partitioned or self.busy or self.frozen_at is not None
+        )
+
+    @property
+    def streams(self) -> int:
+        """How many watches are open."""
+        return len(self._streams)
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._stop_waiting()
+        if self._happened in self._server.told:
+            self._server.told.remove(self._happened)
+
+    # The methods of the real client.
+    async def get(self, kind: resource.Resource, name: str, *, namespace: str | None = None, **_: Any) -> Raw:
+        """Read one object."""
+        selection = resource.Selection(kind, namespace, name)
+        asked = self._loop.time()
+        found = await self._pass(Sort.READ, kind, name, "get", lambda: self._select(selection))
+        self._remember(selection, asked, found)
+        if not found:
+            raise self._error(errors.NotFound, kind, name, "get", 404)
+        return next(iter(found.values()))
+
+    async def list(
+        self,
+        kind: resource.Resource,
+        *,
+        reduce: Callable[[Raw], Any] = lambda raw: raw,
+        retry: bool = True,
+        **options: Any,
+    ) -> clients.Listing[Any]:
+        """Read a list; what a watch begins with is a list without retries."""
+        name = (options.get("field_selector") or "").partition("metadata.name=")[2] or None
+        partial = bool(options.get("metadata_only", False))
+        selection = resource.Selection(
+            kind, options.get("namespace"), name, options.get("label_selector"), metadata_only=partial
+        )
+        asked = self._loop.time()
+        if retry:
+            found = await self._pass(Sort.READ, kind, name, "list", lambda: self._select(selection))
+        else:
+            await self._reachable(kind, name, "list")
+            await self._open(kind, name, "list")
+            found = self._select(selection)
+            self._see(selection, found)
+        if retry:
+            self._remember(selection, asked, found)
+        version = str(self._server.version)
+        return clients.Listing(tuple(reduce(_shown(raw, partial=partial)) for raw in found.values()), version)
+
+    @contextlib.asynccontextmanager
+    async def open_watch(
+        self, selection: resource.Selection, version: str, *_: Any
+    ) -> AsyncIterator[AsyncIterator[tuple[str, Raw]]]:
+        """Watch from a version on."""
+        await self._reachable(selection.resource, selection.name, "watch")
+        await self._open(selection.resource, selection.name, "watch")
+        stream = _Stream(selection)
+        try:
+            for change in self._server.since(int(version)):
+                stream.hear(change)
+        except servers.Refused as refused:
+            raise self._error(errors.Gone, selection.resource, selection.name, "watch", refused.status) from None
+        self._streams[id(stream)] = stream
+        if self.troubled:
+            # After silence only a sign of life will do; a server sends one about once a minute.
+            self._loop.call_later(5.0, stream.bookmark, self._server)
+        try:
+            yield self._lines(stream)
+        finally:
+            self._streams.pop(id(stream), None)
+
+    async def create(self, kind: resource.Resource, body: Raw, *, namespace: str | None = None, **_: Any) -> Raw:
+        """Create an object."""
+        return await self._write(kind, namespace, body["metadata"]["name"], body, create=True)
+
+    async def merge_patch(self, kind: resource.Resource, name: str, body: Raw, **options: Any) -> Raw:
+        """Patch a status."""
+        assert options.get("subresource") == "status", f"only a status may be patched: {kind.label}/{name}"
+        return await self._write(kind, options.get("namespace"), name, body, create=False)
+
+    # The way.
+    async def _write(
+        self, kind: resource.Resource, namespace: str | None, name: str, body: Raw, *, create: bool
+    ) -> Raw:
+        key = (kind.label, namespace, name)
+        sort = Sort.REPORT
+        if key == servers.INFRASTRUCTURE:
+            moves = {"controlPlaneTopology", "infrastructureTopology"} & set(body.get("status", {}))
+            sort = Sort.FLIP if moves else Sort.SAVE
+        write = Write(self.name, sort, key, body, self._loop.time(), dict(self.reads), dict(self.view), dict(self.seen), create)
+        self._authority.sent(write)
+        verb = "create" if create else "patch"
+        made = await self._pass(sort, kind, name, verb, lambda: self._authority.carry_out(write), write)
+        self.view[key] = made
+        self.news += 1
+        return made
+
+    async def _pass(  # noqa: PLR0917 - what is asked, for a message, and how it is carried out
+        self,
+        sort: Sort,
+        kind: resource.Resource,
+        name: str | None,
+        verb: str,
+        carry_out: Callable[[], Any],
+        write: Write | None = None,
+    ) -> Any:
+        """Take one request to the server and its answer back, through whatever waits for it."""
+        self.busy += 1
+        self.requests += 1
+        try:
+            fault = self._due(sort)
+            await self._before(fault, kind, name, verb, write)
+            try:
+                made = carry_out()
+            except servers.Refused as refused:
+                wanted = errors.class_for(refused.status, str(refused))
+                raise self._error(wanted, kind, name, verb, refused.status) from None
+            if write is not None:
+                self.written.append(write)
+            await self._after(fault, kind, name, verb)
+            return made
+        finally:
+            self.busy -= 1
+
+    async def _before(
+        self, fault: Fault | None, kind: resource.Resource, name: str | None, verb: str, write: Write | None
+    ) -> None:
+        harm = None if fault is None else fault.harm
+        if fault is not None and harm is Harm.INTERJECTED:
+            fault.what()
+        elif harm is Harm.SLOW:
+            await asyncio.sleep(3.0)
+        elif harm is Harm.FROZEN:
+            self.freeze()
+        elif harm is Harm.KILLED:
+            self.killed = True
+        elif harm is Harm.REFUSED:
+            raise self._error(errors.ServerError, kind, name, verb, 503)
+        elif harm is Harm.THROTTLED:
+            raise self._error(errors.Throttled, kind, name, verb, 429)
+        elif harm in {Harm.LOST, Harm.LATE}:
+            await asyncio.sleep(REQUEST_TIMEOUT)
+            if harm is Harm.LATE and write is not None:
+                self.late.append(write)
+            raise self._error(errors.TimedOut, kind, name, verb)
+        await self._reachable(kind, name, verb)
+
+    async def _after(self, fault: Fault | None, kind: resource.Resource, name: str | None, verb: str) -> None:
+        harm = None if fault is None else fault.harm
+        if fault is not None and harm is Harm.FOLLOWED:
+            fault.what()
+        elif harm is Harm.UNANSWERED:
+            await asyncio.sleep(REQUEST_TIMEOUT)
+            raise self._error(errors.TimedOut, kind, name, verb)
+        elif harm is Harm.FROZEN_AFTER:
+            self.freeze()
+        elif harm is Harm.KILLED_AFTER:
+            self.killed = True
+        await self._thaw_awaited()
+
+    async def _reachable(self, kind: resource.Resource, name: str | None, verb: str) -> None:
+        await self._thaw_awaited()
+        if self.partitioned:
+            await asyncio.sleep(1.0)
+            raise self._error(errors.Unreachable, kind, name, verb)
+
+    async def _open(self, kind: resource.Resource, name: str | None, verb: str) -> None:
+        lost = self.lost
+        if lost is not None:
+            await asyncio.sleep(0.5)
+            raise self._error(lost, kind, name, verb)
+
+    async def _thaw_awaited(self) -> None:
+        if self.killed:
+            await self._loop.create_future()  # nobody is there any more; the machine clears it away
+        await self._thawed.wait()
+
+    def _due(self, sort: Sort) -> Fault | None:
+        for fault in self.faults:
+            if fault.sort is sort:
+                if fault.skip:
+                    fault.skip -= 1
+                    return None
+                self.faults.remove(fault)
+                return fault
+        return None
+
+    def _error(
+        self, kind: type[errors.KubeError], about: resource.Resource, name: str | None, verb: str, status: int = 0
+    ) -> errors.KubeError:
+        return kind(verb, about, None, name, status, kind.__name__, "")
+
+    # What it knows.
+    def _select(self, selection: resource.Selection) -> Objects:
+        found = self._server.objects
+        if selection.name is not None:
+            key = (selection.resource.label, selection.namespace, selection.name)
+            return {key: found[key]} if key in found else {}
+        return {key: raw for key, raw in found.items() if servers.selects(selection, key, raw)}
+
+    def _remember(self, selection: resource.Selection, asked: float, found: Objects) -> None:
+        self.reads[selection] = Read(asked, self.requests, found)
+
+    def _see(self, selection: resource.Selection, found: Objects) -> None:
+        for key in [key for key, raw in self.view.items() if servers.selects(selection, key, raw)]:
+            del self.view[key]
+        self.view |= found
+        self.news += 1
+        self.seen.update(dict.fromkeys(found, self._loop.time()))
+
+    def _happened(self, change: servers.Change) -> None:
+        for stream in self._streams.values():
+            stream.hear(change)
+
+    async def _lines(self, stream: _Stream) -> AsyncIterator[tuple[str, Raw]]:
+        while True:
+            await stream.ready.wait()
+            await self._flowing.wait()
+            await self._thaw_awaited()
+            if stream.error is not None:
+                raise stream.error
+            if not stream.waiting:
+                stream.ready.clear()
+                continue
+            kind, key, raw, whole = stream.waiting.popleft()
+            if key is not None:
+                self.seen[key] = self._loop.time()
+                self.news += 1
+                if whole is None:
+                    self.view.pop(key, None)
+                else:
+                    self.view[key] = whole
+            yield kind, raw
+
+    def _stop_waiting(self) -> None:
+        if self._silent is not None:
+            self._silent.cancel()
+            self._silent = None
+
+
+class _Stream:
+    """An open watch: what it has to bring, in order. `whole` is the object after the change, None when it is gone."""
+
+    def __init__(self, selection: resource.Selection) -> None:
+        self.selection = selection
+        self.waiting: deque[tuple[str, Key | None, Raw, Raw | None]] = deque()
+        self.error: errors.KubeError | None = None
+        self.ready = asyncio.Event()
+
+    def hear(self, change: servers.Change) -> None:
+        if change.key[0] != self.selection.resource.label:
+            return
+        seen = change.seen_by(self.selection)
+        if seen is not None:
+            kind, raw = seen
+            partial = self.selection.metadata_only
+            self.waiting.append((kind, change.key, _shown(raw, partial=partial), change.after))
+            self.ready.set()
+
+    def bookmark(self, server: servers.Server) -> None:
+        self.waiting.append(("BOOKMARK", None, {"metadata": {"resourceVersion": str(server.version)}}, None))
+        self.ready.set()
+
+    def cut(self, error: errors.KubeError) -> None:
+        self.waiting.clear()
+        self.error = error
+        self.ready.set()
+
+
+def _shown(raw: Raw, *, partial: bool) -> Raw:
+    return {"metadata": raw["metadata"]} if partial else raw

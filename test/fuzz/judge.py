@@ -1,0 +1,314 @@
+"""Watches every write of the operators and says which promise one of them breaks.
+
+Writes are judged twice: when they leave (what the operator could know then: the lease, its evidence, what it watched)
+and when they arrive (what the server has then). What is true comes from `oracle`, from the raw objects that the
+operator itself was given. A broken promise is remembered, because whoever made the write may catch exceptions; the
+machine raises it at the end of its step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from . import client as clients
+from . import oracle
+from . import server as servers
+from . import world as worlds
+
+if TYPE_CHECKING:
+    from topology_controller.transitions import model
+
+    from .client import Write
+    from .operators import Election, Process
+    from .server import Objects, Raw, Server
+
+EVIDENCE_BOUND = 2.0
+_HOLDING = frozenset({"Pending", "Admitting", "Converging"})
+
+
+class Promise(enum.StrEnum):
+    """What is promised; the value is what a failure begins with."""
+
+    ONLY_FROM_ADMITTING = "topology is written only from Admitting, by whoever recorded that attempt"
+    ONCE_PER_ATTEMPT = "topology is written at most once per admission"
+    PROVEN = "topology is written only while every preflight fact is true in what was read live"
+    FRESH = "topology is written only on evidence of the last two seconds, Infrastructure read last"
+    ECHOED = "topology is written only while ClusterVersion holds upgrades back in our words"
+    WISHED = "topology is written only while it is wished for"
+    LEASED = "nothing is written without the lease"
+    STOOD_DOWN = "nothing is admitted where the operator must not act"
+    EXTERNAL = "Infrastructure of a hosted cluster is never written"
+    CONVERGED = "Completed only after every convergence check held together for the settle time"
+    HELD_BACK = "upgrades are held back from Admitting until Completed"
+    CALM = "nothing is written twice for the same facts"
+    WITHDRAWN = "a wish that was withdrawn before the flip leaves nothing open"
+    UNBROKEN = "the loop ends only when it is told to"
+    REMEMBERED = "what has moved the topology is not forgotten while a copy of its record is left"
+    ARRIVES = "a standing wish reaches Completed when everything is good"
+    PLAIN = "a record alone moves no topology"
+
+
+class BrokenError(AssertionError):
+    """A promise that was broken, and how."""
+
+    def __init__(self, promise: Promise, how: str) -> None:
+        super().__init__(f"{promise.name}: {promise}. But: {how}")
+        self.promise = promise
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has happened, so that a machine that proves nothing is seen."""
+
+    admitted: int = 0
+    flipped: int = 0
+    converged: int = 0
+    refused: int = 0
+
+
+@dataclass(slots=True)
+class Judge:
+    """Stands between the operators and the server."""
+
+    server: Server
+    election: Election
+    definitions: dict[str, model.Definition]
+    processes: dict[str, Process] = field(default_factory=dict)
+    broken: list[BrokenError] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    recorded_by: dict[str, str] = field(default_factory=dict)
+    flipped: set[str] = field(default_factory=set)
+    at_flip: dict[str, Objects] = field(default_factory=dict)
+    open: tuple[str, Raw | None] | None = None
+    copies: bool = True
+    heard: dict[str, int] = field(default_factory=dict)
+    good_since: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def sent(self, write: Write) -> None:
+        """A write leaves its operator."""
+        process = self.processes[write.operator]
+        left = self.election.left(process)
+        if left < clients.REQUEST_TIMEOUT:
+            self._break(Promise.LEASED, f"{write.operator} sends its {write.sort} with {left:.1f} s of the lease left")
+        if write.sort is clients.Sort.FLIP:
+            self._judge_evidence(write, process)
+        if write.sort is clients.Sort.SAVE and self._phase(write.body) == "Completed":
+            self._judge_completed(write, process)
+
+    def carry_out(self, write: Write) -> Raw:
+        """A write arrives: judge it by what the server has, and let it happen."""
+        before = self.server.objects.get(write.key)
+        try:
+            if write.create:
+                return self.server.create(write.key, write.body)
+            after = self.server.patch_status(write.key, write.body)
+        except servers.Refused:
+            self.tally.refused += 1
+            raise
+        if before is None:
+            return after
+        if after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]:
+            self._break(Promise.CALM, f"{write.operator} sent a {write.sort} that changes nothing: {write.body}")
+        if write.key == servers.INFRASTRUCTURE:
+            self._judge_infrastructure(write, before, after)
+        elif write.key == servers.OPERATOR:
+            self._judge_report(write, after)
+        return after
+
+    def looked(self, name: str) -> None:
+        """An operator looks at what it knows: since when has it seen everything converged?"""
+        process = self.processes.get(name)
+        if process is None or self.heard.get(name) == process.client.news:
+            return
+        self.heard[name] = process.client.news
+        record = _record(process.client.view.get(servers.INFRASTRUCTURE, {}))
+        definition = self.definitions.get(str(record.get("name")))
+        if record.get("phase") != "Converging" or definition is None:
+            return
+        key = (name, str(record.get("attempt")))
+        if self._not_converged(process, definition, key[1]):
+            self.good_since.pop(key, None)
+        else:
+            self.good_since.setdefault(key, process.loop.time())
+
+    def at_rest(self, process: Process) -> None:
+        """An operator had every chance to do what it has to: what is on the server now?"""
+        self.looked(process.name)
+        phase = self.server.phase
+        if phase in _HOLDING and not self._excused(self.server.objects) and self._upgradeable() != "False":
+            self._break(Promise.HELD_BACK, f"the phase is {phase} and Upgradeable is {self._upgradeable()}")
+        self._judge_memory()
+        hosted = self.server.pair[0] == "External"
+        if self.server.desired is None and not hosted and phase in {"Pending", "Admitting", "Unsupported"}:
+            self._break(Promise.WITHDRAWN, f"no wish, and the phase is {phase}")
+
+    # A flip that leaves.
+    def _judge_evidence(self, write: Write, process: Process) -> None:
+        record = {**self.server.record, **(write.body["status"].get("topologyTransition") or {})}
+        definition = self.definitions.get(str(record.get("name")))
+        if definition is None:
+            return self._break(Promise.PROVEN, f"no definition is named {record.get('name')}")
+        fresh = [read for read in write.reads.values() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6]
+        objects: Objects = {}
+        for read in sorted(fresh, key=lambda one: one.order):
+            objects |= read.objects
+        found = objects.get(servers.INFRASTRUCTURE)
+        version = write.body.get("metadata", {}).get("resourceVersion")
+        if found is None or version != found["metadata"]["resourceVersion"]:
+            return self._break(Promise.FRESH, f"version {version} of Infrastructure was not read in the last two seconds")
+        infrastructure = next(one for one in fresh if servers.INFRASTRUCTURE in one.objects)
+        if any(one.order > infrastructure.order for one in fresh):
+            self._break(Promise.FRESH, "something was read after Infrastructure")
+        case = oracle.Case(objects, definition, process.now())
+        if lacking := oracle.lacking(case, definition.preflight):
+            self._break(Promise.PROVEN, f"{write.operator} flips although {lacking}")
+        if not oracle.echoed(case):
+            self._break(Promise.ECHOED, f"{write.operator} flips without the echo")
+        status = found["status"]
+        if found["spec"].get("desiredTopology") != definition.target.control_plane.value:
+            self._break(Promise.WISHED, f"the wish that was read is {found['spec'].get('desiredTopology')}")
+        starts = definition.source.control_plane.value == status.get("controlPlaneTopology") and (
+            status.get("infrastructureTopology") in definition.source.infrastructure
+        )
+        if not starts or status.get("platformStatus", {}).get("type") not in definition.platforms:
+            self._break(Promise.STOOD_DOWN, f"{definition.name} does not start at {status}")
+        first = min(read.asked for read in fresh)
+        known = {key: raw for key, raw in write.view.items() if write.seen.get(key, 0.0) < first}
+        if self._stands_down({**known, servers.INFRASTRUCTURE: found}):
+            self._break(Promise.STOOD_DOWN, f"{write.operator} flips although it must stand down or is paused")
+        self.at_flip[str(record.get("attempt"))] = {**write.view, **objects}
+        return None
+
+    # A record that arrives.
+    def _judge_infrastructure(self, write: Write, before: Raw, after: Raw) -> None:
+        old, new = _record(before), _record(after)
+        if before["status"].get("controlPlaneTopology") == "External":
+            self._break(Promise.EXTERNAL, f"{write.operator} writes {write.body}")
+        attempt = str(new.get("attempt"))
+        if write.sort is clients.Sort.SAVE:
+            if new.get("phase") == "Admitting" and old.get("attempt") != new.get("attempt"):
+                self.recorded_by[attempt] = write.operator
+                self.tally.admitted += 1
+            if new.get("phase") == "Completed" and old.get("phase") != "Completed":
+                self.tally.converged += 1
+            moved = {"controlPlaneTopology", "infrastructureTopology"}
+            if any(before["status"].get(name) != after["status"].get(name) for name in moved):
+                self._break(Promise.PLAIN, f"{write.body}")
+            return
+        self.tally.flipped += 1
+        if old.get("phase") != "Admitting" or old.get("attempt") != new.get("attempt"):
+            self._break(
+                Promise.ONLY_FROM_ADMITTING,
+                f"the record was in {old.get('phase')} with attempt {old.get('attempt')}, the flip is of {attempt}",
+            )
+        if self.recorded_by.get(attempt) != write.operator:
+            self._break(
+                Promise.ONLY_FROM_ADMITTING,
+                f"{write.operator} flips attempt {attempt}, which {self.recorded_by.get(attempt)} recorded",
+            )
+        if attempt in self.flipped:
+            self._break(Promise.ONCE_PER_ATTEMPT, f"attempt {attempt} has moved the topology before")
+        self.flipped.add(attempt)
+        target = (new.get("target") or {}).get("controlPlane")
+        if before["spec"].get("desiredTopology") != target:
+            self._break(Promise.WISHED, f"the wish is {before['spec'].get('desiredTopology')}, the flip is to {target}")
+
+    def _judge_completed(self, write: Write, process: Process) -> None:
+        record = {**self.server.record, **_record(write.body)}
+        definition = self.definitions.get(str(record.get("name")))
+        attempt = str(record.get("attempt"))
+        if definition is None or self.server.phase != "Converging":
+            return
+        if lacking := self._not_converged(process, definition, attempt):
+            return self._break(Promise.CONVERGED, f"{write.operator} completes although {lacking}")
+        if process.client.lost is not None and process.client.frozen_at is None:
+            return self._break(Promise.CONVERGED, f"{write.operator} completes while its watches are lost")
+        since = self.good_since.get((write.operator, attempt))
+        quiet = 0.0 if since is None else process.loop.time() - since
+        if quiet < definition.convergence.settle_seconds - 1e-6:
+            self._break(Promise.CONVERGED, f"{write.operator} completes after {quiet:.1f} s of quiet")
+        return None
+
+    def _judge_report(self, write: Write, after: Raw) -> None:
+        phase = self.server.phase
+        status = next((item["status"] for item in _conditions(after) if item["type"] == "Upgradeable"), "absent")
+        if phase in {"Admitting", "Converging"} and status != "False" and not self._excused(self.server.objects):
+            self._break(Promise.HELD_BACK, f"{write.operator} reports Upgradeable={status} while {phase}")
+
+    def _judge_memory(self) -> None:
+        """A record that was dropped comes back from the copy, as long as that is there."""
+        if self.server.phase == "Converging":
+            found = self.server.record
+            self.open = (str(found.get("attempt")), found.get("target"))
+        elif self.server.phase == "Completed" or self.open is None:
+            self.open = None
+        else:
+            attempt, target = self.open
+            self.open = None
+            pair = {"controlPlane": self.server.pair[0], "infrastructure": self.server.pair[1]}
+            if pair == target and self.copies and not self._stands_down(self.server.objects, paused=False):
+                self._break(Promise.REMEMBERED, f"attempt {attempt} was converging, and now it is {self.server.phase}")
+
+    # What is so.
+    def _not_converged(self, process: Process, definition: model.Definition, attempt: str) -> list[str]:
+        case = oracle.Case(process.client.view, definition, process.now(), self.at_flip.get(attempt, {}))
+        return oracle.lacking(case, definition.convergence.checks)
+
+    def _excused(self, objects: Objects) -> bool:
+        """Is there a reason not to hold upgrades back although a transition is open?"""
+        found = objects[servers.INFRASTRUCTURE]
+        record = _record(found)
+        target = record.get("target") or {}
+        pair = (found["status"].get("controlPlaneTopology"), found["status"].get("infrastructureTopology"))
+        overwritten = record.get("phase") == "Converging" and pair != (
+            target.get("controlPlane"),
+            target.get("infrastructure"),
+        )
+        return overwritten or self._stands_down(objects, paused=False)
+
+    @staticmethod
+    def _stands_down(objects: Objects, *, paused: bool = True) -> bool:
+        """Must nothing be admitted here, by the label, the native controller or the annotation?"""
+        found = objects[servers.INFRASTRUCTURE]
+        labels = found["metadata"].get("labels") or {}
+        gates = objects.get(worlds.GATES, {}).get("status", {}).get("featureGates") or []
+        native = any(gate["name"] == "MutableTopology" for entry in gates for gate in entry["enabled"]) and any(
+            item["type"].startswith("TopologyTransitionController")
+            for item in _conditions(objects.get(worlds.NATIVE, {}))
+        )
+        annotations = objects.get(servers.OPERATOR, {}).get("metadata", {}).get("annotations") or {}
+        return (
+            found["status"].get("controlPlaneTopology") not in worlds.KNOWN
+            or labels.get("topology.openshift.io/image-based-install", "false") != "false"
+            or native
+            or (paused and annotations.get("topology.openshift.io/paused", "false") != "false")
+        )
+
+    def _upgradeable(self) -> str:
+        found = _conditions(self.server.objects.get(servers.OPERATOR, {}))
+        return next((item["status"] for item in found if item["type"] == "Upgradeable"), "absent")
+
+    @staticmethod
+    def _phase(body: Raw) -> str | None:
+        found: str | None = _record(body).get("phase")
+        return found
+
+    def _break(self, promise: Promise, how: str) -> None:
+        self.broken.append(BrokenError(promise, how))
+
+
+def _record(raw: Raw) -> Raw:
+    return raw.get("status", {}).get("topologyTransition") or {}
+
+
+def _conditions(raw: Raw) -> list[Raw]:
+    return raw.get("status", {}).get("conditions") or []
+
+
+def whose() -> str:
+    """Name of the operator whose task runs now."""
+    task = asyncio.current_task()
+    return "" if task is None else task.get_name()

@@ -1,0 +1,247 @@
+"""Hypothesis chooses what happens to a cluster and its operators; after each step every promise is checked.
+
+The rules are thin: what each does is in `stage`. They are chosen so that most examples get somewhere (one rule makes
+all evidence good and the wish at once, another lets everybody follow), because a machine that never moves the topology
+proves nothing; `Reached` counts how far the examples came by themselves. At the end of each example everything is made
+good, and the wish has to come true.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, ClassVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from . import world as worlds
+from .client import Harm, Sort
+from .judge import BrokenError
+from .stage import HAPPENINGS, Stage
+
+if TYPE_CHECKING:
+    from .operators import Process
+    from .server import Key
+
+
+@dataclasses.dataclass(slots=True)
+class Reached:
+    """How far examples came before everything was made good, and how much work that was."""
+
+    examples: int = 0
+    steps: int = 0
+    admitted: int = 0
+    flipped: int = 0
+    converged: int = 0
+    refused: int = 0
+    flips: int = 0
+
+    def add(self, stage: Stage, steps: int) -> None:
+        """Count an example."""
+        tally = stage.judge.tally
+        self.examples += 1
+        self.steps += steps
+        self.admitted += tally.admitted > 0
+        self.flipped += tally.flipped > 0
+        self.converged += tally.converged > 0
+        self.refused += tally.refused > 0
+        self.flips += tally.flipped
+
+
+def _harms(keys: tuple[Key, ...]) -> list[tuple[Key, str]]:
+    return [(key, name) for key in keys for name in worlds.harms(key)]
+
+
+_ANY = worlds.World(worlds.TRANSITIONS.definitions[-1])
+_STARTS = [
+    (one.name, infrastructure) for one in worlds.TRANSITIONS.definitions for infrastructure in one.source.infrastructure
+]
+# Most clusters are single nodes that become compact ones.
+STARTS = st.sampled_from([("sno-to-ha-compact", "SingleReplica")] * 3 + _STARTS)
+BROKEN_EVIDENCE = st.sampled_from(_harms(_ANY.evidence))
+BROKEN_FOLLOWERS = st.sampled_from(_harms(_ANY.followers))
+FOLLOWERS = st.sampled_from(_ANY.followers)
+EVIDENCE = st.sampled_from(_ANY.evidence)
+WHICH = st.integers(0, 1)
+HAPPENING = st.sampled_from([name for name in HAPPENINGS if name])
+SORTS = st.sampled_from(Sort)
+HARMS = st.sampled_from(Harm)
+
+
+class Machine(RuleBasedStateMachine):
+    """One example is one cluster."""
+
+    reached: ClassVar[Reached] = Reached()
+    stage: Stage | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = 0
+        self.failed = False
+
+    @property
+    def on(self) -> Stage:
+        """The stage, once there is one."""
+        assert self.stage is not None
+        return self.stage
+
+    @initialize(start=STARTS, second=st.booleans())
+    def begin(self, start: tuple[str, str], second: bool) -> None:  # noqa: FBT001 - drawn by name
+        self.stage = Stage(*start).__enter__()  # noqa: PLC2801 - left in teardown
+        self.stage.start()
+        if second:
+            self.stage.start()
+
+    # Users and the cluster.
+    @rule()
+    def everything_is_ready_and_wished(self) -> None:
+        self.on.mend_evidence()
+        self.on.wish(self.on.world.target.control_plane)
+
+    @rule()
+    def it_goes_on(self) -> None:
+        self.on.go_on()
+
+    @rule(seconds=st.sampled_from((1.0, 62.0)))
+    def it_goes_on_and_time_passes(self, seconds: float) -> None:
+        self.on.go_on()
+        self.on.pass_time(seconds)
+
+    @rule(topology=st.sampled_from((None, "target", "target", "DualReplica", "SingleReplica")))
+    def wish(self, topology: str | None) -> None:
+        self.on.wish(self.on.world.target.control_plane if topology == "target" else topology)
+
+    @rule()
+    def evidence_is_good(self) -> None:
+        self.on.mend_evidence()
+
+    @rule(broken=BROKEN_EVIDENCE)
+    def evidence_breaks(self, broken: tuple[Key, str]) -> None:
+        self.on.harm(*broken)
+
+    @rule(key=EVIDENCE)
+    def evidence_is_mended(self, key: Key) -> None:
+        if key in self.on.world.evidence:
+            self.on.mend(key)
+
+    @rule()
+    def everybody_follows(self) -> None:
+        self.on.follow()
+
+    @rule(key=FOLLOWERS)
+    def somebody_follows(self, key: Key) -> None:
+        if key in self.on.world.followers:
+            self.on.round += 1
+            self.on.mend(key)
+
+    @rule(broken=BROKEN_FOLLOWERS)
+    def a_follower_breaks(self, broken: tuple[Key, str]) -> None:
+        self.on.harm(*broken)
+
+    @rule(what=HAPPENING)
+    def something_happens(self, what: str) -> None:
+        self.on.interject(what)
+
+    # Time.
+    @rule(seconds=st.sampled_from((0.2, 1.0, 2.5, 5.0, 10.0, 31.0)))
+    def a_moment_passes(self, seconds: float) -> None:
+        self.on.pass_time(seconds)
+
+    @rule(seconds=st.sampled_from((58.0, 61.0, 62.0, 62.0, 70.0)))
+    def a_minute_passes(self, seconds: float) -> None:
+        self.on.pass_time(seconds)
+
+    @rule(seconds=st.sampled_from((138.0, 160.0, 301.0, 361.0, 961.0, 3700.0, 5500.0)))
+    def much_time_passes(self, seconds: float) -> None:
+        self.on.pass_time(seconds)
+
+    @rule(which=WHICH, seconds=st.sampled_from((-300, -61, 61, 300)))
+    def a_clock_jumps(self, which: int, seconds: int) -> None:
+        if process := self._process(which):
+            self.on.jump(process, seconds)
+
+    # The way to the server.
+    @rule(sort=SORTS, harm=HARMS, skip=st.integers(0, 9), what=HAPPENING)
+    def a_request_will_fare_badly(self, sort: Sort, harm: Harm, skip: int, what: str) -> None:
+        self.on.fault(sort, harm, skip if sort is Sort.READ else skip // 5, what)
+
+    @rule(which=WHICH)
+    def watches_are_late(self, which: int) -> None:
+        if process := self._process(which):
+            process.client.delay()
+
+    @rule(which=WHICH)
+    def watches_are_lost(self, which: int) -> None:
+        if process := self._process(which):
+            process.client.lose()
+
+    @rule(which=WHICH)
+    def watches_come_back(self, which: int) -> None:
+        if process := self._process(which):
+            process.client.come_back()
+
+    @rule(which=WHICH, cut=st.booleans())
+    def the_server_is_out_of_reach(self, which: int, cut: bool) -> None:  # noqa: FBT001 - drawn by name
+        if process := self._process(which):
+            process.client.partitioned = cut
+
+    @rule()
+    def late_requests_arrive(self) -> None:
+        self.on.deliver_late()
+
+    # Operators.
+    @precondition(lambda self: self.stage is not None and len(self.stage.processes) < 2)
+    @rule()
+    def an_operator_starts(self) -> None:
+        self.on.start()
+
+    @rule(which=WHICH, politely=st.booleans())
+    def an_operator_ends(self, which: int, politely: bool) -> None:  # noqa: FBT001 - drawn by name
+        if process := self._process(which):
+            self.on.kill(process, release=politely)
+            self.on.start()
+
+    @rule(which=WHICH)
+    def an_operator_freezes(self, which: int) -> None:
+        if process := self._process(which):
+            process.client.freeze()
+
+    @rule()
+    def frozen_operators_wake_up(self) -> None:
+        for process in list(self.on.processes):
+            self.on.thaw(process)
+
+    @rule()
+    def all_is_calm(self) -> None:
+        self.on.calm()
+        self.on.pass_time(35.0)
+
+    @invariant()
+    def promises_hold(self) -> None:
+        if self.stage is None:
+            return
+        self.steps += 1
+        try:
+            self.stage.settle()
+            self.stage.check()
+        except BaseException:
+            self.failed = True
+            raise
+
+    def teardown(self) -> None:
+        stage = self.stage
+        if stage is None:
+            return
+        try:
+            if not self.failed:
+                self.reached.add(stage, self.steps)
+                stage.arrive()
+        except BrokenError as error:
+            error.add_note("(after everything was made good)")
+            raise
+        finally:
+            stage.__exit__()
+
+    def _process(self, which: int) -> Process | None:
+        found = self.on.processes
+        return found[which] if which < len(found) else None

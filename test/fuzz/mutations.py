@@ -1,0 +1,232 @@
+"""Operators that are broken on purpose, in one place each, and the promises by which the machine must notice.
+
+A promise that nobody can break proves nothing. Each mutation replaces one named function of the operator with a wrong
+one, as a careless change might; if that function is renamed, the mutation fails and has to be written anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import CheckName, CheckStatus, Phase
+from topology_controller import act
+from topology_controller.checks import catalog, machine_config, operators, result
+from topology_controller.decide import admission, applicability, convergence, phases, records
+from topology_controller.decide import scene as scenes
+from topology_controller.kube import errors
+from topology_controller.observe import catalog as sources
+from topology_controller.observe import facts, live
+from topology_controller.report import clusteroperator
+
+from .judge import Promise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A wrong operator. `broken` is what may be noticed first, depending on what happens to be drawn."""
+
+    name: str
+    replaced: Callable[[], contextlib.AbstractContextManager[Any]]
+    broken: tuple[Promise, ...]
+
+
+def _check(name: CheckName) -> Callable[[], contextlib.AbstractContextManager[Any]]:
+    """A check that is always Met."""
+    return lambda: mock.patch.dict(catalog.CHECKS, {name: lambda question: question.met("never mind")})
+
+
+def _instead(owner: object, name: str, wrong: Any) -> Callable[[], contextlib.AbstractContextManager[Any]]:
+    return lambda: mock.patch.object(owner, name, wrong)
+
+
+def _around(
+    owner: object, name: str, wrap: Callable[[Any], Any]
+) -> Callable[[], contextlib.AbstractContextManager[Any]]:
+    return lambda: mock.patch.object(owner, name, wrap(getattr(owner, name)))
+
+
+async def _gather_nothing(_: Any, base: facts.Facts, *__: Any) -> live.Evidence:  # noqa: RUF029 - stands for one that reads
+    return live.Evidence(dataclasses.replace(base, live=True), asyncio.get_running_loop().time())
+
+
+def _infrastructure_first(_: Any) -> Any:
+    """Infrastructure is read before the rest: what was wished then need not be wished any more."""
+
+    async def gather(client: Any, base: facts.Facts, chosen: Any, etcd: Any = None) -> live.Evidence:
+        first = await live.read(client, sources.INFRASTRUCTURE)
+        taken = asyncio.get_running_loop().time()
+        found = {source.field: await live.read(client, source) for source in chosen}
+        return live.Evidence(dataclasses.replace(base, **found, infrastructure=first, live=True), taken)
+
+    return gather
+
+
+def _unguarded(write: Any) -> Any:
+    async def wrong(self: act.Act, infrastructure: Any, record: Any, moved: Any) -> Any:
+        if moved:
+            infrastructure = dataclasses.replace(infrastructure, resource_version=None)
+        return await write(self, infrastructure, record, moved)
+
+    return wrong
+
+
+def _stubborn(write: Any) -> Any:
+    """A conflict is answered by sending the same again with the newer version."""
+
+    async def wrong(self: Any, infrastructure: Any, record: Any, moved: Any) -> Any:
+        try:
+            return await write(self, infrastructure, record, moved)
+        except errors.Conflict:
+            raw = await self._client.get(sources.INFRASTRUCTURES, "cluster")
+            newer = dataclasses.replace(infrastructure, resource_version=raw["metadata"]["resourceVersion"])
+            return await write(self, newer, record, moved)
+
+    return wrong
+
+
+def _enough_keys(question: result.Question) -> result.CheckResult:
+    found = question.facts.etcd_endpoints
+    many = not isinstance(found, facts.Unobserved) and len(found.entries) >= (question.spec.at_least or 0)
+    return question.met("enough keys") if many else question.unmet("too few keys")
+
+
+def _one_node_less(question: result.Question) -> result.CheckResult:
+    fewer = question.spec.model_copy(update={"at_least": (question.spec.at_least or 1) - 1})
+    right = catalog.nodes.control_plane
+    return right(dataclasses.replace(question, spec=fewer))
+
+
+def _known_as(change: Callable[[facts.Facts], facts.Facts]) -> Callable[[Any], Any]:
+    """Decide from facts that were changed before."""
+    return lambda decide: lambda known, *others: decide(change(known), *others)
+
+
+def _wish_remembered(known: facts.Facts) -> facts.Facts:
+    """What was admitted is done, whatever is wished meanwhile."""
+    found = known.infrastructure
+    if isinstance(found, facts.Unobserved) or not isinstance(found.record, TopologyTransition):
+        return known
+    target = found.record.target
+    if found.record.phase is not Phase.ADMITTING or target is None:
+        return known
+    return dataclasses.replace(known, infrastructure=dataclasses.replace(found, desired=target.control_plane))
+
+
+def _without(**changes: Any) -> Callable[[Any], Any]:
+    """Decisions with something left out."""
+    return lambda decide: lambda *args: dataclasses.replace(decide(*args), **changes)
+
+
+def _hosted_is_ours(disabled: Any) -> Any:
+    def wrong(known: facts.Facts, infrastructure: facts.Infrastructure) -> Any:
+        return None if infrastructure.control_plane == "External" else disabled(known, infrastructure)
+
+    return wrong
+
+
+def _always_now(_: object, __: object, now: Any) -> Any:
+    return now.replace(microsecond=0)
+
+
+def _at_once(scene: scenes.Scene, *_: object) -> Any:
+    return scene.now
+
+
+def _forgetful(infrastructure: facts.Infrastructure, _: object) -> Any:
+    return infrastructure.record if isinstance(infrastructure.record, TopologyTransition) else None
+
+
+@contextlib.contextmanager
+def _unknown_is_met() -> Iterator[None]:
+    lenient = property(lambda self: self.status is not CheckStatus.UNMET)
+    with mock.patch.object(result.CheckResult, "met", lenient):
+        yield
+
+
+MUTATIONS = (
+    Mutation("the evidence is not read live", _instead(live, "gather", _gather_nothing), (Promise.FRESH,)),
+    Mutation(
+        "Infrastructure is read first",
+        _around(live, "gather", _infrastructure_first),
+        (Promise.FRESH,),
+    ),
+    Mutation(
+        "the attempt is not compared",
+        _instead(admission, "_is_ours", lambda *_: True),
+        (Promise.ONLY_FROM_ADMITTING,),
+    ),
+    Mutation(
+        "the echo is not awaited",
+        _instead(
+            operators,
+            "upgrades_blocked",
+            lambda *_: result.CheckResult(CheckName.UPGRADES_BLOCKED, CheckStatus.MET, "never mind"),
+        ),
+        (Promise.ECHOED,),
+    ),
+    Mutation("the flip carries no version", _around(act.Act, "_write", _unguarded), (Promise.FRESH,)),
+    Mutation(
+        "a conflict is overridden",
+        _around(act.Act, "_write", _stubborn),
+        (Promise.FRESH, Promise.WISHED, Promise.ONLY_FROM_ADMITTING, Promise.EXTERNAL, Promise.HELD_BACK),
+    ),
+    Mutation("the age of evidence does not matter", _instead(act, "EVIDENCE_BOUND", 1e9), (Promise.FRESH, Promise.PROVEN)),
+    Mutation("the lease is not asked", _instead(act.Act, "_hold_lease", lambda _: None), (Promise.LEASED,)),
+    Mutation("Unknown counts as Met", _unknown_is_met, (Promise.PROVEN, Promise.CONVERGED)),
+    Mutation(
+        "voters are counted by keys",
+        lambda: mock.patch.dict(catalog.CHECKS, {CheckName.ETCD_VOTING_MEMBERS: _enough_keys}),
+        (Promise.PROVEN, Promise.CONVERGED),
+    ),
+    Mutation(
+        "one control-plane node less will do",
+        lambda: mock.patch.dict(catalog.CHECKS, {CheckName.CONTROL_PLANE_NODES: _one_node_less}),
+        (Promise.PROVEN, Promise.CONVERGED),
+    ),
+    Mutation("an upgrade does not matter", _check(CheckName.NO_UPGRADE_IN_PROGRESS), (Promise.PROVEN,)),
+    Mutation("nobody asks for routers", _check(CheckName.ROUTER_REPLICAS), (Promise.CONVERGED,)),
+    Mutation("it need not be quiet", _instead(convergence, "_quiet_at", _at_once), (Promise.CONVERGED,)),
+    Mutation(
+        "the configuration before the flip does not matter",
+        _instead(machine_config, "_must_move", lambda *_: False),
+        (Promise.CONVERGED,),
+    ),
+    Mutation(
+        "watches in trouble are believed",
+        _around(phases, "decide", _known_as(lambda known: dataclasses.replace(known, disturbed=()))),
+        (Promise.CONVERGED,),
+    ),
+    Mutation("what was admitted is done", _around(phases, "decide", _known_as(_wish_remembered)), (Promise.WISHED, Promise.WITHDRAWN)),
+    Mutation(
+        "upgrades are let go while converging",
+        _around(convergence, "converging", _without(upgrade_block=None)),
+        (Promise.HELD_BACK,),
+    ),
+    Mutation(
+        "the copy of a lost record is forgotten",
+        _instead(records, "recover", _forgetful),
+        (Promise.REMEMBERED, Promise.HELD_BACK),
+    ),
+    Mutation(
+        "the native controller is not looked for",
+        _instead(applicability, "native_in_charge", lambda _: False),
+        (Promise.STOOD_DOWN,),
+    ),
+    Mutation("a pause is not heard", _instead(admission, "_hold", lambda *_: ""), (Promise.STOOD_DOWN,)),
+    Mutation("hosted clusters are ours", _around(applicability, "disabled", _hosted_is_ours), (Promise.EXTERNAL,)),
+    Mutation("every look is reported", _instead(clusteroperator, "differs", lambda *_: True), (Promise.CALM,)),
+    Mutation(
+        "a phase begins anew with every look",
+        _instead(records, "phase_time", _always_now),
+        (Promise.CALM, Promise.ARRIVES),
+    ),
+)

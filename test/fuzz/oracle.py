@@ -1,0 +1,310 @@
+"""The truth, told independently: what does a cluster still lack, going by raw objects only?
+
+This is the minimal meaning of each check of the shipped definitions, written from the design and not from the checks:
+it parses nothing with the operator's parsers and asks none of its functions. It may be more lenient than the operator
+where that is only about words (it never says Unknown), never stricter. A check that a definition asks and that is not
+in `MEANING` fails the proof, so that a new check gets its meaning here too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from . import server as servers
+from . import world as worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from topology_controller.operands import model as matrices
+    from topology_controller.transitions import model
+
+    from .server import Key, Objects, Raw
+
+_ROLE = "node-role.kubernetes.io/"
+_MEMBER = re.compile(r"[1-9a-f][0-9a-f]{0,15}")
+_GIB = {"32Gi": 32.0, "8Gi": 8.0}
+_GRACE = timedelta(seconds=33)
+"""The grace of the lease, and the two seconds that evidence may be old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is asked about: objects, the definition, the operator's wall clock, and how it was at the flip."""
+
+    objects: Objects
+    definition: model.Definition
+    now: datetime
+    at_flip: Objects = dataclasses.field(default_factory=dict)
+
+
+def lacking(case: Case, specs: Iterable[model.CheckSpec]) -> list[str]:
+    """Names of the checks that are not true, with what was found."""
+    found = []
+    for spec in specs:
+        why = MEANING[spec.check.value](case, spec)
+        if why:
+            found.append(f"{spec.check}: {why}")
+    return found
+
+
+def echoed(case: Case) -> bool:
+    """Does ClusterVersion hold upgrades back, in our words?"""
+    version = case.objects.get(servers.VERSION, {})
+    said = {item["type"]: item for item in _conditions(version)}.get("Upgradeable", {})
+    words = (case.definition.name, case.definition.target.control_plane.value)
+    return said.get("status") == "False" and all(word in said.get("message", "") for word in words)
+
+
+def _conditions(raw: Raw) -> list[Raw]:
+    return raw.get("status", {}).get("conditions") or []
+
+
+def _status(raw: Raw, type_: str) -> str:
+    return next((item["status"] for item in _conditions(raw) if item["type"] == type_), "absent")
+
+
+def _named(case: Case, label: str) -> dict[str, Raw]:
+    return {key[2]: raw for key, raw in case.objects.items() if key[0] == label}
+
+
+def _labels(raw: Raw) -> set[str]:
+    return {name.removeprefix(_ROLE) for name in raw["metadata"].get("labels") or {} if name.startswith(_ROLE)}
+
+
+def _masters(case: Case) -> dict[str, Raw]:
+    return {name: raw for name, raw in _named(case, worlds.NODES).items() if "control-plane" in _labels(raw)}
+
+
+def _addresses(raw: Raw) -> set[str]:
+    return {item["address"] for item in raw.get("status", {}).get("addresses") or []}
+
+
+def _fit(raw: Raw) -> bool:
+    spec = raw.get("spec") or {}
+    ready = _status(raw, "Ready") == "True" and not spec.get("unschedulable")
+    return ready and not raw["metadata"].get("deletionTimestamp")
+
+
+def _operators_stable(case: Case, _: model.CheckSpec) -> str:
+    others = {name: raw for name, raw in _named(case, worlds.OPERATORS).items() if name != "topology"}
+    if not others:
+        return "there are none"
+    wanted = {"Available": "True", "Progressing": "False", "Degraded": "False"}
+    unstable = [
+        name for name, raw in others.items() if any(_status(raw, type_) != value for type_, value in wanted.items())
+    ]
+    if case.at_flip and _status(case.objects.get(servers.VERSION, {}), "Progressing") != "False":
+        return "an upgrade is under way"
+    return ", ".join(unstable)
+
+
+def _no_upgrade(case: Case, _: model.CheckSpec) -> str:
+    status = _status(case.objects.get(servers.VERSION, {}), "Progressing")
+    return "" if status == "False" else f"Progressing={status}"
+
+
+def _control_plane_nodes(case: Case, spec: model.CheckSpec) -> str:
+    voters = set((case.objects.get(worlds.ENDPOINTS, {}).get("data") or {}).values())
+    compact = case.definition.workers.max == 0
+    versions = []
+    for raw in _masters(case).values():
+        capacity = raw["status"].get("capacity")
+        roles = _labels(raw)
+        taints = (raw.get("spec") or {}).get("taints")
+        eligible = (
+            _fit(raw)
+            and "master" in roles
+            and isinstance(capacity, dict)
+            and int(capacity["cpu"]) >= (spec.min_cpus or 4)
+            and _GIB[capacity["memory"]] >= (spec.min_memory_gib or 14.5)
+            and bool(voters & _addresses(raw))
+            and not (compact and ("worker" not in roles or taints))
+        )
+        if eligible:
+            versions.append(raw["status"]["nodeInfo"]["kubeletVersion"].rpartition(".")[0])
+    most = max((versions.count(version) for version in versions), default=0)
+    return "" if most >= (spec.at_least or 0) else f"{most} eligible nodes"
+
+
+def _dedicated_workers(case: Case, _: model.CheckSpec) -> str:
+    roles = [_labels(raw) for raw in _named(case, worlds.NODES).values()]
+    count = sum(not found & {"control-plane", "master", "arbiter"} for found in roles)
+    wanted = case.definition.workers
+    fits = wanted.min <= count and (wanted.max is None or count <= wanted.max)
+    return "" if fits else f"{count} dedicated workers"
+
+
+def _eligible_workers(case: Case, spec: model.CheckSpec) -> str:
+    count = sum(
+        "worker" in _labels(raw) and _fit(raw) and not (raw.get("spec") or {}).get("taints")
+        for raw in _named(case, worlds.NODES).values()
+    )
+    return "" if count >= (spec.at_least or 0) else f"{count} eligible workers"
+
+
+def _masters_schedulable(case: Case, spec: model.CheckSpec) -> str:
+    found = bool(case.objects.get(worlds.SCHEDULER, {}).get("spec", {}).get("mastersSchedulable"))
+    return "" if found is spec.wanted else f"mastersSchedulable is {found}"
+
+
+def _voting_members(case: Case, spec: model.CheckSpec) -> str:
+    data = case.objects.get(worlds.ENDPOINTS, {}).get("data") or {}
+    names = set(_named(case, worlds.NODES))
+    homes = {address: name for name, raw in _masters(case).items() for address in _addresses(raw)}
+    housed = {homes[address] for address in data.values() if address in homes}
+    doubtful = [key for key in data if key in names or not _MEMBER.fullmatch(key)]
+    strangers = [address for address in data.values() if address not in homes]
+    arbiters = sum("arbiter" in _labels(raw) for raw in _named(case, worlds.NODES).values())
+    allowed = arbiters if case.definition.source.control_plane.value == "HighlyAvailableArbiter" else 0
+    if doubtful or len(strangers) > allowed or len(housed) < (spec.at_least or 0):
+        return f"voters {data}"
+    return ""
+
+
+def _etcd_healthy(case: Case, _: model.CheckSpec) -> str:
+    etcd = case.objects.get(worlds.ETCD, {})
+    wanted = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
+    return ", ".join(type_ for type_, value in wanted.items() if _status(etcd, type_) != value)
+
+
+def _etcd_alive(case: Case, _: model.CheckSpec) -> str:
+    spec = case.objects.get(worlds.LEASE, {}).get("spec") or {}
+    seconds = spec.get("leaseDurationSeconds")
+    if not spec.get("holderIdentity") or not isinstance(seconds, int) or not spec.get("renewTime"):
+        return "nobody holds the lease"
+    age = case.now - datetime.fromisoformat(spec["renewTime"])
+    return "" if age <= timedelta(seconds=seconds) + _GRACE else f"renewed {age} ago"
+
+
+def _controller_observed(case: Case, _: model.CheckSpec) -> str:
+    found = case.objects.get(worlds.CONTROLLER_CONFIG)
+    target = case.definition.target.control_plane.value
+    if found is None or found["spec"]["infra"]["status"]["controlPlaneTopology"] != target:
+        return "ControllerConfig has another topology"
+    if found["status"]["observedGeneration"] != found["metadata"]["generation"]:
+        return "ControllerConfig was not observed"
+    if _status(found, "TemplateControllerCompleted") != "True" or _status(found, "TemplateControllerFailing") == "True":
+        return "templates are not completed"
+    annotation = "machineconfiguration.openshift.io/controlPlaneTopology"
+    behind = [
+        name
+        for name, raw in _masters(case).items()
+        if (raw["metadata"].get("annotations") or {}).get(annotation) != target
+    ]
+    return ", ".join(behind)
+
+
+def _pools(case: Case, spec: model.CheckSpec) -> str:
+    if any(one.check.value == "MachineConfigControllerObserved" for one in case.definition.convergence.checks):
+        first = _controller_observed(case, spec)
+        if first:
+            return first
+    pools = _named(case, worlds.POOLS)
+    if "master" not in pools:
+        return "no pool master"
+    for name, raw in pools.items():
+        status, wanted = raw["status"], raw["spec"]["configuration"]["name"]
+        counts = {status["machineCount"], status["updatedMachineCount"], status["readyMachineCount"]}
+        at_rest = wanted == status["configuration"]["name"] and len(counts) == 1 and not status["degradedMachineCount"]
+        if not at_rest or status["observedGeneration"] != raw["metadata"]["generation"]:
+            return f"{name} is rolling out"
+    before = case.at_flip.get(worlds.MASTER_POOL)
+    observed = case.at_flip.get(worlds.CONTROLLER_CONFIG, {}).get("spec", {}).get("infra", {}).get("status", {})
+    moved_before = observed.get("controlPlaneTopology") == case.definition.target.control_plane.value
+    single = case.definition.source.control_plane.value == "SingleReplica"
+    now = pools["master"]["spec"]["configuration"]["name"]
+    if before is not None and single and not moved_before and before["status"]["configuration"]["name"] == now:
+        return "master is where it was at the flip"
+    return ""
+
+
+def _operands(case: Case, spec: model.CheckSpec) -> str:
+    """Replicas ready, revisions everywhere, budgets there: as the matrix has them for the target."""
+    group = worlds.TRANSITIONS.matrix.group(spec.check)
+    if group is None:
+        return "the matrix does not know it"
+    topology = group.topology(case.definition.target.pair)
+    found = []
+    for operand in group.operands:
+        key = (operand.plural, operand.namespace, operand.name)
+        raw = case.objects.get(key)
+        if raw is None and operand.optional and case.at_flip and key not in case.at_flip:
+            continue
+        if raw is None:
+            found.append(f"{operand.name} does not exist")
+        elif why := _JUDGES[operand.kind](case, operand, key, raw, topology):
+            found.append(f"{operand.name} {why}")
+    return "; ".join(found)
+
+
+def _static_pods(case: Case, operand: matrices.Operand, key: Key, raw: Raw, _: str) -> str:
+    status = raw["status"]
+    latest = status.get("latestAvailableRevision", 0)
+    nodes = {item["nodeName"]: item for item in status.get("nodeStatuses") or []}
+    behind = [name for name in _masters(case) if name not in nodes]
+    behind += [name for name, item in nodes.items() if item["currentRevision"] != latest or item["targetRevision"]]
+    if behind:
+        return f"is behind on {behind}"
+    words = {topology.value: word for topology, word in (operand.variant or {}).items()}
+    source, target = case.definition.source.control_plane.value, case.definition.target.control_plane.value
+    before = case.at_flip.get(key)
+    if before is None or not words or words.get(source) == words.get(target):
+        return ""
+    return "" if latest > before["status"].get("latestAvailableRevision", 0) else "made no new revision"
+
+
+def _budget(case: Case, _: matrices.Operand, _key: Key, raw: Raw, _topology: str) -> str:
+    found = raw["spec"].get("minAvailable")
+    return "" if found == len(_masters(case)) - 1 else f"has minAvailable {found}"
+
+
+def _workload(case: Case, operand: matrices.Operand, _: Key, raw: Raw, topology: str) -> str:
+    status = raw["status"]
+    if status.get("observedGeneration") != raw["metadata"].get("generation"):
+        return "was not observed"
+    ready = status.get("readyReplicas", 0)
+    return "" if ready >= _implied(case, operand, topology) else f"has {ready} ready"
+
+
+def _router(case: Case, operand: matrices.Operand, _: Key, raw: Raw, topology: str) -> str:
+    ready = raw["status"].get("availableReplicas", 0)
+    return "" if ready >= _implied(case, operand, topology) else f"has {ready} available"
+
+
+def _implied(case: Case, operand: matrices.Operand, topology: str) -> int:
+    return len(_masters(case)) if isinstance(operand.replicas, str) else worlds.implied(operand, topology)
+
+
+_JUDGES: dict[str, Callable[[Case, matrices.Operand, Key, Raw, str], str]] = {
+    "StaticPods": _static_pods,
+    "PodDisruptionBudget": _budget,
+    "Deployment": _workload,
+    "StatefulSet": _workload,
+    "IngressController": _router,
+}
+MEANING: dict[str, Callable[[Case, model.CheckSpec], str]] = {
+    "ClusterOperatorsStable": _operators_stable,
+    "NoUpgradeInProgress": _no_upgrade,
+    "ControlPlaneNodes": _control_plane_nodes,
+    "DedicatedWorkers": _dedicated_workers,
+    "EligibleWorkers": _eligible_workers,
+    "MastersSchedulable": _masters_schedulable,
+    "EtcdVotingMembers": _voting_members,
+    "EtcdHealthy": _etcd_healthy,
+    "EtcdOperatorAlive": _etcd_alive,
+    "MachineConfigControllerObserved": _controller_observed,
+    "MachineConfigPoolsRolledOut": _pools,
+    **dict.fromkeys(
+        (
+            "KubeAPIServerRevision", "KubeControllerManagerRevision", "KubeSchedulerRevision", "EtcdRevision",
+            "APIServerReplicas", "RouterReplicas", "ConsoleReplicas", "OAuthReplicas", "MonitoringReplicas",
+            "ImageRegistryReplicas", "PackageServerReplicas", "MultusAdmissionReplicas", "GuardPodDisruptionBudgets",
+        ),
+        _operands,
+    ),
+}  # fmt: skip

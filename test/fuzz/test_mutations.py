@@ -1,0 +1,35 @@
+"""Every operator that is broken on purpose is noticed by the machine, by the promise that it breaks."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+
+import hypothesis
+import pytest
+from hypothesis import HealthCheck, Phase
+from hypothesis.stateful import run_state_machine_as_test
+
+from . import judge, machine, mutations
+
+_HUNT = hypothesis.settings(
+    max_examples=500,
+    stateful_step_count=40,
+    deadline=None,
+    database=None,
+    report_multiple_bugs=False,
+    suppress_health_check=tuple(HealthCheck),
+    phases=(Phase.generate,),
+)
+
+
+@pytest.mark.parametrize("mutation", mutations.MUTATIONS, ids=lambda mutation: mutation.name.replace(" ", "-"))
+def test_a_broken_operator_is_noticed(mutation: mutations.Mutation) -> None:
+    class Hunt(machine.Machine):
+        reached = machine.Reached()
+
+    hypothesis.seed(1)(Hunt)
+    with mutation.replaced(), pytest.raises(judge.BrokenError) as caught:
+        run_state_machine_as_test(Hunt, settings=_HUNT)
+    print(f"noticed after {Hunt.reached.examples} examples: {caught.value}")
+    assert caught.value.promise in mutation.broken, caught.value

@@ -1,0 +1,403 @@
+"""The cluster as raw objects: what each of them is when all is well, and ways in which it can be wrong.
+
+Everything is made from a definition and the operand matrix, so that a check or an operand that is added there is here
+too. `well(key)` is an object as its owner would write it for a topology; `HARMS` are small changes to one object, by
+what they are called in a failing example. Nothing here decides what is right: that is `oracle`.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from topology_api.types import TopologyPair
+from topology_controller.observe import catalog
+from topology_controller.transitions import load
+
+from . import server as servers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topology_controller.operands import model as matrices
+    from topology_controller.transitions import model
+
+    from .server import Key, Objects, Raw
+
+BEGINNING = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+_BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
+TRANSITIONS = load.load(_BINDATA / "transitions")
+_CRD = yaml.safe_load((_BINDATA / "crd" / "infrastructures.yaml").read_text(encoding="utf-8"))
+
+NODES = catalog.NODES.label
+OPERATORS = catalog.CLUSTER_OPERATORS.label
+POOLS = catalog.POOLS.label
+GATES: Key = (catalog.FEATURE_GATES.label, None, "cluster")
+NATIVE: Key = (catalog.OPERATOR_CONFIGS.label, None, "cluster")
+SCHEDULER: Key = (catalog.SCHEDULERS.label, None, "cluster")
+ENDPOINTS: Key = (catalog.CONFIG_MAPS.label, "openshift-etcd", "etcd-endpoints")
+ETCD: Key = (catalog.ETCDS.label, None, "cluster")
+LEASE: Key = (catalog.LEASES.label, "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock")
+ROUTER: Key = (catalog.INGRESS_CONTROLLERS.label, "openshift-ingress-operator", "default")
+MASTER_POOL: Key = (POOLS, None, "master")
+WORKER_POOL: Key = (POOLS, None, "worker")
+CONTROLLER_CONFIG: Key = (
+    "controllerconfigs.machineconfiguration.openshift.io",
+    None,
+    "machine-config-controller",
+)
+CRD: Key = (catalog.CRDS.label, None, "infrastructures.config.openshift.io")
+KNOWN = frozenset({"SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"})
+LEASE_SECONDS = 900
+RENEWAL = 600.0
+"""The etcd operator renews its lease in time as long as it lives."""
+
+MEMBERS = ("8e9e05c52164694d", "a1b2c3", "cafe")
+MASTERS = ("node-0", "node-1", "node-2")
+ADDRESSES = ("192.0.2.10", "192.0.2.11", "192.0.2.12")
+
+
+def stamp(moment: datetime) -> str:
+    """A time as objects carry it."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro(moment: datetime) -> str:
+    """The same with microseconds, as leases have it."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def conditions(when: datetime, **statuses: str) -> list[Raw]:
+    """Conditions as the API writes them."""
+    return [
+        {"type": type_, "status": status, "reason": "R", "message": "", "lastTransitionTime": stamp(when)}
+        for type_, status in statuses.items()
+    ]
+
+
+class World:
+    """What every object should be, for one definition."""
+
+    def __init__(self, definition: model.Definition, infrastructure: str | None = None) -> None:
+        self.definition = definition
+        self.source = TopologyPair(
+            control_plane=definition.source.control_plane.value,
+            infrastructure=infrastructure or definition.source.infrastructure[0],
+        )
+        self.target = definition.target.pair
+        self.workers = () if definition.workers.max == 0 else ("worker-0", "worker-1")
+        asked = {spec.check.value: spec for spec in definition.preflight}
+        wanted = asked["MastersSchedulable"].wanted if "MastersSchedulable" in asked else None
+        self.schedulable = not self.workers if wanted is None else wanted
+        self.operands: dict[Key, tuple[matrices.Group, matrices.Operand]] = {}
+        self.managers: dict[Key, None] = {}
+        self.pods: dict[Key, matrices.StartupReader] = {}
+        matrix = TRANSITIONS.matrix
+        for group in matrix.groups:
+            if group.managed_by is not None:
+                self.managers[group.managed_by.resource, None, group.managed_by.name] = None
+            for operand in group.operands:
+                self.operands[operand.plural, operand.namespace, operand.name] = (group, operand)
+        for reader in matrix.startup_readers:
+            self.pods["pods", reader.namespace, f"{reader.operator}-0"] = reader
+        # What is evidence too is made as such.
+        for key in (ETCD, ROUTER):
+            self.operands.pop(key, None)
+        names = {"dns", "etcd", "ingress"} | {name for group in matrix.groups for name in group.operators}
+        self.operators: tuple[Key, ...] = tuple((OPERATORS, None, name) for name in sorted(names))
+        self.nodes: tuple[Key, ...] = tuple((NODES, None, name) for name in (*MASTERS, *self.workers))
+
+    @property
+    def evidence(self) -> tuple[Key, ...]:
+        """Keys of what preflight looks at, all of them harmable."""
+        return (servers.VERSION, SCHEDULER, ENDPOINTS, ETCD, LEASE, *self.nodes, *self.operators[:3])
+
+    @property
+    def followers(self) -> tuple[Key, ...]:
+        """Keys of what follows the topology."""
+        pools = (CONTROLLER_CONFIG, MASTER_POOL, WORKER_POOL)
+        return (*pools, ROUTER, ETCD, *self.nodes[:3], *self.operators, *self.operands)
+
+    def objects(self) -> Objects:
+        """The cluster before the wish, ready for it."""
+        keys = (
+            servers.INFRASTRUCTURE, servers.VERSION, GATES, NATIVE, *self.operators, SCHEDULER, ENDPOINTS, ETCD, LEASE,
+            *self.nodes, MASTER_POOL, WORKER_POOL, ROUTER, CONTROLLER_CONFIG, *self.operands, *self.managers,
+            *self.pods, CRD,
+        )  # fmt: skip
+        found = {key: self.well(key, self.source, BEGINNING - timedelta(days=1), BEGINNING) for key in keys}
+        return {key: raw for key, raw in found.items() if raw is not None}
+
+    def well(self, key: Key, pair: TopologyPair, settled: datetime, now: datetime, round_: int = 1) -> Raw | None:  # noqa: C901, PLR0912 - one line for each kind
+        """An object as its owner would write it for that topology; None when there is none.
+
+        `settled` is when its owner came to rest, `round_` grows with every roll-out.
+        """
+        kind = key[0]
+        if key == servers.INFRASTRUCTURE:
+            return {
+                "spec": {},
+                "status": {
+                    "controlPlaneTopology": pair.control_plane,
+                    "infrastructureTopology": pair.infrastructure,
+                    "platformStatus": {"type": self.definition.platforms[0]},
+                },
+            }
+        if key == servers.VERSION:
+            history = [{"version": "4.20.1", "state": "Completed", "completionTime": stamp(settled)}]
+            return {
+                "status": {
+                    "desired": {"version": "4.20.1"},
+                    "history": history,
+                    "conditions": conditions(settled, Progressing="False"),
+                }
+            }
+        if key == GATES:
+            return {"status": {"featureGates": [{"version": "4.20.1", "enabled": []}]}}
+        if key == NATIVE:
+            return {"status": {}}
+        if key == SCHEDULER:
+            return {"spec": {"mastersSchedulable": self.schedulable}}
+        if key == ENDPOINTS:
+            return {"data": dict(zip(MEMBERS, ADDRESSES, strict=True))}
+        if key == LEASE:
+            spec = {"holderIdentity": "h", "renewTime": micro(now), "leaseDurationSeconds": LEASE_SECONDS}
+            return {"spec": spec}
+        if key == ETCD:
+            return {"status": {**_static_pods(round_), "conditions": conditions(settled, **_MEMBERS_WELL)}}
+        if key == ROUTER:
+            return {"spec": {}, "status": {"availableReplicas": 1 if pair.infrastructure == "SingleReplica" else 2}}
+        if key == CONTROLLER_CONFIG:
+            return _controller_config(pair, settled, round_)
+        if key == CRD:
+            return dict(_CRD)
+        if kind == OPERATORS:
+            return {
+                "status": {"conditions": conditions(settled, Available="True", Progressing="False", Degraded="False")}
+            }
+        if kind == POOLS:
+            count = len(MASTERS) if key == MASTER_POOL else len(self.workers)
+            return _pool(f"rendered-{key[2]}-{round_}", count)
+        if kind == NODES:
+            return self._node(key[2], pair)
+        if key in self.managers:
+            return {"spec": {"managementState": "Managed"}}
+        if key in self.pods:
+            name, _, value = self.pods[key].selector.partition("=")
+            return {"metadata": {"labels": {name: value}, "creationTimestamp": stamp(settled)}}
+        group, operand = self.operands[key]
+        return _operand(operand, group.topology(pair), round_)
+
+    def _node(self, name: str, pair: TopologyPair) -> Raw:
+        master = name in MASTERS
+        roles = ["worker"] if not master else ["control-plane", "master"]
+        if master and self.schedulable:
+            roles.append("worker")
+        made: Raw = {
+            "metadata": {"labels": {f"node-role.kubernetes.io/{role}": "" for role in roles}},
+            "spec": {},
+            "status": {
+                "capacity": {"cpu": "8", "memory": "32Gi"},
+                "conditions": conditions(BEGINNING, Ready="True"),
+                "nodeInfo": {"kubeletVersion": "v1.34.2"},
+            },
+        }
+        if master:
+            address = ADDRESSES[MASTERS.index(name)]
+            made["status"]["addresses"] = [{"type": "InternalIP", "address": address}]
+            made["metadata"]["annotations"] = {_ANNOTATION: pair.control_plane}
+        return made
+
+
+_ANNOTATION = "machineconfiguration.openshift.io/controlPlaneTopology"
+_MEMBERS_WELL = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
+
+
+def _static_pods(revision: int) -> Raw:
+    statuses = [
+        {"nodeName": name, "currentRevision": revision, "targetRevision": 0, "lastFailedRevision": 0}
+        for name in MASTERS
+    ]
+    return {"latestAvailableRevision": revision, "nodeStatuses": statuses}
+
+
+def _controller_config(pair: TopologyPair, settled: datetime, round_: int) -> Raw:
+    said = conditions(settled, TemplateControllerCompleted="True", TemplateControllerFailing="False")
+    return {
+        "metadata": {"generation": round_},
+        "spec": {"infra": {"status": {"controlPlaneTopology": pair.control_plane}}},
+        "status": {"observedGeneration": round_, "conditions": said},
+    }
+
+
+def _pool(configuration: str, count: int) -> Raw:
+    counts = {"machineCount": count, "updatedMachineCount": count, "readyMachineCount": count, "observedGeneration": 1}
+    return {
+        "spec": {"configuration": {"name": configuration}},
+        "status": {"configuration": {"name": configuration}, "degradedMachineCount": 0, **counts},
+    }
+
+
+def implied(operand: matrices.Operand, topology: str) -> int:
+    """Replicas that a topology implies."""
+    if operand.replicas is None:
+        return 0
+    if isinstance(operand.replicas, str):
+        return len(MASTERS)
+    return {key.value: count for key, count in operand.replicas.items()}.get(topology, 1)
+
+
+def _operand(operand: matrices.Operand, topology: str, round_: int) -> Raw | None:
+    if operand.kind == "StaticPods":
+        return {"status": _static_pods(round_)}
+    if operand.kind == "PodDisruptionBudget":
+        return None if topology == "SingleReplica" else {"spec": {"minAvailable": len(MASTERS) - 1}}
+    count = implied(operand, topology)
+    return {
+        "metadata": {"generation": round_},
+        "spec": {"replicas": count},
+        "status": {
+            "observedGeneration": round_,
+            "replicas": count,
+            "updatedReplicas": count,
+            "readyReplicas": count,
+            "availableReplicas": count,
+        },
+    }
+
+
+def _without_label(role: str) -> Callable[[Raw], Raw]:
+    return lambda _: {"metadata": {"labels": {f"node-role.kubernetes.io/{role}": None}}}
+
+
+def _status(type_: str, status: str) -> Callable[[Raw], Raw]:
+    def change(raw: Raw) -> Raw:
+        found = [
+            {**item, "status": status} if item["type"] == type_ else item for item in raw["status"]["conditions"]
+        ]
+        return {"status": {"conditions": found}}
+
+    return change
+
+
+def _dropped(type_: str) -> Callable[[Raw], Raw]:
+    return lambda raw: {
+        "status": {"conditions": [item for item in raw["status"]["conditions"] if item["type"] != type_]}
+    }
+
+
+def _replaced(path: str, value: Any) -> Callable[[Raw], Raw]:
+    def change(_: Raw) -> Raw:
+        made: Any = value
+        for part in reversed(path.split("/")):
+            made = {part: made}
+        return dict(made)
+
+    return change
+
+
+def _behind(raw: Raw) -> Raw:
+    first, *others = raw["status"]["nodeStatuses"]
+    latest = raw["status"]["latestAvailableRevision"] + 1
+    return {
+        "status": {
+            "latestAvailableRevision": latest,
+            "nodeStatuses": [{**first, "currentRevision": latest - 1, "targetRevision": latest}, *others],
+        }
+    }
+
+
+def _member_named_after_a_node(raw: Raw) -> Raw:
+    first = next(iter(raw["data"]), None)
+    patch: Raw = {"node-0": "192.0.2.10"}
+    return {"data": patch if first is None else {first: None, **patch}}
+
+
+_STATIC_PODS = {"a revision behind": _behind, "conditions dropped": lambda _: {"status": {"nodeStatuses": None}}}
+_WORKLOAD = {
+    "none ready": _replaced("status/readyReplicas", 0),
+    "one ready": _replaced("status", {"readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1}),
+    "not observed": _replaced("metadata/generation", 99),
+}
+_BY_KIND: dict[str, dict[str, Callable[[Raw], Raw]]] = {
+    NODES: {
+        "not ready": _status("Ready", "False"),
+        "ready unknown": _status("Ready", "Unknown"),
+        "cordoned": _replaced("spec/unschedulable", True),  # noqa: FBT003 - the value in the object
+        "being deleted": _replaced("metadata/deletionTimestamp", "2026-03-01T12:00:00Z"),
+        "small": _replaced("status/capacity/cpu", "2"),
+        "little memory": _replaced("status/capacity/memory", "8Gi"),
+        "other kubelet": _replaced("status/nodeInfo/kubeletVersion", "v1.33.9"),
+        "tainted": _replaced("spec/taints", [{"key": "a", "effect": "NoSchedule"}]),
+        "no control-plane label": _without_label("control-plane"),
+        "no master label": _without_label("master"),
+        "no worker label": _without_label("worker"),
+        "no address": _replaced("status/addresses", []),
+        "malformed": _replaced("status/capacity", "lots"),
+        "unannotated": _replaced("metadata/annotations", None),
+    },
+    OPERATORS: {
+        "progressing": _status("Progressing", "True"),
+        "degraded": _status("Degraded", "True"),
+        "unavailable": _status("Available", "False"),
+        "says nothing": _dropped("Available"),
+    },
+    POOLS: {
+        "rolling out": _replaced("spec/configuration/name", "rendered-other"),
+        "degraded": _replaced("status/degradedMachineCount", 1),
+        "not all ready": _replaced("status", {"readyMachineCount": 1, "updatedMachineCount": 1, "machineCount": 3}),
+        "not observed": _replaced("status/observedGeneration", 0),
+        "at the first configuration": lambda raw: _pool(f"rendered-{raw['metadata']['name']}-1", len(MASTERS)),
+    },
+    "deployments.apps": _WORKLOAD,
+    "statefulsets.apps": _WORKLOAD,
+    "poddisruptionbudgets.policy": {"lets two go": _replaced("spec/minAvailable", 1)},
+}
+_BY_KEY: dict[Key, dict[str, Callable[[Raw], Raw]]] = {
+    servers.VERSION: {
+        "upgrading": _status("Progressing", "True"),
+        "progress unknown": _dropped("Progressing"),
+    },
+    SCHEDULER: {"masters not schedulable": _replaced("spec/mastersSchedulable", None)},
+    ENDPOINTS: {
+        "a member less": _replaced("data/cafe", None),
+        "a name for a member": _member_named_after_a_node,
+        "a member elsewhere": _replaced("data/cafe", "192.0.2.99"),
+        "two at one address": _replaced("data/cafe", "192.0.2.10"),
+        "empty": lambda raw: {"data": dict.fromkeys(raw["data"])},
+    },
+    ETCD: {
+        "members degraded": _status("EtcdMembersDegraded", "True"),
+        "members progressing": _status("EtcdMembersProgressing", "True"),
+        "availability unknown": _status("EtcdMembersAvailable", "Unknown"),
+        "silent": _dropped("EtcdMembersDegraded"),
+        **_STATIC_PODS,
+    },
+    LEASE: {
+        "expired": _replaced("spec/renewTime", "2026-03-01T09:00:00.000000Z"),
+        "nobody's": _replaced("spec/holderIdentity", None),
+        "malformed": _replaced("spec/leaseDurationSeconds", "long"),
+    },
+    ROUTER: {
+        "one router": _replaced("status/availableReplicas", 1),
+        "no router": _replaced("status/availableReplicas", 0),
+    },
+    CONTROLLER_CONFIG: {
+        "templates failing": _status("TemplateControllerFailing", "True"),
+        "templates not completed": _status("TemplateControllerCompleted", "False"),
+        "not observed": _replaced("metadata/generation", 99),
+        "other topology": _replaced("spec/infra/status/controlPlaneTopology", "DualReplica"),
+    },
+}
+
+
+def harms(key: Key) -> dict[str, Callable[[Raw], Raw]]:
+    """Ways in which this object can go wrong: a name, and the merge patch for its present state."""
+    if key in _BY_KEY:
+        return _BY_KEY[key]
+    if key[0] in _BY_KIND:
+        return _BY_KIND[key[0]]
+    return _STATIC_PODS

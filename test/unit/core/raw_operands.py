@@ -1,0 +1,100 @@
+"""What the other operators run, as objects of the API: the facts of `operand_worlds`, written back.
+
+`clusters` puts them into a cluster in memory, and `follow` replaces them there with those of another topology.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from topology_controller.observe import facts
+
+from . import operand_worlds, worlds
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from topology_api.types import TopologyPair
+
+Raw = dict[str, Any]
+Key = tuple[str, str | None, str]
+
+
+def objects(pair: TopologyPair, *, fresh: int = 0, settled: datetime = operand_worlds.LONG_AGO) -> dict[Key, Raw]:
+    """Every operand of the matrix, its operator's configuration and ClusterOperator, as under this topology.
+
+    `settled` is when the operators came to rest.
+    """
+    found: dict[Key, Raw] = {}
+    known = operand_worlds.at(worlds.MATRIX, pair, fresh=fresh)
+    known["etcds.operator.openshift.io/cluster"] = worlds.etcd(operand_worlds.REVISION + fresh)
+    count = 1 if pair.infrastructure == "SingleReplica" else 2
+    router = "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default"
+    known[router] = facts.IngressController(None, count)
+    for group in worlds.MATRIX.groups:
+        if group.managed_by is not None:
+            found[plural(group.managed_by.resource), None, group.managed_by.name] = {"spec": {}}
+        for operand in group.operands:
+            raw = _raw(known[operand.key])
+            if raw is not None:
+                found[plural(operand.plural), operand.namespace, operand.name] = raw
+    for reader in worlds.MATRIX.startup_readers:
+        label, _, value = reader.selector.partition("=")
+        metadata = {"labels": {label: value}, "creationTimestamp": stamp(operand_worlds.LONG_AGO)}
+        found["pods", reader.namespace, f"{reader.operator}-1"] = {"metadata": metadata}
+    for operator in worlds.cluster_operators():
+        stable = conditions(Available="True", Progressing="False", Degraded="False")
+        for condition in stable:
+            condition["lastTransitionTime"] = stamp(settled)
+        found["clusteroperators", None, operator.name] = {"status": {"conditions": stable}}
+    found["controllerconfigs", None, "machine-config-controller"] = {
+        "metadata": {"generation": 1},
+        "spec": {"infra": {"status": {"controlPlaneTopology": pair.control_plane}}},
+        "status": {
+            "observedGeneration": 1,
+            "conditions": conditions(TemplateControllerCompleted="True", TemplateControllerFailing="False"),
+        },
+    }
+    return found
+
+
+def conditions(**statuses: str) -> list[Raw]:
+    """Conditions as the API writes them."""
+    return [{"type": type_, "status": status, "reason": "R", "message": ""} for type_, status in statuses.items()]
+
+
+def plural(resource: str) -> str:
+    """What a cluster in memory keeps a kind by: its plural, with the group where the plural alone is taken."""
+    name, _, group = resource.partition(".")
+    return resource if name == "configs" and group != "operator.openshift.io" else name
+
+
+def stamp(moment: Any) -> str:
+    """A time as the API writes it."""
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _raw(found: Any) -> Raw | None:
+    if isinstance(found, facts.Workload):
+        counts = {"updatedReplicas": found.updated, "readyReplicas": found.ready, "availableReplicas": found.available}
+        return {
+            "metadata": {"generation": found.generation},
+            "spec": {"replicas": found.wanted},
+            "status": {"observedGeneration": found.generation, **counts},
+        }
+    if isinstance(found, facts.StaticPods):
+        return {"status": _revisions(found)}
+    if isinstance(found, facts.Etcd):
+        well = conditions(EtcdMembersAvailable="True", EtcdMembersDegraded="False", EtcdMembersProgressing="False")
+        pods = found.static_pods
+        return {"status": {"conditions": well, **(_revisions(pods) if isinstance(pods, facts.StaticPods) else {})}}
+    if isinstance(found, facts.DisruptionBudget):
+        return {"spec": {"minAvailable": found.min_available}}
+    if isinstance(found, facts.IngressController):
+        return {"spec": {}, "status": {"availableReplicas": found.available_replicas}}
+    return None
+
+
+def _revisions(found: facts.StaticPods) -> Raw:
+    entries = [{"nodeName": one.node, "currentRevision": one.current} for one in found.nodes]
+    return {"latestAvailableRevision": found.latest, "nodeStatuses": entries}

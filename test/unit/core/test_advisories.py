@@ -1,0 +1,264 @@
+"""Advisories: what a person must do, told as early as it is known, and gone once it is done."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topology_api.types import MESSAGE_LIMIT, TopologyPair, TopologyTransition
+from topology_api.vocabulary import AdvisoryName, Phase
+from topology_controller.checks import advisories
+from topology_controller.observe import facts
+from topology_controller.operands import model as matrices
+
+from . import measuring, strategies, worlds
+
+if TYPE_CHECKING:
+    from topology_api.types import Advisory
+
+INFRASTRUCTURE = TopologyPair(control_plane="HighlyAvailable", infrastructure="SingleReplica")
+MOVED = worlds.NOW - timedelta(minutes=10)
+BEFORE, AFTER = MOVED - timedelta(seconds=1), MOVED + timedelta(seconds=1)
+PENDING = TopologyTransition(phase=Phase.PENDING, source=worlds.SNO, target=worlds.HA)
+CONVERGING = TopologyTransition(phase=Phase.CONVERGING, source=worlds.SNO, target=worlds.HA, admitted_time=MOVED)
+COMPLETED = CONVERGING.model_copy(update={"phase": Phase.COMPLETED})
+EVER = pytest.mark.parametrize(
+    "record", [None, PENDING, CONVERGING, COMPLETED], ids=["none", "before", "after", "done"]
+)
+READER = worlds.MATRIX.startup_readers[0]
+
+
+def told(
+    known: facts.Facts,
+    record: TopologyTransition | None = None,
+    target: TopologyPair = worlds.HA,
+    matrix: matrices.Matrix = worlds.MATRIX,
+) -> dict[str, Advisory]:
+    found = advisories.advise(known, target, matrix, record, worlds.NOW)
+    assert len({one.name for one in found}) == len(found)
+    assert all(len(one.message) <= MESSAGE_LIMIT and one.command.startswith("oc ") for one in found)
+    return {one.name: one for one in found}
+
+
+def cluster(**changes: Any) -> facts.Facts:
+    """Nothing is left to a person: the operators were started and a backup was taken after the flip."""
+    operands = {**worlds.healthy().operands, **started(AFTER)}
+    found = {"own_operator": worlds.own(backup_time=AFTER), "operands": operands, **changes}
+    return dataclasses.replace(worlds.healthy(), **found)
+
+
+def started(*created: Any) -> dict[str, facts.Fact[facts.Operand]]:
+    pods = tuple(facts.Pod(f"p-{index}", when, deleting=False) for index, when in enumerate(created))
+    return {reader.key: pods for reader in worlds.MATRIX.startup_readers}
+
+
+def operand(key: str, found: facts.Fact[facts.Operand]) -> facts.Facts:
+    return cluster(operands={**cluster().operands, key: found})
+
+
+@EVER
+def test_a_cluster_that_leaves_nothing_to_a_person_has_none(record: TopologyTransition | None) -> None:
+    assert told(cluster(), record) == {}
+
+
+@EVER
+def test_a_pinned_router(record: TopologyTransition | None) -> None:
+    pinned = cluster(ingress_controller=facts.IngressController(1, 1))
+    found = told(pinned, record)
+    assert set(found) == {AdvisoryName.ROUTER_REPLICAS_PINNED}
+    advisory = found[AdvisoryName.ROUTER_REPLICAS_PINNED]
+    assert measuring.ROUTER in advisory.message
+    assert "RouterReplicas waits" in advisory.message
+    assert advisory.command == (
+        """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
+    )
+    for fixed in (facts.IngressController(2, 1), facts.IngressController(3, 0), facts.IngressController(None, 1)):
+        assert told(cluster(ingress_controller=fixed), record) == {}
+    assert told(pinned, record, target=INFRASTRUCTURE) == {}, "one is what that topology implies"
+
+
+@EVER
+def test_what_the_assisted_installer_left(record: TopologyTransition | None) -> None:
+    found = told(cluster(dnsmasq=facts.Present()), record)
+    assert set(found) == {AdvisoryName.DNSMASQ_CONFIGURATION_LEFT}
+    advisory = found[AdvisoryName.DNSMASQ_CONFIGURATION_LEFT]
+    assert "each new master resolve the names of the API" in advisory.message
+    assert advisory.command == "oc delete machineconfig 50-master-dnsmasq-configuration"
+    assert told(cluster(dnsmasq=worlds.MISSING), record) == {}
+    assert told(cluster(dnsmasq=facts.Present()), record, target=worlds.SNO) == {}
+
+
+@EVER
+def test_a_registry_whose_number_was_written_once(record: TopologyTransition | None) -> None:
+    fixed = operand(measuring.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
+    found = told(fixed, record)
+    assert set(found) == {AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED}
+    advisory = found[AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED]
+    assert "ReadWriteMany" in advisory.message
+    assert advisory.command == (
+        f"""oc patch {measuring.REGISTRY_CONFIGURATION} --type merge -p '{{"spec":{{"replicas":2}}}}'"""
+    )
+    for well in (facts.Managed("Managed", 2), facts.Managed("Managed", None), facts.Managed("Removed", 1)):
+        assert told(operand(measuring.REGISTRY_CONFIGURATION, well), record) == {}
+    assert told(operand(measuring.REGISTRY_CONFIGURATION, facts.Managed("Unmanaged", 1)), record) == {}
+    assert told(fixed, record, target=INFRASTRUCTURE) == {}
+    lacking = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"ImageRegistry"}))
+    assert told(dataclasses.replace(fixed, cluster_version=lacking), record) == {}
+
+
+def test_operators_that_read_the_topology_only_at_start() -> None:
+    old = cluster(operands={**cluster().operands, **started(BEFORE)})
+    assert told(old) == told(old, PENDING) == {}, "nothing has moved: there is nothing to read yet"
+    for record in (CONVERGING, COMPLETED):
+        found = told(old, record)
+        assert set(found) == {AdvisoryName.TOPOLOGY_READ_AT_START}
+        advisory = found[AdvisoryName.TOPOLOGY_READ_AT_START]
+        readers = worlds.MATRIX.startup_readers
+        assert all(f"{reader.operator}: {reader.matters}" in advisory.message for reader in readers)
+        assert advisory.command == " && ".join(reader.command for reader in readers)
+    assert READER.command == f"oc -n {READER.namespace} delete pod -l {READER.selector}"
+
+
+@pytest.mark.parametrize(
+    ("pods", "stale"),
+    [
+        ((facts.Pod("old", BEFORE, deleting=False),), True),
+        ((facts.Pod("same-second", MOVED, deleting=False),), True),
+        ((facts.Pod("new", AFTER, deleting=False), facts.Pod("old", BEFORE, deleting=False)), True),
+        ((facts.Pod("new", AFTER, deleting=False),), False),
+        ((facts.Pod("new", AFTER, deleting=False), facts.Pod("old", BEFORE, deleting=True)), False),
+        ((), False),
+        (worlds.BROKEN, False),
+        ((worlds.BROKEN,), False),
+    ],
+)
+def test_an_operator_is_started_again_once_none_of_its_pods_is_from_before(pods: Any, stale: bool) -> None:  # noqa: FBT001 - a column of the table
+    found = told(operand(READER.key, pods), CONVERGING)
+    assert set(found) == ({AdvisoryName.TOPOLOGY_READ_AT_START} if stale else set())
+    if stale:
+        assert found[AdvisoryName.TOPOLOGY_READ_AT_START].command == READER.command, "only the one that is stale"
+
+
+def test_where_only_infrastructure_moved_nobody_has_to_be_started() -> None:
+    """They read the topology of the control plane."""
+    moved = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
+    assert told(cluster(operands={**cluster().operands, **started(BEFORE)}), moved) == {}
+
+
+def test_of_very_many_commands_only_whole_ones_are_told() -> None:
+    reader = READER.model_dump(by_alias=True)
+    many = [{**reader, "namespace": f"{'n' * 60}-{index}"} for index in range(60)]
+    matrix = matrices.Matrix.model_validate({"groups": [], "startupReaders": many})
+    pods = (facts.Pod("old", BEFORE, deleting=False),)
+    known = cluster(operands={one.key: pods for one in matrix.startup_readers})
+    command = told(known, CONVERGING, matrix=matrix)[AdvisoryName.TOPOLOGY_READ_AT_START].command
+    assert len(command) <= MESSAGE_LIMIT
+    assert set(command.split(" && ")) <= {one.command for one in matrix.startup_readers}
+    assert command.count(" && ") > 20
+
+
+def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
+    return tuple(
+        dataclasses.replace(one, backup_time=backup) if one.name == "etcd" else one
+        for one in worlds.cluster_operators()
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "outdated"),
+    [
+        (None, None, True),
+        (BEFORE, None, True),
+        (None, BEFORE, True),
+        (MOVED, MOVED, True),
+        (AFTER, None, False),
+        (None, AFTER, False),
+        (BEFORE, AFTER, False),
+        (worlds.NOW + timedelta(minutes=4), None, False),
+        (worlds.NOW + timedelta(days=400), None, True),
+    ],
+)
+def test_a_backup_from_before_the_flip(ours: Any, theirs: Any, outdated: bool) -> None:  # noqa: FBT001 - a column of the table
+    known = cluster(own_operator=worlds.own(backup_time=ours), cluster_operators=etcd(theirs))
+    assert told(known, PENDING) == told(known) == {}, "nothing has moved yet"
+    for record in (CONVERGING, COMPLETED):
+        assert set(told(known, record)) == ({AdvisoryName.ETCD_BACKUP_OUTDATED} if outdated else set())
+
+
+def test_the_command_takes_a_backup_on_a_node_by_name_and_records_it() -> None:
+    nodes = (worlds.node(2), worlds.node(0, ready="False"), worlds.node(1))
+    known = cluster(own_operator=worlds.own(), control_plane_nodes=nodes)
+    advisory = told(known, CONVERGING)[AdvisoryName.ETCD_BACKUP_OUTDATED]
+    assert advisory.command == (
+        "oc debug node/node-1 -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup && "
+        "oc annotate clusteroperator topology --overwrite "
+        'topology.openshift.io/etcd-backup-taken="$(date -u +%Y-%m-%dT%H:%M:%SZ)"'
+    )
+    assert "No backup of etcd is known of" in advisory.message
+    known = dataclasses.replace(known, own_operator=worlds.own(backup_time=BEFORE))
+    assert "is older than the move" in told(known, CONVERGING)[AdvisoryName.ETCD_BACKUP_OUTDATED].message
+
+
+def test_a_backup_is_not_asked_for_where_evidence_of_one_may_be_unread() -> None:
+    known = cluster(own_operator=worlds.own())
+    for field in ("own_operator", "cluster_operators", "control_plane_nodes"):
+        assert told(dataclasses.replace(known, **{field: worlds.BROKEN}), CONVERGING) == {}
+    assert told(dataclasses.replace(known, cluster_operators=(worlds.BROKEN,)), CONVERGING) == {}
+    assert told(dataclasses.replace(known, control_plane_nodes=()), CONVERGING) == {}, "there is nowhere to take it"
+
+
+def test_the_lifecycle_agent_is_told_before_the_flip_only() -> None:
+    agent = cluster(lifecycle_agent=facts.Present())
+    for record in (None, PENDING):
+        found = told(agent, record)
+        assert set(found) == {AdvisoryName.LIFECYCLE_AGENT_PRESENT}
+        advisory = found[AdvisoryName.LIFECYCLE_AGENT_PRESENT]
+        assert advisory.command == "oc label infrastructure cluster topology.openshift.io/image-based-install=true"
+        assert "installed from an image" in advisory.message
+        assert told(worlds.with_infrastructure(agent, image_based_install=True), record) == {}
+        assert told(cluster(lifecycle_agent=worlds.MISSING), record) == {}
+    assert told(agent, CONVERGING) == told(agent, COMPLETED) == {}, "the label would stop us half way"
+
+
+@EVER
+def test_what_cannot_be_read_gives_no_advisory(record: TopologyTransition | None) -> None:
+    assert told(facts.Facts(), record) == {}
+    broken = {field.name: worlds.BROKEN for field in dataclasses.fields(facts.Facts)}
+    operands = dict.fromkeys(cluster().operands, worlds.BROKEN)
+    unread = facts.Facts(**{**broken, "operands": operands, "live": False, "disturbed": ()})
+    assert told(unread, record) == {}
+
+
+def test_several_come_in_the_order_of_the_vocabulary() -> None:
+    known = cluster(
+        ingress_controller=facts.IngressController(1, 1),
+        dnsmasq=facts.Present(),
+        lifecycle_agent=facts.Present(),
+        own_operator=worlds.own(),
+        operands={
+            **cluster().operands,
+            **started(BEFORE),
+            measuring.REGISTRY_CONFIGURATION: facts.Managed("Managed", 1),
+        },
+    )
+    order = [name.value for name in AdvisoryName]
+    assert list(told(known, CONVERGING)) == order[:-1]
+    assert list(told(known, PENDING)) == [*order[:3], order[-1]]
+
+
+@measuring.PATIENT
+@given(strategies.worlds_of_any_kind(), st.none() | strategies.records(), st.integers(0, 10**6))
+def test_whatever_is_known_there_is_an_answer_that_the_record_can_hold(
+    known: facts.Facts, record: TopologyTransition | None, later: int
+) -> None:
+    found = advisories.advise(known, worlds.HA, worlds.MATRIX, record, worlds.NOW)
+    again = advisories.advise(known, worlds.HA, worlds.MATRIX, record, worlds.NOW + timedelta(seconds=later))
+    assert found == again, "no age is in a message"
+    held = TopologyTransition(phase=Phase.PENDING, advisories=found).to_api()
+    assert TopologyTransition.from_api(json.loads(json.dumps(held))).advisories == found

@@ -1,0 +1,223 @@
+"""The other operators: are they at rest, and, after the flip, have they been seen to react?"""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+
+import pytest
+
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus
+from topology_controller.checks import catalog, operators
+from topology_controller.observe import facts
+
+from . import measuring, operand_worlds, worlds
+
+
+def ask(check: CheckName, known: facts.Facts) -> tuple[CheckStatus, str]:
+    found = catalog.CHECKS[check](worlds.question(known, check))
+    return found.status, found.message
+
+
+def stable(*found: facts.Fact[facts.ClusterOperator]) -> tuple[CheckStatus, str]:
+    return ask(CheckName.CLUSTER_OPERATORS_STABLE, worlds.healthy(cluster_operators=found))
+
+
+def operator(name: str = "dns", **statuses: str) -> facts.ClusterOperator:
+    return facts.ClusterOperator(
+        name, worlds.conditions(**{"Available": "True", "Progressing": "False", "Degraded": "False", **statuses})
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "status"),
+    [
+        ("Available", "False"),
+        ("Available", "Unknown"),
+        ("Progressing", "True"),
+        ("Degraded", "True"),
+        ("Degraded", "Unknown"),
+    ],
+)
+def test_an_operator_that_is_not_stable_is_named(type_: str, status: str) -> None:
+    found, message = stable(operator(), operator("etcd", **{type_: status}))
+    assert found is (CheckStatus.UNKNOWN if status == "Unknown" else CheckStatus.UNMET)
+    assert f"etcd ({type_}={status})" in message
+    assert "dns" not in message
+
+
+def test_an_operator_that_never_spoke_proves_nothing() -> None:
+    mute = facts.ClusterOperator("mute", facts.Conditions())
+    found, message = stable(operator(), mute)
+    assert found is CheckStatus.UNKNOWN
+    assert "mute (Available=absent, Progressing=absent, Degraded=absent)" in message
+    found, message = stable(operator("dns", Progressing="True"), mute)
+    assert found is CheckStatus.UNMET, "one that says no is enough to know"
+    assert "dns (Progressing=True)" in message
+    assert "mute (" in message
+
+
+def test_our_own_operator_does_not_count() -> None:
+    assert stable(operator(), operator("topology", Progressing="True"))[0] is CheckStatus.MET
+    assert stable(operator("topology"))[0] is CheckStatus.UNKNOWN
+
+
+def test_no_operators_or_unreadable_ones_prove_nothing() -> None:
+    assert stable()[0] is CheckStatus.UNKNOWN
+    assert stable(operator(), worlds.BROKEN)[0] is CheckStatus.UNKNOWN
+    known = worlds.healthy(cluster_operators=worlds.BROKEN)
+    assert ask(CheckName.CLUSTER_OPERATORS_STABLE, known)[0] is CheckStatus.UNKNOWN
+
+
+def upgrade(found: facts.Fact[facts.ClusterVersion]) -> tuple[CheckStatus, str]:
+    return ask(CheckName.NO_UPGRADE_IN_PROGRESS, worlds.healthy(cluster_version=found))
+
+
+def test_an_upgrade_holds_it_back() -> None:
+    status, message = upgrade(worlds.version())
+    assert status is CheckStatus.MET
+    assert "z-stream" in message
+    status, message = upgrade(worlds.version(progressing="True"))
+    assert status is CheckStatus.UNMET
+    assert "(Because)" in message
+    assert upgrade(worlds.version(progressing="Unknown"))[0] is CheckStatus.UNKNOWN
+    assert upgrade(facts.ClusterVersion("4.20.1", facts.Conditions()))[0] is CheckStatus.UNKNOWN
+    assert upgrade(worlds.BROKEN)[0] is CheckStatus.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        (worlds.BLOCK, CheckStatus.MET),
+        (f"Cluster operator dns should not be upgraded; topology: {worlds.BLOCK}\n* and more", CheckStatus.MET),
+        ("Cluster operator dns should not be upgraded", CheckStatus.UNMET),
+        (operators.block_message("sno-to-ha-compact", "DualReplica"), CheckStatus.UNMET),
+        (operators.block_message("another", "HighlyAvailable"), CheckStatus.UNMET),
+        ("", CheckStatus.UNMET),
+        (None, CheckStatus.UNMET),
+    ],
+)
+def test_the_echo_is_ours_or_none(message: str | None, status: CheckStatus) -> None:
+    assert operators.upgrades_blocked(worlds.version(message), worlds.BLOCK).status is status
+
+
+@pytest.mark.parametrize("status", ["True", "Unknown"])
+def test_our_message_without_the_status_is_no_echo(status: str) -> None:
+    said = facts.Condition("Upgradeable", status, "", worlds.BLOCK)
+    found = facts.ClusterVersion("4.20.1", facts.Conditions((said,)))
+    assert operators.upgrades_blocked(found, worlds.BLOCK).status is CheckStatus.UNMET
+
+
+def test_without_cluster_version_the_echo_is_unknown() -> None:
+    assert operators.upgrades_blocked(worlds.BROKEN, worlds.BLOCK).status is CheckStatus.UNKNOWN
+
+
+STABLE = CheckName.CLUSTER_OPERATORS_STABLE
+
+
+def test_after_the_flip_quiet_is_not_enough() -> None:
+    """Nothing is Progressing, and one operator has not looked yet."""
+    cluster = measuring.followed().having(measuring.CONSOLE, operand_worlds.workload(1))
+    assert cluster.ask(STABLE)[0] is CheckStatus.MET, "it has been busy since: its own check waits for the rest"
+    status, message = cluster.without_reaction().ask(STABLE)
+    assert status is CheckStatus.UNMET
+    assert f"console (has not reacted yet: {measuring.CONSOLE} asks for 1 of 2)" in message
+
+
+def test_an_operator_whose_operand_has_followed_need_not_have_been_busy() -> None:
+    assert measuring.followed().without_reaction().ask(STABLE)[0] is CheckStatus.MET
+
+
+def test_before_the_flip_nobody_has_to_react() -> None:
+    cluster = measuring.followed().without_reaction().having(measuring.CONSOLE, operand_worlds.workload(1))
+    assert ask(STABLE, cluster.known)[0] is CheckStatus.MET
+
+
+def test_a_pinned_router_needs_nothing_of_its_operator() -> None:
+    """It does what it was told, so RouterReplicas alone names it."""
+    cluster = measuring.followed().without_reaction().having(measuring.ROUTER, facts.IngressController(1, 1))
+    assert cluster.unmet() == {CheckName.ROUTER_REPLICAS}
+    cluster = cluster.having(measuring.ROUTER, facts.IngressController(None, 1))
+    assert cluster.unmet() == {CheckName.ROUTER_REPLICAS, STABLE}
+
+
+def test_a_registry_whose_number_is_fixed_needs_nothing_of_its_operator() -> None:
+    cluster = (
+        measuring.followed()
+        .without_reaction()
+        .having(measuring.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
+        .having(measuring.REGISTRY, operand_worlds.workload(1))
+    )
+    assert cluster.unmet() == {CheckName.IMAGE_REGISTRY_REPLICAS}
+
+
+@pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
+def test_an_operator_that_was_told_to_keep_off_need_not_react(state: str) -> None:
+    cluster = measuring.followed().without_reaction().having(measuring.CONSOLE, operand_worlds.workload(1))
+    managed = facts.Managed(state, None)
+    assert STABLE not in cluster.having("consoles.operator.openshift.io/cluster", managed).unmet()
+
+
+def test_static_pods_that_must_get_a_new_revision_show_the_reaction() -> None:
+    before = operand_worlds.static_pods(operand_worlds.REVISION)
+    cluster = measuring.followed().without_reaction().having(measuring.KUBE_API_SERVER, before)
+    assert cluster.unmet() == {CheckName.KUBE_API_SERVER_REVISION, STABLE}
+    assert f"{measuring.KUBE_API_SERVER} is still at revision 7" in cluster.ask(STABLE)[1]
+    cluster = measuring.followed().without_reaction().having("kubeschedulers.operator.openshift.io/cluster", before)
+    assert cluster.unmet() == set(), "no topology makes a new revision of these"
+
+
+def test_a_startup_reader_that_has_not_reacted_is_told_with_its_advisory() -> None:
+    before = operand_worlds.static_pods(operand_worlds.REVISION)
+    cluster = measuring.followed().without_reaction().having(measuring.KUBE_API_SERVER, before)
+    assert AdvisoryName.TOPOLOGY_READ_AT_START in cluster.ask(STABLE)[1]
+
+
+def test_without_a_baseline_only_what_shows_itself_counts() -> None:
+    cluster = measuring.followed().unmeasured()
+    status, message = cluster.ask(STABLE)
+    assert status is CheckStatus.UNKNOWN
+    assert "kube-apiserver" in message
+    assert "oc edit infrastructure cluster --subresource=status" in message
+    infra = measuring.followed(measuring.definition("infra-to-ha")).unmeasured()
+    assert infra.unmet() == set(), "no revision and no rendered configuration has to be another there"
+
+
+def test_an_operand_that_cannot_be_read_makes_it_unknown_unless_its_operator_was_busy() -> None:
+    cluster = measuring.followed().having(measuring.CONSOLE, worlds.BROKEN)
+    assert STABLE not in cluster.unmet()
+    status, message = cluster.without_reaction().ask(STABLE)
+    assert status is CheckStatus.UNKNOWN
+    assert str(worlds.BROKEN) in message
+
+
+def test_an_operator_that_somebody_deleted_is_missed() -> None:
+    cluster = measuring.followed()
+    assert isinstance(cluster.known.cluster_operators, tuple)
+    rest = tuple(one for one in cluster.known.cluster_operators if getattr(one, "name", "") != "console")
+    status, message = cluster.but(cluster_operators=rest).ask(STABLE)
+    assert status is CheckStatus.UNMET
+    assert "console (missing, it was there when the topology moved)" in message
+
+
+def test_an_upgrade_after_the_flip_holds_it_back_and_is_said_when_it_is_over() -> None:
+    cluster = measuring.followed()
+    status, message = cluster.but(cluster_version=worlds.version(progressing="True")).ask(STABLE)
+    assert status is CheckStatus.UNMET
+    assert "an upgrade is under way: Because" in message
+    for unclear in (
+        worlds.version(progressing="Unknown"),
+        worlds.BROKEN,
+        facts.ClusterVersion("1", facts.Conditions()),
+    ):
+        assert cluster.but(cluster_version=unclear).ask(STABLE)[0] is CheckStatus.UNKNOWN
+    over = dataclasses.replace(worlds.version(), newest="4.20.2")
+    status, message = cluster.but(cluster_version=over).ask(STABLE)
+    assert status is CheckStatus.MET
+    assert "went from version 4.20.1 to 4.20.2" in message
+
+
+def test_a_time_that_went_back_is_no_reaction() -> None:
+    earlier = operand_worlds.LONG_AGO - timedelta(hours=1)
+    cluster = measuring.followed().having(measuring.CONSOLE, operand_worlds.workload(1))
+    assert STABLE in cluster.but(cluster_operators=worlds.cluster_operators(earlier)).unmet()

@@ -1,0 +1,155 @@
+"""Static pods: at their newest revision on every control-plane node, and that one made since the flip where it must."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topology_api.types import OperandBaseline
+from topology_api.vocabulary import CheckName, CheckStatus
+from topology_controller.observe import facts
+
+from . import measuring, operand_worlds, worlds
+
+KAS, SCHEDULER, ETCD = CheckName.KUBE_API_SERVER_REVISION, CheckName.KUBE_SCHEDULER_REVISION, CheckName.ETCD_REVISION
+KEYS = {
+    KAS: measuring.KUBE_API_SERVER,
+    SCHEDULER: "kubeschedulers.operator.openshift.io/cluster",
+    ETCD: measuring.ETCD,
+}
+BEFORE = operand_worlds.REVISION
+
+
+def pods(latest: int, **nodes: tuple[int, int, int]) -> facts.StaticPods:
+    """Current, target and last failed revision by node; the others are at the newest."""
+    entries = {name.replace("-", "_"): (latest, 0, 0) for name in worlds.NAMES} | nodes
+    return facts.StaticPods(
+        latest, tuple(facts.NodeRevision(name.replace("_", "-"), *found) for name, found in entries.items())
+    )
+
+
+def having(check: CheckName, found: facts.Fact[facts.StaticPods]) -> measuring.Cluster:
+    return measuring.followed().having(KEYS[check], found)
+
+
+@pytest.mark.parametrize("check", KEYS)
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        ((7, 8, 0), "node-1 is at revision 7 and on its way to 8"),
+        ((7, 8, 8), "node-1 failed to install revision 8"),
+        ((7, 0, 0), "node-1 is at revision 7 of 8"),
+        ((7, 0, 7), "node-1 is at revision 7 of 8"),
+        ((7, 8, 5), "node-1 is at revision 7 and on its way to 8"),
+        ((8, 9, 0), "node-1 is at revision 8 and on its way to 9"),
+        ((0, 0, 0), "node-1 is at revision 0 of 8"),
+    ],
+)
+def test_a_node_that_is_behind_is_named(check: CheckName, node: tuple[int, int, int], reason: str) -> None:
+    status, message = having(check, pods(8, node_1=node)).ask(check)
+    assert status is CheckStatus.UNMET
+    assert KEYS[check] in message
+    assert reason in message
+    assert "node-0" not in message
+
+
+def test_a_failure_that_was_overcome_does_not_count() -> None:
+    """lastFailedRevision survives later success."""
+    assert having(KAS, pods(8, node_1=(8, 0, 8))).ask(KAS)[0] is CheckStatus.MET
+    assert having(KAS, pods(8, node_1=(8, 0, 7))).ask(KAS)[0] is CheckStatus.MET
+
+
+@pytest.mark.parametrize("check", KEYS)
+def test_every_control_plane_node_has_an_entry(check: CheckName) -> None:
+    status, message = having(check, operand_worlds.static_pods(8, ("node-0", "node-2"))).ask(check)
+    assert status is CheckStatus.UNMET
+    assert "node-1 has no entry" in message
+
+
+@pytest.mark.parametrize("check", KEYS)
+def test_no_revision_at_all_proves_nothing(check: CheckName) -> None:
+    status, message = having(check, operand_worlds.static_pods(0)).measured_by(operands=()).ask(check)
+    assert status is CheckStatus.UNMET
+    assert "no revision has been made yet" in message
+
+
+def test_an_entry_of_another_node_counts_too() -> None:
+    """An arbiter runs the pods of etcd."""
+    found = operand_worlds.static_pods(8, (*worlds.NAMES, "arbiter"))
+    assert having(ETCD, found).ask(ETCD)[0] is CheckStatus.MET
+    late = dataclasses.replace(found, nodes=(*found.nodes[:3], facts.NodeRevision("arbiter", 7, 8, 0)))
+    assert "arbiter is at revision 7" in having(ETCD, late).ask(ETCD)[1]
+
+
+def test_where_the_configuration_differs_the_revision_from_before_does_not_do() -> None:
+    status, message = having(KAS, operand_worlds.static_pods(BEFORE)).ask(KAS)
+    assert status is CheckStatus.UNMET
+    assert f"Wanted: {measuring.KUBE_API_SERVER} at a revision above 7" in message
+    assert "still at revision 7, from before the topology moved" in message
+
+
+@pytest.mark.parametrize("check", [SCHEDULER, ETCD])
+def test_where_it_does_not_differ_the_revision_from_before_does(check: CheckName) -> None:
+    assert having(check, operand_worlds.static_pods(BEFORE)).ask(check)[0] is CheckStatus.MET
+    assert having(check, operand_worlds.static_pods(BEFORE)).unmeasured().ask(check)[0] is CheckStatus.MET
+
+
+def test_an_arbiter_and_three_nodes_have_the_same_configuration() -> None:
+    arbiter = measuring.followed(measuring.definition("arbiter-to-ha"))
+    same = arbiter.having(measuring.KUBE_API_SERVER, operand_worlds.static_pods(BEFORE))
+    assert same.ask(KAS)[0] is CheckStatus.MET
+    assert same.unmeasured().ask(KAS)[0] is CheckStatus.MET
+
+
+def test_without_a_baseline_a_new_revision_cannot_be_told_from_an_old_one() -> None:
+    for cluster in (
+        measuring.followed().unmeasured(),
+        measuring.followed().measured_by(operands=()),
+        measuring.followed().measured_by(operands=(OperandBaseline(name=measuring.KUBE_API_SERVER, missing=True),)),
+    ):
+        status, message = cluster.ask(KAS)
+        assert status is CheckStatus.UNKNOWN
+        assert "status.topologyTransition.baseline.operands" in message
+    behind = measuring.followed().unmeasured().having(measuring.KUBE_API_SERVER, pods(8, node_1=(7, 8, 0)))
+    assert behind.ask(KAS)[0] is CheckStatus.UNMET, "what has not finished can be told all the same"
+
+
+@pytest.mark.parametrize("check", KEYS)
+def test_what_is_missing_or_cannot_be_read_is_never_met(check: CheckName) -> None:
+    assert having(check, worlds.BROKEN).ask(check)[0] is CheckStatus.UNKNOWN
+    missing = facts.Unobserved(KEYS[check], "NotFound", missing=True)
+    status, message = having(check, missing).ask(check)
+    assert status is CheckStatus.UNMET
+    assert f"{KEYS[check]} does not exist" in message
+    for nodes in (worlds.BROKEN, ()):
+        assert measuring.followed().but(control_plane_nodes=nodes).ask(check)[0] is CheckStatus.UNKNOWN
+
+
+def test_etcd_that_was_read_without_its_revisions_is_unknown() -> None:
+    etcd = dataclasses.replace(worlds.etcd(), static_pods=None)
+    assert measuring.followed().but(etcd=etcd).ask(ETCD)[0] is CheckStatus.UNKNOWN
+    assert measuring.followed().but(etcd=worlds.BROKEN).ask(ETCD)[0] is CheckStatus.UNKNOWN
+
+
+REVISION = st.integers(0, 9)
+
+
+@measuring.PATIENT
+@given(
+    REVISION,
+    st.lists(st.tuples(st.sampled_from((*worlds.NAMES, "node-9")), REVISION, REVISION, REVISION), max_size=5),
+    st.none() | REVISION,
+)
+def test_met_means_new_and_everywhere(
+    latest: int, nodes: list[tuple[str, int, int, int]], recorded: int | None
+) -> None:
+    found = facts.StaticPods(latest, tuple(facts.NodeRevision(*node) for node in nodes))
+    then = OperandBaseline(name=measuring.KUBE_API_SERVER, revision=recorded)
+    status, _ = having(KAS, found).measured_by(operands=(then,)).ask(KAS)
+    everywhere = all((current, target) == (latest, 0) for _, current, target, _ in nodes)
+    whole = {name for name, *_ in nodes} >= set(worlds.NAMES)
+    done = latest > 0 and everywhere and whole and recorded is not None and latest > recorded
+    assert (status is CheckStatus.MET) is done

@@ -1,0 +1,242 @@
+"""One thing is wrong in a cluster that has followed: exactly the check that is about it says so, and names it.
+
+Two checks wait for others by design, and are named with them: MachineConfigPoolsRolledOut for
+MachineConfigControllerObserved, and ClusterOperatorsStable for an operator whose operand shows that it has not reacted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from topology_api.types import Baseline, TopologyPair, TopologyTransition
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
+from topology_controller.checks import catalog, result
+from topology_controller.decide import baseline
+from topology_controller.observe import facts
+from topology_controller.report import metrics
+
+from . import measuring, operand_worlds, worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from topology_controller.operands import model as matrices
+
+DEFINITIONS = worlds.TRANSITIONS.definitions
+NAMES = [one.name for one in DEFINITIONS]
+COUNTED = {"Deployment", "StatefulSet", "IngressController"}
+
+
+@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
+def test_where_everything_is_there_before_the_flip_preflight_is_met(asked):
+    found = catalog.ask(Stage.PREFLIGHT, asked, worlds.ready_for(asked), worlds.NOW)
+    assert [answer for answer in found if not answer.met] == []
+
+
+@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
+def test_where_everybody_has_followed_everything_is_met(asked):
+    cluster = measuring.followed(asked)
+    assert [answer for answer in cluster.answers().values() if not answer.met] == []
+
+
+@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
+def test_what_is_recorded_at_the_flip_is_enough_to_measure_by(asked):
+    measured = baseline.capture(worlds.ready_for(asked), asked, worlds.MATRIX)
+    assert isinstance(measured, Baseline)
+    cluster = measuring.followed(asked)
+    recorded = dataclasses.replace(cluster, yardstick=result.Yardstick(measured, worlds.MATRIX))
+    assert recorded.unmet() == set()
+
+
+@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
+def test_at_the_flip_itself_nothing_has_followed_yet(asked):
+    """What is true before the flip too must not be taken for a reaction: nothing that moves may be Met."""
+    before = worlds.ready_for(asked)
+    cluster = dataclasses.replace(measuring.followed(asked), known=before)
+    moving = {CheckName.CLUSTER_OPERATORS_STABLE, CheckName.MONITORING_REPLICAS, CheckName.ROUTER_REPLICAS}
+    if asked.source.control_plane.value != "HighlyAvailable":
+        moving |= {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}
+    if asked.source.control_plane.value == "SingleReplica":
+        moving |= {CheckName.KUBE_API_SERVER_REVISION, CheckName.CONSOLE_REPLICAS}
+        moving |= {CheckName.GUARD_POD_DISRUPTION_BUDGETS, CheckName.MULTUS_ADMISSION_REPLICAS}
+    assert moving <= cluster.unmet()
+
+
+def breaks(asked) -> Iterator[tuple[CheckName, str, object]]:
+    """For each convergence check of a definition: ways to break it, with what its message must name."""
+    specs = [spec.check for spec in asked.convergence.checks]
+    others = {
+        CheckName.CONTROL_PLANE_NODES: ("node-2", _cordoned),
+        CheckName.ELIGIBLE_WORKERS: ("worker-1", _worker_gone),
+        CheckName.ETCD_VOTING_MEMBERS: ("192.0.2.99", _stranger),
+        CheckName.ETCD_HEALTHY: ("EtcdMembersDegraded=True", _degraded_etcd),
+        CheckName.ETCD_OPERATOR_ALIVE: ("openshift-cluster-etcd-operator-lock", _no_holder),
+        CheckName.CLUSTER_OPERATORS_STABLE: ("dns (Degraded=True)", _degraded_operator),
+        CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: ("machine-config-controller", _unseen),
+        CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: ("master (1 degraded machines)", _degraded_pool),
+    }
+    for check, (named, change) in others.items():
+        if check in specs:
+            yield check, named, change
+    for check in specs:
+        group = worlds.MATRIX.group(check)
+        for operand in group.operands if group else ():
+            yield check, operand.key, lambda cluster, group=group, one=operand: _broken(cluster, group, one)
+
+
+def _cordoned(cluster):
+    nodes = (
+        *cluster.known.control_plane_nodes[:2],
+        dataclasses.replace(cluster.known.control_plane_nodes[2], cordoned=True),
+    )
+    return cluster.but(control_plane_nodes=nodes)
+
+
+def _worker_gone(cluster):
+    return cluster.but(workers=(worlds.worker("worker-0"), worlds.worker("worker-1", ready="False")))
+
+
+def _stranger(cluster):
+    entries = (*cluster.known.etcd_endpoints.entries, ("dead", "192.0.2.99"))
+    return cluster.but(etcd_endpoints=facts.EtcdEndpoints(entries))
+
+
+def _degraded_etcd(cluster):
+    return cluster.but(etcd=worlds.etcd(operand_worlds.REVISION + 1, EtcdMembersDegraded="True"))
+
+
+def _no_holder(cluster):
+    return cluster.but(etcd_lease=dataclasses.replace(cluster.known.etcd_lease, holder=""))
+
+
+def _degraded_operator(cluster):
+    bad = worlds.conditions(Available="True", Progressing="False", Degraded="True")
+    return cluster.but(
+        cluster_operators=tuple(
+            dataclasses.replace(one, conditions=bad) if one.name == "dns" else one
+            for one in cluster.known.cluster_operators
+        )
+    )
+
+
+def _unseen(cluster):
+    return cluster.but(controller_config=dataclasses.replace(cluster.known.controller_config, observed=False))
+
+
+def _degraded_pool(cluster):
+    first, *rest = cluster.known.machine_config_pools
+    return cluster.but(machine_config_pools=(dataclasses.replace(first, degraded=1), *rest))
+
+
+def _broken(cluster: measuring.Cluster, group: matrices.Group, operand: matrices.Operand) -> measuring.Cluster:
+    """An operand that is asked for as it should be, and is not there yet."""
+    if operand.kind == "StaticPods":
+        pods = operand_worlds.static_pods(operand_worlds.REVISION + 1)
+        late = dataclasses.replace(pods.nodes[1], current=operand_worlds.REVISION, target=pods.latest)
+        return cluster.having(operand.key, dataclasses.replace(pods, nodes=(pods.nodes[0], late, pods.nodes[2])))
+    if operand.kind == "PodDisruptionBudget":
+        return cluster.having(operand.key, facts.Unobserved(operand.key, "NotFound", missing=True))
+    count = operand_worlds.replicas(operand, group.topology(cluster.asked.target.pair), 3)
+    if operand.kind == "IngressController":
+        return cluster.having(operand.key, facts.IngressController(None, count - 1))
+    return cluster.having(operand.key, dataclasses.replace(operand_worlds.workload(count), ready=count - 1))
+
+
+WAIT_FOR = {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: {CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}}
+CASES = [(asked, *case) for asked in DEFINITIONS for case in breaks(asked)]
+
+
+def test_every_convergence_check_is_broken_here():
+    broken = {(asked.name, check) for asked, check, _, _ in CASES}
+    assert broken == {(asked.name, spec.check) for asked in DEFINITIONS for spec in asked.convergence.checks}
+
+
+@pytest.mark.parametrize(
+    ("asked", "check", "named", "change"),
+    CASES,
+    ids=[f"{asked.name}-{check}-{named.rpartition('/')[2]}" for asked, check, named, _ in CASES],
+)
+def test_only_the_check_that_is_about_it_fails(asked, check, named, change):
+    cluster = change(measuring.followed(asked))
+    answers = cluster.answers()
+    assert cluster.unmet() == {check} | WAIT_FOR.get(check, set())
+    assert answers[check].status is CheckStatus.UNMET
+    assert named in answers[check].message
+    for waiting in WAIT_FOR.get(check, ()):
+        assert check in answers[waiting].message
+
+
+ONE_OF_EACH = {(asked.name, check): (asked, check, named, change) for asked, check, named, change in CASES}.values()
+
+
+@pytest.mark.parametrize(
+    ("asked", "check", "named", "change"),
+    ONE_OF_EACH,
+    ids=[f"{asked.name}-{check}" for asked, check, _, _ in ONE_OF_EACH],
+)
+def test_what_people_see_names_that_check(asked, check, named, change):
+    """The record, the message of condition Progressing, and the metric."""
+    cluster = change(measuring.followed(asked))
+    known = converging(cluster)
+    found = worlds.decide(known, transitions=worlds.TRANSITIONS)
+    assert found.phase is Phase.CONVERGING
+    assert f"Waiting for {check}" in found.note
+    entries = {one.name: one for one in found.record.checks if one.stage is Stage.CONVERGENCE}
+    assert {name for name, one in entries.items() if one.status is not CheckStatus.MET} == cluster.unmet()
+    assert named in entries[check].message
+    total = len(asked.convergence.checks)
+    assert found.record.progress.summary == f"{total - len(cluster.unmet())}/{total}"
+    shown = metrics.Metrics(worlds.TRANSITIONS, lease="lease")
+    shown.decided(found, known)
+    labels = {"check": check.value, "stage": Stage.CONVERGENCE.value}
+    statuses = {
+        status.value: shown.registry.get_sample_value(
+            "topology_transition_check_status", {**labels, "status": status.value}
+        )
+        for status in CheckStatus
+    }
+    assert statuses == {"Met": 0, "Unmet": 1, "Unknown": 0}
+
+
+def converging(cluster: measuring.Cluster) -> facts.Facts:
+    """The cluster with the record that its flip wrote."""
+    asked, admitted = cluster.asked, worlds.NOW - timedelta(minutes=1)
+    before = worlds.ready_for(asked).infrastructure
+    assert isinstance(before, facts.Infrastructure)
+    record = TopologyTransition(
+        phase=Phase.CONVERGING,
+        name=asked.name,
+        source=TopologyPair(control_plane=before.control_plane or "", infrastructure=before.infrastructure or ""),
+        target=asked.target.pair,
+        attempt="mine",
+        requested_time=admitted,
+        phase_transition_time=admitted,
+        admitted_time=admitted,
+        baseline=cluster.yardstick.baseline,
+    )
+    target = asked.target.pair
+    return worlds.recorded(
+        cluster.known, record, control_plane=target.control_plane, infrastructure=target.infrastructure
+    )
+
+
+COUNTED_OPERANDS = [
+    (group, operand)
+    for group in worlds.MATRIX.groups
+    for operand in group.operands
+    if operand.kind in {"Deployment", "StatefulSet"} and operand.replicas != "perControlPlaneNode"
+]
+
+
+@pytest.mark.parametrize(("group", "operand"), COUNTED_OPERANDS, ids=[operand.name for _, operand in COUNTED_OPERANDS])
+def test_an_operator_that_has_not_looked_yet_is_named_with_its_operand(group, operand):
+    """Everything is quiet, and one workload still asks for one: its operator has not reacted."""
+    cluster = measuring.followed().without_reaction().having(operand.key, operand_worlds.workload(1))
+    assert cluster.unmet() == {group.check, CheckName.CLUSTER_OPERATORS_STABLE}
+    status, message = cluster.ask(CheckName.CLUSTER_OPERATORS_STABLE)
+    assert status is CheckStatus.UNMET
+    assert f"{group.operator_of(operand)} (has not reacted yet: {operand.key} asks for 1 of" in message

@@ -1,0 +1,132 @@
+"""What holds for every check: it has an answer, stops no other, and says the same whenever it is asked."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topology_api import types
+from topology_api.vocabulary import CheckName, CheckStatus, Stage
+from topology_controller.checks import catalog, result
+from topology_controller.observe import facts
+from topology_controller.transitions import model
+
+from . import measuring, operand_worlds, strategies, worlds
+
+DEFINITIONS = worlds.TRANSITIONS.definitions
+MEASURED = result.Yardstick(measuring.baseline(worlds.healthy()), worlds.MATRIX)
+
+
+def test_every_check_that_a_definition_may_ask_has_an_answer() -> None:
+    assert set(catalog.CHECKS) == set(model.STAGES)
+    definitions = (*worlds.TRANSITIONS.definitions, *worlds.DIRECTLY.definitions)
+    asked = {spec.check for one in definitions for stage in Stage for spec in one.stages[stage]}
+    assert asked == set(catalog.CHECKS)
+
+
+def test_checks_do_not_stop_each_other() -> None:
+    """Everything unread: as many answers as questions, in their order, none of them Met."""
+    for stage in Stage:
+        found = catalog.ask(stage, worlds.COMPACT, facts.Facts(), worlds.NOW, MEASURED)
+        assert [answer.name for answer in found] == [spec.check for spec in worlds.COMPACT.stages[stage]]
+        assert {answer.status for answer in found} == {CheckStatus.UNKNOWN}
+
+
+@measuring.PATIENT
+@given(strategies.worlds_of_any_kind(), st.integers(0, 10**6), st.sampled_from(Stage))
+def test_the_same_verdict_has_the_same_words_whenever_it_is_asked(known: facts.Facts, later: int, stage: Stage) -> None:
+    """No age, counter or time is in a message: nothing is rewritten without news."""
+    first = catalog.ask(stage, worlds.COMPACT, known, worlds.NOW, MEASURED)
+    second = catalog.ask(stage, worlds.COMPACT, known, worlds.NOW + timedelta(seconds=later), MEASURED)
+    for one, other in zip(first, second, strict=True):
+        assert one.name is other.name
+        if one.status is other.status and one.name is not CheckName.ETCD_OPERATOR_ALIVE:
+            assert one.message == other.message
+        if one.name is CheckName.ETCD_OPERATOR_ALIVE and one.status is other.status is not CheckStatus.UNKNOWN:
+            # Unknown may mean the future at first and the past later.
+            assert one.message == other.message
+
+
+class Watched:
+    """Facts that remember which of them were asked for."""
+
+    def __init__(self, known: facts.Facts) -> None:
+        self._known = known
+        self.asked: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked.add(name)
+        return getattr(self._known, name)
+
+    def operand(self, key: str) -> facts.Fact[facts.Operand]:
+        """An operand, as `Facts.operand` answers."""
+        self.asked.add(key)
+        return self._known.operand(key)
+
+
+@pytest.mark.parametrize("asked", DEFINITIONS, ids=[one.name for one in DEFINITIONS])
+def test_no_check_is_met_while_a_fact_that_it_looks_at_is_unread(asked: model.Definition) -> None:
+    cluster = measuring.followed(asked)
+    tried = 0
+    for spec in asked.convergence.checks:
+        watched = Watched(cluster.known)
+        question = result.Question(
+            cast("facts.Facts", watched), spec, asked, worlds.NOW, cluster.yardstick, Stage.CONVERGENCE
+        )
+        assert catalog.CHECKS[spec.check](question).met
+        for name in sorted(watched.asked - {"operands"}):
+            tried += 1
+            broken = cluster.having(name, worlds.BROKEN) if "/" in name else cluster.but(**{name: worlds.BROKEN})
+            status, message = broken.ask(spec.check)
+            assert status is CheckStatus.UNKNOWN, (spec.check, name, message)
+            assert str(worlds.BROKEN) in message, (spec.check, name, message)
+    assert tried > len(asked.convergence.checks)
+
+
+OPERANDS = st.fixed_dictionaries(
+    {},
+    optional={
+        operand.key: strategies.UNREAD
+        | st.builds(facts.Workload, st.just(1), st.booleans(), *(st.integers(0, 3) for _ in range(4)))
+        | st.builds(facts.IngressController, st.none() | st.integers(0, 3), st.integers(0, 3))
+        | st.builds(facts.DisruptionBudget, st.none() | st.integers(0, 3))
+        | st.builds(facts.Managed, st.sampled_from(("Managed", "Removed", "odd")), st.none() | st.integers(0, 3))
+        | st.builds(operand_worlds.static_pods, st.integers(0, 9))
+        for group in worlds.MATRIX.groups
+        for operand in group.operands
+    },
+)
+FACTS = {
+    "Deployment": facts.Workload,
+    "StatefulSet": facts.Workload,
+    "StaticPods": facts.StaticPods | facts.Etcd,
+    "PodDisruptionBudget": facts.DisruptionBudget,
+    "IngressController": facts.IngressController,
+}
+BASELINES = st.sampled_from((None, MEASURED.baseline, types.Baseline()))
+
+
+@measuring.PATIENT
+@given(strategies.worlds_of_any_kind(), OPERANDS, BASELINES, st.sampled_from(DEFINITIONS))
+def test_whatever_an_operand_is_there_is_an_answer_that_fits_the_record(
+    known: facts.Facts,
+    operands: dict[str, facts.Fact[facts.Operand]],
+    baseline: types.Baseline | None,
+    asked: model.Definition,
+) -> None:
+    """Even an object that is of another kind than the matrix says."""
+    known = dataclasses.replace(known, operands=operands)
+    for answer in catalog.ask(Stage.CONVERGENCE, asked, known, worlds.NOW, result.Yardstick(baseline, worlds.MATRIX)):
+        assert 0 < len(answer.message) <= types.MESSAGE_LIMIT, answer
+        group = worlds.MATRIX.group(answer.name)
+        if group is None or not answer.met or answer.message.startswith("Nothing has to follow"):
+            continue
+        for operand in group.operands:
+            found = known.operand(operand.key)
+            left_out = operand.optional and isinstance(found, facts.Unobserved) and found.missing
+            assert left_out or isinstance(found, FACTS[operand.kind]), (answer, operand, found)

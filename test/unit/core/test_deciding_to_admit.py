@@ -1,0 +1,270 @@
+"""Admitting: the echo, the attempt, what holds it back, and the flip."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from topology_api.vocabulary import CheckName, CheckStatus, ConditionType, EventReason, Phase, Reason
+from topology_controller.decide.decision import Step
+from topology_controller.observe import facts
+
+from . import operand_worlds, worlds
+from .saying import WELL, F, T, failing, reasons, row, said
+
+if TYPE_CHECKING:
+    from topology_controller.decide.decision import Decision
+
+
+def test_all_met_records_a_new_attempt_reports_and_then_looks_live() -> None:
+    found = worlds.decide(worlds.healthy())
+    assert found.steps == (Step.SAVE, Step.REPORT, Step.GATHER)
+    assert found.record is not None
+    assert found.record.attempt == "next"
+    assert row(found) == WELL | {
+        "Progressing": (T, Reason.TRANSITION_ADMITTING),
+        "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
+    }
+
+
+@pytest.mark.parametrize("message", [None, "somebody else's reason"])
+def test_without_our_echo_it_waits(message: str | None) -> None:
+    known = worlds.healthy(cluster_version=worlds.version(message))
+    found = worlds.decide(known)
+    assert found.phase is Phase.ADMITTING
+    assert found.steps == (Step.SAVE, Step.REPORT)
+    again = worlds.decide(
+        dataclasses.replace(worlds.recorded(known, found.record), live=True), worlds.term(attempt="next")
+    )
+    assert again.steps == (Step.REPORT,)
+    assert again.look_again is not None
+
+
+def test_an_echo_that_does_not_come_in_five_minutes_ends_the_admission_and_is_named() -> None:
+    before = worlds.admitting()
+    silent = worlds.version(None)
+
+    def at(seconds: float) -> Decision:
+        now = worlds.NOW + timedelta(seconds=seconds)
+        known = dataclasses.replace(worlds.healthy(now), cluster_version=silent)
+        return worlds.decide(worlds.recorded(known, before), worlds.term(attempt="mine"), now)
+
+    assert at(299).phase is Phase.ADMITTING
+    found = at(300)
+    assert found.phase is Phase.PENDING
+    assert failing(found.record) == [CheckName.UPGRADES_BLOCKED]
+    assert said(found, ConditionType.PROGRESSING) == (F, Reason.PREFLIGHT_UNMET)
+    assert reasons(found) == [EventReason.TRANSITION_BLOCKED]
+    assert found.upgrade_block == worlds.BLOCK
+
+
+@pytest.mark.parametrize(
+    ("after", "echo", "phase"),
+    [(1, True, Phase.PENDING), (59, True, Phase.PENDING), (60, True, Phase.ADMITTING), (3600, False, Phase.PENDING)],
+)
+def test_after_a_timeout_it_backs_off_and_then_waits_for_the_echo(after: float, echo: bool, phase: Phase) -> None:  # noqa: FBT001 - a column of the table
+    now = worlds.NOW + timedelta(minutes=5)
+    silent = dataclasses.replace(worlds.healthy(now), cluster_version=worlds.version(None))
+    pending = worlds.decide(worlds.recorded(silent, worlds.admitting()), worlds.term(attempt="mine"), now).record
+    later = now + timedelta(seconds=after)
+    known = dataclasses.replace(
+        worlds.healthy(later), cluster_version=worlds.version() if echo else worlds.version(None)
+    )
+    found = worlds.decide(worlds.recorded(known, pending), worlds.term(attempt="mine"), later)
+    assert found.phase is phase
+    if phase is Phase.ADMITTING:
+        assert found.record is not None
+        assert found.record.attempt == "next"
+
+
+def test_a_foreign_attempt_is_never_taken_over() -> None:
+    """A new leader writes an attempt of its own before anything else, so that every older write conflicts."""
+    known = worlds.recorded(worlds.healthy(), worlds.admitting(attempt="theirs"))
+    for live in (False, True):
+        found = worlds.decide(dataclasses.replace(known, live=live), worlds.term(attempt=None))
+        assert found.steps[0] is Step.SAVE
+        assert Step.FLIP not in found.steps
+        assert found.record is not None
+        assert found.record.attempt == "next"
+
+
+def test_our_own_attempt_is_kept() -> None:
+    known = worlds.recorded(worlds.healthy(), worlds.admitting())
+    found = worlds.decide(known, worlds.term(attempt="mine"))
+    assert found.steps == (Step.REPORT, Step.GATHER)
+
+
+def test_the_flip_carries_topology_record_and_baseline_together() -> None:
+    known = dataclasses.replace(worlds.recorded(worlds.healthy(), worlds.admitting()), live=True)
+    found = worlds.decide(known, worlds.term(attempt="mine"))
+    assert found.steps == (Step.FLIP, Step.REPORT)
+    record = found.record
+    assert record is not None
+    assert (record.phase, record.attempt, record.source, record.target) == (
+        Phase.CONVERGING,
+        "mine",
+        worlds.SNO,
+        worlds.HA,
+    )
+    assert record.admitted_time == worlds.NOW
+    assert record.baseline is not None
+    assert {pool.name: pool.configuration for pool in record.baseline.machine_config_pools} == {
+        "master": "rendered-master-1",
+        "worker": "rendered-worker-1",
+    }
+    assert reasons(found) == [EventReason.TRANSITION_ADMITTED, EventReason.TOPOLOGY_CHANGED]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"live": False},
+        {"live": True, "own_operator": worlds.own(paused=True)},
+        {"live": True, "cluster_version": worlds.version(None)},
+    ],
+)
+def test_no_flip_without_live_facts_while_paused_or_without_the_echo(changes: dict[str, Any]) -> None:
+    known = dataclasses.replace(worlds.recorded(worlds.healthy(), worlds.admitting()), **changes)
+    assert Step.FLIP not in worlds.decide(known, worlds.term(attempt="mine")).steps
+
+
+@pytest.mark.parametrize(
+    ("known", "term", "text"),
+    [
+        (worlds.healthy(own_operator=worlds.own(paused=True)), worlds.term(), "Paused by annotation"),
+        (worlds.healthy(), worlds.term(hold_until=worlds.NOW + timedelta(seconds=5)), "waiting a moment"),
+        (worlds.healthy(feature_gates=worlds.BROKEN), worlds.term(), "native controller"),
+        (worlds.healthy(native_controller=worlds.BROKEN), worlds.term(), "native controller"),
+        (worlds.healthy(machine_config_pools=worlds.BROKEN), worlds.term(), f"cannot be read now: {worlds.BROKEN}"),
+        (worlds.healthy(machine_config_pools=(worlds.BROKEN,)), worlds.term(), str(worlds.BROKEN)),
+        (worlds.healthy(machine_config_pools=(worlds.pool(configuration="x" * 254),)), worlds.term(), "cannot be read"),
+        (worlds.healthy(controller_config=worlds.BROKEN), worlds.term(), f"cannot be read now: {worlds.BROKEN}"),
+        (worlds.healthy(disturbed=("nodes",)), worlds.term(), "may be old: waiting for the watch of nodes"),
+        (worlds.healthy(disturbed=("nodes",), live=True), worlds.term(), "may be old: waiting for the watch of nodes"),
+        (
+            worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),))),
+            worlds.term(since=worlds.NOW - timedelta(seconds=100)),
+            "native controller shows up",
+        ),
+    ],
+)
+def test_held_back_although_every_check_is_met(known: facts.Facts, term: Any, text: str) -> None:
+    found = worlds.decide(known, term)
+    assert found.phase is Phase.PENDING
+    assert text in found.note
+    assert failing(found.record) == []
+    assert Step.GATHER not in found.steps
+
+
+@pytest.mark.parametrize("key", sorted(worlds.healthy().operands))
+def test_whatever_convergence_would_be_measured_against_has_to_be_read_first(key: str) -> None:
+    """Each operand on its own, watched and live; what is asked of it only afterwards needs no figure from before."""
+    unread = {**worlds.healthy().operands, key: dataclasses.replace(worlds.BROKEN, what=key)}
+    known = worlds.healthy(operands=unread)
+    found = worlds.decide(known)
+    if key.startswith("pods/"):
+        # Only an advisory asks about those.
+        assert found.phase is Phase.ADMITTING
+        return
+    assert found.phase is Phase.PENDING
+    assert key in found.note
+    assert row(found) == WELL | {
+        "Progressing": (F, Reason.PREFLIGHT_UNMET),
+        "Upgradeable": (F, Reason.TRANSITION_PENDING),
+    }
+    live = dataclasses.replace(worlds.recorded(known, worlds.admitting()), live=True)
+    late = worlds.decide(live, worlds.term(attempt="mine"))
+    assert (late.phase, Step.FLIP in late.steps) == (Phase.PENDING, False)
+    assert worlds.decide(worlds.recorded(worlds.healthy(), found.record)).phase is Phase.ADMITTING
+
+
+def test_a_watch_in_trouble_is_no_news_while_something_is_unmet_anyway() -> None:
+    """A flapping watch must not rewrite the condition with every breath."""
+    broken = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
+    first = worlds.decide(broken)
+    again = worlds.decide(worlds.recorded(dataclasses.replace(broken, disturbed=("nodes",)), first.record))
+    assert again.note == first.note == "Waiting for MastersSchedulable"
+    assert again.steps == (Step.REPORT,)
+
+
+def test_an_admission_carries_a_baseline_and_the_flip_measures_anew() -> None:
+    """Were the record lost right after the flip, the copy would say Admitting, and has to say this too."""
+    record = worlds.admitting()
+    assert record.baseline is not None
+    moved = {**worlds.healthy().operands}
+    key = "kubeapiservers.operator.openshift.io/cluster"
+    moved[key] = operand_worlds.static_pods(9)
+    known = worlds.recorded(worlds.healthy(operands=moved), record)
+    kept = worlds.decide(known, worlds.term(attempt="mine"))
+    assert kept.steps == (Step.REPORT, Step.GATHER), "what moves meanwhile is not written"
+    found = worlds.decide(dataclasses.replace(known, live=True), worlds.term(attempt="mine"))
+    assert Step.FLIP in found.steps
+    assert found.record is not None
+    assert found.record.baseline is not None
+    revisions = {one.name: one.revision for one in found.record.baseline.operands}
+    assert revisions[key] == 9
+    assert {one.name: one.revision for one in record.baseline.operands}[key] == operand_worlds.REVISION
+
+
+@pytest.mark.parametrize("name", [one.name for one in worlds.TRANSITIONS.definitions])
+def test_every_shipped_definition_admits_flips_and_converges_in_a_world_that_is_ready_for_it(name: str) -> None:
+    definition = worlds.named(name)
+    known = worlds.ready_for(definition)
+    admitted = worlds.decide(known, transitions=worlds.TRANSITIONS)
+    assert (admitted.phase, failing(admitted.record)) == (Phase.ADMITTING, []), admitted.note
+    live = dataclasses.replace(worlds.recorded(known, admitted.record), live=True)
+    flip = worlds.decide(live, worlds.term(attempt="next"), transitions=worlds.TRANSITIONS)
+    assert Step.FLIP in flip.steps, flip.note
+    assert flip.record is not None
+    assert flip.record.baseline is not None
+    assert len(flip.record.to_api()["baseline"].__repr__()) < 8 * 1024
+    pair = definition.target.pair
+    now = worlds.NOW + timedelta(seconds=40)
+    followed = worlds.followed(definition, worlds.ready_for(definition, now))
+    moved = worlds.recorded(followed, flip.record, control_plane=pair.control_plane, infrastructure=pair.infrastructure)
+    quiet = worlds.decide(moved, now=now, transitions=worlds.TRANSITIONS)
+    assert {one.name: one.message for one in quiet.results if not one.met} == {}
+    end = now + timedelta(seconds=62)
+    known = worlds.recorded(moved, quiet.record)
+    known = dataclasses.replace(known, etcd_lease=worlds.healthy(end).etcd_lease)
+    assert worlds.decide(known, now=end, transitions=worlds.TRANSITIONS).phase is Phase.COMPLETED
+
+
+def test_a_hold_that_time_ends_asks_to_look_again() -> None:
+    found = worlds.decide(worlds.healthy(), worlds.term(hold_until=worlds.NOW + timedelta(seconds=5)))
+    assert found.look_again == pytest.approx(5.05)
+    gate = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)))
+    found = worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=100)))
+    assert found.look_again == pytest.approx(37.05)
+    assert worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=137))).phase is Phase.ADMITTING
+
+
+def test_the_native_controller_is_awaited_from_when_its_gate_was_first_seen_on() -> None:
+    """A leader of a day's standing sees the gate go on: its controller needs the time to start all the same."""
+    gate = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)))
+    old = worlds.term(since=worlds.NOW - timedelta(days=1), gate_since=worlds.NOW - timedelta(seconds=30))
+    end = worlds.NOW + timedelta(seconds=107)
+    found = worlds.decide(gate, old, end - timedelta(seconds=1))
+    assert (found.phase, found.look_again) == (Phase.PENDING, pytest.approx(1.05))
+    assert worlds.decide(gate, old, end).phase is Phase.ADMITTING
+
+
+def test_what_live_evidence_said_stands_while_the_watches_may_be_behind() -> None:
+    """The live read saw a node fail; the watch has not heard of it yet, and must not take the news back."""
+    lagging = worlds.healthy()
+    broken = dataclasses.replace(
+        lagging, live=True, control_plane_nodes=(worlds.node(0), worlds.node(1), worlds.node(2, ready="False"))
+    )
+    said = worlds.decide(worlds.recorded(broken, worlds.admitting()), worlds.term(attempt="mine")).record
+    assert said is not None
+    assert said.phase is Phase.PENDING
+    known = worlds.recorded(lagging, said)
+    held = worlds.decide(known, worlds.term(hold_until=worlds.NOW + timedelta(seconds=1)))
+    assert (held.phase, held.steps, held.record) == (Phase.PENDING, (), None)
+    assert {result.name: result.status for result in held.results}[CheckName.CONTROL_PLANE_NODES] is CheckStatus.UNMET
+    assert held.look_again is not None
+    assert held.look_again <= 1.1
+    assert worlds.decide(known).phase is Phase.ADMITTING, "afterwards the watches are believed again"

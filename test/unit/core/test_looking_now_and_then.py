@@ -1,0 +1,245 @@
+"""What an idle operator reads now and then: what is left to do after a transition, and whose gate counts."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from topology_controller.kube import errors
+
+from . import raw_operands, worlds
+from .clusters import INFRASTRUCTURE, OPERATOR, ROUTER, VERSION, Cluster, accept, running, virtual_now
+
+if TYPE_CHECKING:
+    from .clusters import Key, Raw
+
+pytestmark = pytest.mark.looptime
+DNSMASQ: Key = ("machineconfigs", None, "50-master-dnsmasq-configuration")
+GATES: Key = ("featuregates", None, "cluster")
+NATIVE: Key = ("configs", None, "cluster")
+
+
+def advised(cluster: Cluster) -> list[str]:
+    return [item["name"] for item in cluster.record.get("advisories", [])]
+
+
+async def completed(cluster: Cluster) -> None:
+    await asyncio.sleep(1)
+    cluster.wish("HighlyAvailable")
+    await asyncio.sleep(2)
+    cluster.follow()
+    await asyncio.sleep(65)
+    assert cluster.phase == "Completed"
+
+
+def restart_the_readers(cluster: Cluster) -> None:
+    for reader in worlds.MATRIX.startup_readers:
+        cluster.delete(("pods", reader.namespace, f"{reader.operator}-1"))
+        label, _, value = reader.selector.partition("=")
+        metadata = {"labels": {label: value}, "creationTimestamp": raw_operands.stamp(virtual_now())}
+        cluster.put(("pods", reader.namespace, f"{reader.operator}-2"), {"metadata": metadata})
+
+
+async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done() -> None:
+    cluster = Cluster()
+    cluster.put(DNSMASQ, {})
+    async with running(cluster):
+        await completed(cluster)
+        left = ["DnsmasqConfigurationLeft", "TopologyReadAtStart", "EtcdBackupOutdated"]
+        assert advised(cluster) == left
+        cluster.delete(DNSMASQ)
+        await asyncio.sleep(3500)
+        assert advised(cluster) == left, "nothing is watched for it"
+        await asyncio.sleep(200)
+        assert advised(cluster) == left[1:]
+        restart_the_readers(cluster)
+        said = f"{virtual_now() - timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}"
+        annotations = {"topology.openshift.io/etcd-backup-taken": said}
+        cluster.change(OPERATOR, {"metadata": {"annotations": annotations}})
+        await asyncio.sleep(3700)
+        assert advised(cluster) == []
+        asked, writes = len(cluster.asked), len(cluster.writes)
+        await asyncio.sleep(2 * 3600)
+        assert len(cluster.writes) == writes
+        assert ("list", "pods") not in cluster.asked[asked:], "what is done is not looked at again"
+
+
+async def test_it_stays_within_what_an_idle_operator_may_ask_and_writes_nothing_without_news() -> None:
+    cluster = Cluster()
+    cluster.put(DNSMASQ, {})
+    async with running(cluster):
+        await completed(cluster)
+        await asyncio.sleep(60)
+        asked, writes = len(cluster.asked), len(cluster.writes)
+        await asyncio.sleep(10 * 3600)
+        # Ten watches that are opened again twice an hour each would come on top: 5 watches, 5 an hour.
+        assert (len(cluster.asked) - asked) / 10 <= 40 - 5
+        assert len(cluster.writes) == writes
+        assert len(advised(cluster)) == 3
+
+
+async def test_what_cannot_be_read_is_not_done_for_that() -> None:
+    cluster = Cluster()
+    cluster.put(DNSMASQ, {})
+    async with running(cluster):
+        await completed(cluster)
+        left = advised(cluster)
+
+        def refuse(where: str) -> None:
+            if where.startswith("machineconfigs/"):
+                raise cluster.error(errors.Forbidden, 403, "get")
+
+        cluster.before_get = refuse
+        restart_the_readers(cluster)
+        await asyncio.sleep(3700)
+        assert advised(cluster) == left
+        cluster.before_get = accept
+        await asyncio.sleep(3600)
+        assert "TopologyReadAtStart" not in advised(cluster)
+        assert "DnsmasqConfigurationLeft" in advised(cluster)
+
+
+async def test_what_was_left_to_do_is_found_again_after_the_record_was_dropped() -> None:
+    cluster = Cluster()
+    cluster.put(DNSMASQ, {})
+    async with running(cluster):
+        await completed(cluster)
+        left = advised(cluster)
+        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+        await asyncio.sleep(3700)
+        assert cluster.phase == "Completed"
+        assert advised(cluster) == left
+
+
+async def test_a_pinned_router_is_told_at_once_and_completes_when_its_command_was_run() -> None:
+    cluster = Cluster()
+    cluster.change(ROUTER, {"spec": {"replicas": 1}})
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(2)
+        assert "RouterReplicasPinned" in advised(cluster)
+        cluster.follow()
+        cluster.change(ROUTER, {"spec": {"replicas": 1}, "status": {"availableReplicas": 1}})
+        await asyncio.sleep(300)
+        assert cluster.phase == "Converging"
+        waiting = [item["name"] for item in cluster.record["checks"] if item["status"] != "Met"]
+        assert waiting == ["RouterReplicas"]
+        cluster.change(ROUTER, {"spec": {"replicas": 2}, "status": {"availableReplicas": 2}})
+        await asyncio.sleep(0.1)
+        assert "RouterReplicasPinned" not in advised(cluster)
+        await asyncio.sleep(62)
+        assert cluster.phase == "Completed"
+
+
+# Whose gate counts
+
+
+def gates(**versions: bool) -> Raw:
+    name = [{"name": "MutableTopology"}]
+    entries = [
+        {"version": version.replace("v", "").replace("_", "."), "enabled": name if on else []}
+        for version, on in versions.items()
+    ]
+    return {"status": {"featureGates": entries}}
+
+
+def native(reason: str, status: str) -> Raw:
+    type_ = "TopologyTransitionControllerUpgradeable"
+    return {"status": {"conditions": [{"type": type_, "status": status, "reason": reason, "message": "m"}]}}
+
+
+def disabled(cluster: Cluster) -> tuple[str, str]:
+    return cluster.condition("Disabled")
+
+
+async def test_an_upgrade_hands_over_and_a_downgrade_takes_it_back_by_itself() -> None:
+    """Both versions stay in FeatureGate, and the conditions outlive their author: only ClusterVersion tells."""
+    cluster = Cluster()
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.change(VERSION, {"status": {"desired": {"version": "4.21.0"}}})
+        cluster.change(GATES, gates(v4_21_0=True, v4_20_1=False))
+        cluster.change(NATIVE, native("AsExpected", "True"))
+        await asyncio.sleep(1)
+        assert disabled(cluster) == ("True", "NativeControllerActive")
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(10)
+        assert cluster.flips == 0
+        cluster.change(VERSION, {"status": {"desired": {"version": "4.20.1"}}})
+        cluster.change(GATES, gates(v4_20_1=False, v4_21_0=True))
+        await asyncio.sleep(2)
+        assert disabled(cluster) == ("False", "AsExpected")
+        assert (cluster.phase, cluster.flips) == ("Converging", 1), "the wish was still there"
+
+
+async def test_which_version_runs_is_asked_once_and_hourly_and_not_at_all_without_need() -> None:
+    cluster = Cluster()
+
+    def asked() -> int:
+        return sum(one == ("get", "clusterversions") for one in cluster.asked)
+
+    async with running(cluster):
+        await asyncio.sleep(1)
+        before = asked()
+        cluster.change(GATES, gates(v4_21_0=True, v4_20_1=False))
+        cluster.change(NATIVE, native("AsExpected", "True"))
+        await asyncio.sleep(1)
+        read = asked()
+        assert 1 <= read - before <= 3
+        for number in range(20):
+            cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"news": str(number)}}})
+            await asyncio.sleep(10)
+        assert asked() == read
+        # Nobody tells when only ClusterVersion changes; the hourly look does.
+        cluster.change(VERSION, {"status": {"desired": {"version": "4.21.0"}}})
+        await asyncio.sleep(3700)
+        assert disabled(cluster) == ("True", "NativeControllerActive")
+
+
+# What the native controller does meanwhile
+
+
+async def test_the_transition_of_the_native_controller_is_shown_and_counted() -> None:
+    cluster = Cluster()
+    cluster.change(GATES, gates(v4_20_1=True))
+    cluster.change(NATIVE, native("AsExpected", "True"))
+    route = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
+    async with running(cluster) as operator:
+
+        def value(name: str, **labels: Any) -> float | None:
+            return operator.metrics.registry.get_sample_value(name, labels)
+
+        def phase() -> list[str]:
+            known = ("Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed")
+            return [one for one in known if value("topology_transition_phase", phase=one) == 1]
+
+        await asyncio.sleep(1)
+        writes = [where for where, _ in cluster.writes].count("infrastructures/cluster")
+        assert phase() == ["Idle"]
+        cluster.change(INFRASTRUCTURE, {"spec": {"controlPlaneTopology": "HighlyAvailable"}})
+        await asyncio.sleep(1)
+        assert phase() == ["Pending"]
+        cluster.change(NATIVE, native("TopologyTransitionInProgress", "False"))
+        await asyncio.sleep(1)
+        assert phase() == ["Admitting"]
+        moved = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
+        cluster.change(INFRASTRUCTURE, {"status": moved})
+        await asyncio.sleep(600)
+        assert phase() == ["Converging"]
+        assert value("topology_transition_started_total", **route) == 1
+        started = value("topology_transition_started_timestamp_seconds")
+        assert started is not None
+        assert 595 < virtual_now().timestamp() - started < 605
+        cluster.change(NATIVE, native("TopologyTransitionComplete", "True"))
+        await asyncio.sleep(1)
+        assert phase() == ["Completed"]
+        assert value("topology_transition_completed_total", **route) == 1
+        assert value("topology_transition_phase_duration_seconds_count", phase="Converging") == 1
+        assert 595 < (value("topology_transition_phase_duration_seconds_sum", phase="Converging") or 0) < 605
+        assert value("topology_transition_started_timestamp_seconds") == 0
+        assert disabled(cluster) == ("True", "NativeControllerActive")
+        assert [where for where, _ in cluster.writes].count("infrastructures/cluster") == writes

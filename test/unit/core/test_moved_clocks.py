@@ -1,0 +1,221 @@
+"""A wall clock that is moved by minutes: nothing is finished early for that, and nothing waits for ever.
+
+The decisions themselves first, then the whole loop in virtual time, where the loop's own clock goes on evenly while the
+wall clock of the operator jumps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topology_api.vocabulary import Phase
+from topology_controller.decide import clock, decision
+from topology_controller.kube import errors
+
+from . import strategies, worlds
+from .clusters import INFRASTRUCTURE, Cluster, accept, running
+
+if TYPE_CHECKING:
+    from topology_api.types import TopologyTransition
+
+    from .clusters import Raw
+
+JUMPS = (timedelta(minutes=5), timedelta(minutes=-5), timedelta(days=400), timedelta(days=-400))
+AFTER = worlds.NOW + timedelta(seconds=30)
+
+
+@given(strategies.records())
+def test_no_time_that_something_is_reckoned_from_lies_in_the_future(record: TopologyTransition) -> None:
+    found = clock.believed(record, worlds.NOW)
+    times = (found.phase_transition_time, found.admitted_time, *(one.last_transition_time for one in found.checks))
+    assert all(time is None or time <= worlds.NOW for time in times)
+    assert clock.believed(found, worlds.NOW) is found
+    same = {"phase_transition_time", "admitted_time", "checks"}
+    assert found.model_dump(exclude=same) == record.model_dump(exclude=same)
+    if record.admitted_time is not None and record.admitted_time <= worlds.NOW:
+        assert found.admitted_time == record.admitted_time
+
+
+def test_the_waits_of_a_leader_go_with_the_clock() -> None:
+    by = timedelta(minutes=-5)
+    term = worlds.term(hold_until=worlds.NOW, gate_since=worlds.NOW - timedelta(seconds=1))
+    found = clock.moved(term, by, worlds.NOW + by)
+    assert found == dataclasses.replace(
+        term,
+        since=term.since + by,
+        hold_until=worlds.NOW + by,
+        gate_since=worlds.NOW - timedelta(seconds=1) + by,
+        steady_since=worlds.NOW + by,
+    )
+
+
+def test_times_of_the_future_are_written_back_once() -> None:
+    """The clock was put back by five minutes after the flip: admitted, entered and answered are yet to come."""
+    before = worlds.NOW - timedelta(minutes=5)
+    known = worlds.moved(worlds.healthy(before), worlds.converging())
+    found = worlds.decide(known, now=before)
+    assert decision.Step.SAVE in found.steps
+    assert found.record is not None
+    assert found.record.admitted_time == before
+    again = worlds.decide(worlds.recorded(known, found.record), now=before + timedelta(seconds=1))
+    assert again.steps == (decision.Step.REPORT,)
+
+
+@pytest.mark.parametrize("by", [timedelta(minutes=-5), timedelta(days=-400)])
+def test_a_clock_put_back_does_not_put_off_the_deadline_for_ever(by: timedelta) -> None:
+    now = worlds.NOW + by
+    first = worlds.decide(worlds.moved(worlds.healthy(now), worlds.converging()), now=now)
+    late = now + timedelta(minutes=60)
+    assert worlds.decide(worlds.moved(worlds.healthy(late), first.record), now=late).degraded is not None
+
+
+@pytest.mark.parametrize("by", [timedelta(minutes=-5), timedelta(days=-400)])
+def test_a_clock_put_back_does_not_put_off_the_end_of_the_wait_for_the_echo(by: timedelta) -> None:
+    now = worlds.NOW + by
+    silent = worlds.version(None)
+    known = worlds.recorded(worlds.healthy(now, cluster_version=silent), worlds.admitting())
+    first = worlds.decide(known, worlds.term(attempt="mine"), now)
+    assert first.phase is Phase.ADMITTING
+    late = now + timedelta(minutes=5)
+    known = worlds.recorded(worlds.healthy(late, cluster_version=silent), first.record)
+    assert worlds.decide(known, worlds.term(attempt="mine"), late).phase is Phase.PENDING
+
+
+# The loop
+
+
+async def converging(cluster: Cluster) -> None:
+    cluster.wish("HighlyAvailable")
+    await asyncio.sleep(1)
+    assert cluster.phase == "Converging"
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("at", [0.0, 1.0, 30.0, 59.0])
+@pytest.mark.parametrize("by", JUMPS)
+async def test_a_jump_while_it_is_quiet_neither_shortens_nor_endlessly_lengthens_the_wait(
+    by: timedelta, at: float
+) -> None:
+    cluster = Cluster()
+    async with running(cluster):
+        await converging(cluster)
+        cluster.follow()
+        await asyncio.sleep(at)
+        cluster.skew += by
+        # The lease of the etcd operator is renewed by a clock that nobody has moved.
+        _renew(cluster, by)
+        await asyncio.sleep(58.0 - min(at, 57.0))
+        assert cluster.phase == "Converging", "60 s of quiet have not passed"
+        await asyncio.sleep(2 * 62.0)
+        assert cluster.phase == "Completed"
+        assert cluster.condition("Degraded") == ("False", "AsExpected")
+
+
+@pytest.mark.looptime
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 90), st.sampled_from((-300, 300))), max_size=4))
+async def test_however_often_it_jumps_completed_needs_the_whole_quiet_time(jumps: list[tuple[int, int]]) -> None:
+    cluster = Cluster()
+    loop = asyncio.get_running_loop()
+    async with running(cluster):
+        await converging(cluster)
+        cluster.follow()
+        began = loop.time()
+        for after, seconds in jumps:
+            await asyncio.sleep(after)
+            if cluster.phase == "Completed":
+                break
+            cluster.skew += timedelta(seconds=seconds)
+            _renew(cluster, timedelta(seconds=seconds))
+            cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"news": str(after)}}})
+        for _ in range(200):
+            if cluster.phase == "Completed":
+                break
+            await asyncio.sleep(1)
+        assert cluster.phase == "Completed"
+        assert loop.time() - began >= 60
+        assert cluster.flips == 1
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("by", JUMPS)
+async def test_a_jump_while_it_waits_for_the_echo_costs_no_more_than_another_try(by: timedelta) -> None:
+    cluster = Cluster()
+    cluster.echo = False
+    async with running(cluster):
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(10)
+        assert cluster.phase == "Admitting"
+        cluster.skew += by
+        _renew(cluster, by)
+        await asyncio.sleep(10)
+        assert cluster.flips == 0
+        cluster.echo = True
+        cluster._echo()
+        await asyncio.sleep(62)
+        assert (cluster.phase, cluster.flips) == ("Converging", 1)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("by", JUMPS)
+@pytest.mark.parametrize("phase", ["Idle", "Pending", "Completed"])
+async def test_a_jump_in_a_phase_that_waits_for_nothing_changes_nothing(phase: str, by: timedelta) -> None:
+    cluster = Cluster()
+    if phase == "Pending":
+        cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+        cluster.wish("HighlyAvailable")
+    async with running(cluster):
+        if phase == "Completed":
+            await converging(cluster)
+            cluster.follow()
+            await asyncio.sleep(63)
+        await asyncio.sleep(1)
+        assert cluster.phase == phase
+        cluster.skew += by
+        _renew(cluster, by)
+        cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"news": "1"}}})
+        await asyncio.sleep(1)
+        writes = len(cluster.writes)
+        await asyncio.sleep(30)
+        assert (cluster.phase, len(cluster.writes)) == (phase, writes)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("by", JUMPS)
+async def test_a_jump_while_it_holds_back_does_not_hold_it_for_longer(by: timedelta) -> None:
+    """Live evidence differed once: it waits a second, by its own clock."""
+    cluster = Cluster()
+    once = True
+
+    def behind(where: str) -> None:
+        nonlocal once
+        if where == "schedulers/cluster" and once:
+            once = False
+            cluster.skew += by
+            _renew(cluster, by)
+            raise cluster.error(errors.Forbidden, 403, "get")
+
+    cluster.before_get = behind
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.before_get = accept
+        once = True
+        cluster.before_get = behind
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(5)
+        assert (cluster.phase, cluster.flips) == ("Converging", 1)
+
+
+def _renew(cluster: Cluster, by: timedelta) -> None:
+    """Let the lease of the etcd operator be of this time, as its own clock was put right as well."""
+    key = ("leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock")
+    spec: Raw = {"renewTime": f"{cluster.now():%Y-%m-%dT%H:%M:%S}.000000Z"}
+    assert by
+    cluster.change(key, {"spec": spec})

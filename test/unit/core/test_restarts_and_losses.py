@@ -1,0 +1,216 @@
+"""The loop through what happens to it: restarted, its objects deleted, its record dropped, its work overwritten.
+
+In every phase of a transition, on a cluster in memory, in virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from .clusters import Raw, Running
+
+pytestmark = pytest.mark.looptime
+PHASES = ["Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed"]
+SCHEDULER = ("schedulers", None, "cluster")
+FREE: Raw = {"spec": {"mastersSchedulable": True}}
+
+
+async def arrive(cluster: Cluster, phase: str) -> None:
+    """Let the cluster come to that phase; the operator runs."""
+    if phase == "Unsupported":
+        cluster.wish("DualReplica")
+    elif phase != "Idle":
+        if phase == "Pending":
+            cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
+        cluster.echo = phase != "Admitting"
+        cluster.wish("HighlyAvailable")
+    await asyncio.sleep(2)
+    if phase == "Completed":
+        cluster.follow()
+        await asyncio.sleep(63)
+    assert cluster.phase == phase
+
+
+async def finish(cluster: Cluster, phase: str) -> None:
+    """Take away what keeps it and see it through."""
+    if phase in {"Idle", "Unsupported"}:
+        cluster.wish("HighlyAvailable")
+    cluster.change(SCHEDULER, FREE)
+    if phase == "Admitting":
+        cluster.echo = True
+        cluster._echo()
+    await asyncio.sleep(2)
+    if phase != "Completed":
+        assert cluster.phase == "Converging"
+        cluster.follow()
+        await asyncio.sleep(63)
+    assert (cluster.phase, cluster.flips) == ("Completed", 1)
+    assert cluster.condition("Upgradeable") == ("True", "AsExpected")
+
+
+@contextlib.asynccontextmanager
+async def at(phase: str) -> AsyncIterator[tuple[Cluster, Running]]:
+    cluster = Cluster()
+    async with running(cluster) as operator:
+        await asyncio.sleep(1)
+        await arrive(cluster, phase)
+        yield cluster, operator
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_evicted_and_started_again_it_goes_on_from_there(phase: str) -> None:
+    async with at(phase) as (cluster, _):
+        before = cluster.record
+    await asyncio.sleep(137)
+    writes = len(cluster.writes)
+    async with running(cluster):
+        await asyncio.sleep(2)
+        after = cluster.record
+        assert after["phase"] == phase
+        for kept in ("requestedTime", "phaseTransitionTime", "admittedTime", "baseline", "source", "target"):
+            assert after.get(kept) == before.get(kept), kept
+        if phase == "Admitting":
+            assert after["attempt"] != before["attempt"], "a new leader, a new attempt"
+        else:
+            assert after.get("attempt") == before.get("attempt")
+            assert len(cluster.writes) == writes, "a restart alone is no news"
+        await finish(cluster, phase)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_a_cluster_operator_deleted_by_hand_is_made_again_and_nothing_else_changes(phase: str) -> None:
+    async with at(phase) as (cluster, _):
+        before = cluster.record
+        said = [(item["type"], item["status"], item["reason"]) for item in conditions(cluster)]
+        extension = cluster.objects[OPERATOR]["status"].get("extension")
+        cluster.delete(OPERATOR)
+        await asyncio.sleep(2)
+        assert [(item["type"], item["status"], item["reason"]) for item in conditions(cluster)] == said
+        assert cluster.objects[OPERATOR]["status"].get("extension") == extension
+        assert cluster.record == before
+        await finish(cluster, phase)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_a_record_that_a_typed_writer_drops_is_there_again(phase: str) -> None:
+    async with at(phase) as (cluster, operator):
+        before = cluster.record
+        told = list(operator.told.reasons)
+        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+        await asyncio.sleep(2)
+        after = cluster.record
+        assert after["phase"] == phase
+        assert operator.told.reasons == told, "nothing has happened that would be news"
+        if phase in {"Converging", "Completed"}:
+            for kept in ("attempt", "baseline", "admittedTime", "completedTime", "requestedTime", "name", "source"):
+                assert after.get(kept) == before.get(kept), kept
+        elif phase in {"Pending", "Admitting"}:
+            assert after["requestedTime"] == before["requestedTime"]
+        await finish(cluster, phase)
+
+
+@pytest.mark.parametrize("phase", ["Converging", "Completed"])
+async def test_record_dropped_while_nobody_leads_is_rebuilt_with_its_baseline(phase: str) -> None:
+    async with at(phase) as (cluster, _):
+        before = cluster.record
+    cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+    async with running(cluster):
+        await asyncio.sleep(2)
+        assert cluster.record["phase"] == phase
+        assert cluster.record["baseline"] == before["baseline"]
+        await finish(cluster, phase)
+
+
+async def test_killed_between_flip_and_report_and_the_record_dropped_it_still_knows_its_baseline() -> None:
+    """The copy says Admitting: the only word about how the cluster was is the one of the admission."""
+
+    class Killed(BaseException):
+        """The process is gone."""
+
+    cluster = Cluster()
+
+    def kill(_where: str, body: Raw) -> None:
+        if "controlPlaneTopology" in body.get("status", {}):
+            raise Killed
+
+    cluster.after = kill
+    cluster.wish("HighlyAvailable")
+    with contextlib.suppress(Killed):
+        async with running(cluster):
+            await asyncio.sleep(2)
+    assert cluster.topology == "HighlyAvailable"
+    baseline = cluster.record["baseline"]
+    assert cluster.objects[OPERATOR]["status"]["extension"]["phase"] == "Admitting"
+    cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+    cluster.after = lambda *_: None
+    async with running(cluster):
+        await asyncio.sleep(2)
+        assert cluster.phase == "Converging"
+        assert cluster.record["baseline"] == baseline
+        cluster.follow()
+        await asyncio.sleep(63)
+        assert (cluster.phase, cluster.flips) == ("Completed", 1)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("infrastructure", ["SingleReplica", "HighlyAvailable"])
+async def test_a_topology_that_somebody_else_writes_is_never_written_over(phase: str, infrastructure: str) -> None:
+    """Set back after the flip: said and left. Set to what was wished before it: then there is nothing to do."""
+    async with at(phase) as (cluster, operator):
+        moved = phase in {"Converging", "Completed"}
+        theirs = "SingleReplica" if moved else "HighlyAvailable"
+        flips = cluster.flips
+        status = {"controlPlaneTopology": theirs, "infrastructureTopology": infrastructure}
+        cluster.change(INFRASTRUCTURE, {"status": status})
+        await asyncio.sleep(300)
+        assert cluster.flips == flips
+        assert cluster.objects[INFRASTRUCTURE]["status"]["controlPlaneTopology"] == theirs
+        assert cluster.objects[INFRASTRUCTURE]["status"]["infrastructureTopology"] == infrastructure
+        if moved:
+            assert cluster.condition("Degraded") == ("True", "TopologyOverwritten")
+        else:
+            assert cluster.condition("Degraded")[0] == "False"
+            assert "TransitionCancelled" not in operator.told.reasons, "nobody took the wish back"
+
+
+@pytest.mark.parametrize("write", range(1, 7))
+@pytest.mark.parametrize("wish", [None, "SingleReplica", "DualReplica"])
+async def test_a_wish_that_changes_at_any_instant_either_comes_too_late_or_never_moves_anything(
+    write: int, wish: str | None
+) -> None:
+    """Changed right before the nth write is sent. After the flip the API would refuse it; the record leads."""
+    cluster = Cluster()
+    done = 0
+
+    def change(_where: str, _body: Raw) -> None:
+        nonlocal done
+        done += 1
+        if done == write:
+            cluster.wish(wish)
+
+    cluster.fault = change
+    cluster.wish("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(30)
+        if cluster.flips:
+            assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
+        else:
+            assert cluster.topology == "SingleReplica"
+            assert cluster.phase == ("Unsupported" if wish == "DualReplica" else "Idle")
+        assert cluster.flips <= 1
+        if done < write:
+            assert cluster.flips == 1
+
+
+def conditions(cluster: Cluster) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = cluster.objects[OPERATOR]["status"]["conditions"]
+    return found

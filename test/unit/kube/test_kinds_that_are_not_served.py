@@ -1,0 +1,140 @@
+"""A kind that a server need not have: its absence is an answer, asked again seldom, and its arrival is noticed."""
+
+# ruff: noqa: ARG005 - a fault is a function of the verb, even when it does not care
+
+import asyncio
+import contextlib
+import itertools
+
+import pytest
+
+from topology_controller.kube import errors, reflector, resource, watch
+
+WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
+pytestmark = pytest.mark.looptime
+
+
+@contextlib.asynccontextmanager
+async def reflecting(store, *, optional=True):
+    woken = []
+    made = reflector.Reflector(
+        store,
+        resource.Selection(WIDGETS, name="a", optional=optional),
+        lambda raw: raw.get("spec"),
+        lambda: woken.append(asyncio.get_running_loop().time()),
+        malformed=lambda name, error: f"{name}: {type(error).__name__}",
+    )
+    task = asyncio.create_task(made.run())
+    try:
+        await asyncio.sleep(1)
+        yield made, woken
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def unserved(store):
+    store.refuse = lambda verb: store.error(errors.NotFound, 404, "NotFound")
+
+
+async def test_it_is_an_empty_store_and_no_trouble(store):
+    unserved(store)
+    async with reflecting(store) as (made, woken):
+        snapshot = made.snapshot()
+        assert (dict(snapshot.objects), snapshot.synced, snapshot.error) == ({}, True, None)
+        assert made.alive
+        assert made.last_activity > 0
+        await asyncio.sleep(3600)
+        assert made.snapshot().error is None
+        assert made.alive
+        assert woken == [0], "nothing has changed, so nobody is woken"
+
+
+async def test_it_is_asked_again_every_few_minutes_and_never_in_step(store):
+    unserved(store)
+    async with reflecting(store):
+        await asyncio.sleep(6 * 3600)
+    gaps = [later - before for (before, _), (later, _) in itertools.pairwise(store.requests)]
+    assert all(240 <= gap <= 360 for gap in gaps), gaps
+    assert len({round(gap, 3) for gap in gaps}) > len(gaps) // 2
+    assert {verb for _, verb in store.requests} == {"list"}
+
+
+async def test_where_it_is_not_optional_it_is_trouble(store):
+    unserved(store)
+    async with reflecting(store, optional=False) as (made, _):
+        assert not made.snapshot().synced
+        assert isinstance(made.snapshot().error, errors.NotFound)
+        assert not made.alive
+
+
+async def test_its_arrival_is_noticed(store):
+    unserved(store)
+    async with reflecting(store) as (made, woken):
+        await asyncio.sleep(1000)
+        store.refuse = lambda verb: None
+        store.put("a", spec=1)
+        for _ in range(6):
+            # A server shows about once a minute that it is alive.
+            await asyncio.sleep(60)
+            store.bookmark()
+        assert dict(made.snapshot().objects) == {(None, "a"): 1}
+        assert len(woken) == 2
+        store.put("a", spec=2)
+        await asyncio.sleep(1)
+        # From here on it is watched like any other.
+        assert dict(made.snapshot().objects) == {(None, "a"): 2}
+
+
+async def test_its_departure_is_noticed(store):
+    store.put("a", spec=1)
+    async with reflecting(store) as (made, _):
+        assert dict(made.snapshot().objects) == {(None, "a"): 1}
+        await asyncio.sleep(100)
+        unserved(store)
+        store.cut()
+        await asyncio.sleep(1)
+        snapshot = made.snapshot()
+        assert (dict(snapshot.objects), snapshot.synced, snapshot.error) == ({}, True, None)
+        before = len(store.requests)
+        await asyncio.sleep(3600)
+        assert len(store.requests) - before <= 16
+
+
+async def test_a_server_in_trouble_is_trouble_and_its_end_is_the_end_of_it(store):
+    store.refuse = lambda verb: store.error(errors.ServerError, 503)
+    async with reflecting(store) as (made, _):
+        assert isinstance(made.snapshot().error, errors.ServerError)
+        unserved(store)
+        await asyncio.sleep(60)
+        assert made.snapshot().error is None
+        assert made.snapshot().synced
+        store.refuse = lambda verb: store.error(errors.Forbidden, 403)
+        await asyncio.sleep(360)
+        assert isinstance(made.snapshot().error, errors.Forbidden)
+
+
+async def test_a_kind_that_can_be_listed_and_not_watched_costs_few_requests(store):
+    store.refuse = lambda verb: store.error(errors.NotFound, 404) if verb == "watch" else None
+    store.put("a", spec=1)
+    async with reflecting(store) as (made, _):
+        await asyncio.sleep(600)
+        assert len(store.requests) <= 120, "much less than one a second"
+        assert isinstance(made.snapshot().error, errors.NotFound)
+
+
+async def test_what_a_watch_says_of_it(store):
+    unserved(store)
+    seen = []
+
+    async def read():
+        selection = resource.Selection(WIDGETS, optional=True)
+        events = watch.watch(store, selection, str, timing=watch.Timing(), uniform=lambda low, high: (low + high) / 2)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                seen.append((asyncio.get_running_loop().time(), event))  # noqa: PERF401 - what came before a time-out counts
+
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(read(), 700)
+    assert seen == [(0, watch.Unserved(300)), (300, watch.Unserved(300)), (600, watch.Unserved(300))]

@@ -1,0 +1,138 @@
+"""A line in the operand matrix is a right: whoever adds an operand never writes a rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from topology_controller import bindata, manifests, rights
+from topology_controller.operands import load, model
+
+Rule = tuple[str, str, str, str, str]
+DEPLOYMENT = {
+    "kind": "Deployment",
+    "namespace": "openshift-console",
+    "name": "console",
+    "replicas": {"HighlyAvailable": 2},
+}
+CONSOLE = {"check": "ConsoleReplicas", "operator": "console", "follows": "controlPlane", "operands": [DEPLOYMENT]}
+ETCD = {"check": "EtcdRevision", "operator": "etcd", "follows": "controlPlane"}
+ETCD["operands"] = [{"kind": "StaticPods", "resource": "Etcd", "name": "cluster"}]
+READER = {"operator": "etcd", "namespace": "openshift-etcd-operator", "selector": "app=etcd-operator", "matters": "all"}
+
+
+def matrix(*groups: dict[str, Any], readers: tuple[dict[str, Any], ...] = ()) -> model.Matrix:
+    return model.Matrix.model_validate({"groups": groups, "startupReaders": readers})
+
+
+def console(*operands: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {**CONSOLE, "operands": [DEPLOYMENT, *operands], **more}
+
+
+def made(given: model.Matrix, *others: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in yaml.safe_load_all(rights.render(given, *others)) if one]
+
+
+def rules(given: model.Matrix, *others: dict[str, Any]) -> set[Rule]:
+    """Namespace, group, resource, name and verbs of every rule, one name each."""
+    return {
+        (role["metadata"].get("namespace", ""), group, resource, name, " ".join(rule["verbs"]))
+        for role in made(given, *others)
+        for rule in role.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+    }
+
+
+ONE = ("openshift-console", "apps", "deployments", "console", "list watch")
+
+
+def test_an_operand_is_granted_by_its_name_in_its_namespace():
+    assert rules(matrix(CONSOLE)) == {ONE}
+
+
+def test_an_operand_more_is_a_name_more_and_nothing_else():
+    assert rules(matrix(console({**DEPLOYMENT, "name": "downloads"}))) == {ONE, (*ONE[:3], "downloads", ONE[4])}
+
+
+def test_an_operand_in_another_namespace_is_a_role_and_a_binding_more():
+    before, after = matrix(CONSOLE), matrix(console({**DEPLOYMENT, "namespace": "elsewhere"}))
+    assert rules(after) - rules(before) == {("elsewhere", *ONE[1:])}
+    added = [one for one in made(after) if one not in made(before)]
+    assert [(one["kind"], one["metadata"]["namespace"]) for one in added] == [
+        ("Role", "elsewhere"),
+        ("RoleBinding", "elsewhere"),
+    ]
+
+
+def test_every_kind_of_operand_has_its_resource():
+    others = [
+        {**DEPLOYMENT, "kind": "StatefulSet"},
+        {**DEPLOYMENT, "kind": "IngressController"},
+        {"kind": "PodDisruptionBudget", "namespace": "openshift-console", "name": "console"},
+        {"kind": "StaticPods", "resource": "KubeScheduler", "name": "cluster"},
+    ]
+    found = rules(
+        matrix(console(*others, managedBy={"kind": "Console", "group": "operator.openshift.io", "name": "cluster"}))
+    )
+    assert {one[:4] for one in found} == {
+        ("openshift-console", "apps", "deployments", "console"),
+        ("openshift-console", "apps", "statefulsets", "console"),
+        ("openshift-console", "operator.openshift.io", "ingresscontrollers", "console"),
+        ("openshift-console", "policy", "poddisruptionbudgets", "console"),
+        ("", "operator.openshift.io", "kubeschedulers", "cluster"),
+        ("", "operator.openshift.io", "consoles", "cluster"),
+    }
+
+
+def test_pods_are_listed_by_no_name_and_never_read_one_by_one():
+    assert rules(matrix(readers=(READER,))) == {("openshift-etcd-operator", "", "pods", "", "list watch")}
+
+
+def test_what_is_granted_by_hand_is_not_granted_again():
+    by_hand = {
+        "metadata": {"name": "by-hand"},
+        "rules": [
+            {
+                "apiGroups": ["operator.openshift.io"],
+                "resources": ["etcds"],
+                "resourceNames": ["cluster"],
+                "verbs": ["get", "list", "watch"],
+            }
+        ],
+    }
+    assert rules(matrix(ETCD, CONSOLE), by_hand) == {ONE}
+    by_hand["rules"][0]["verbs"] = ["get"]
+    assert len(rules(matrix(ETCD, CONSOLE), by_hand)) == 2, "reading it once is not watching it"
+
+
+def test_an_operand_of_a_capability_is_granted_where_its_namespace_may_not_be():
+    """Without the capability there is no namespace and no role in it; a refused list would look like trouble."""
+    assert rules(matrix(console(capability="Console"))) == {("", *ONE[1:])}
+
+
+def test_an_empty_matrix_takes_no_rights():
+    assert made(matrix()) == []
+
+
+def test_the_committed_roles_are_current():
+    committed = (bindata.root() / "manifests" / manifests.OPERAND_ROLES).read_text(encoding="utf-8")
+    assert committed == manifests.operand_roles(), "run make generate"
+
+
+def test_everything_that_the_matrix_reads_is_granted():
+    granted = {
+        (role["metadata"].get("namespace", ""), group, resource, name)
+        for role in yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR))
+        if role["kind"] in {"Role", "ClusterRole"}
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+        if {"list", "watch"} <= set(rule["verbs"])
+    }
+    wanted = {(one.namespace, one.group, one.plural, one.name) for one in rights.reads(load.load(bindata.root()))}
+    assert len(wanted) >= 20
+    assert wanted <= granted, wanted - granted

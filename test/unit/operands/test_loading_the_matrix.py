@@ -1,0 +1,289 @@
+"""What an operand file may say, and what whoever wrote it is told when it may not."""
+
+from __future__ import annotations
+
+import shutil
+
+import hypothesis
+import pytest
+import yaml
+from hypothesis import strategies as st
+
+from topology_api.types import TopologyPair
+from topology_api.vocabulary import CheckName
+from topology_controller import bindata
+from topology_controller.operands import load, model
+from topology_controller.transitions import load as transitions
+
+ROOT = bindata.root()
+SNO = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")
+COMPACT = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
+ARBITER = TopologyPair(control_plane="HighlyAvailableArbiter", infrastructure="HighlyAvailable")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    shutil.copytree(ROOT / "operands", tmp_path / "operands")
+    shutil.copy(ROOT / "startup-readers.yaml", tmp_path)
+    return tmp_path
+
+
+def problems(folder):
+    with pytest.raises(load.DefinitionError) as caught:
+        load.load(folder)
+    return [str(one).removeprefix(f"{folder}/") for one in caught.value.problems]
+
+
+def test_the_committed_matrix_answers_every_check_that_is_about_operands():
+    matrix = load.load(ROOT)
+    assert {group.check for group in matrix.groups} == model.OPERAND_CHECKS
+    for group in matrix.groups:
+        for source, target in ((SNO, COMPACT), (ARBITER, COMPACT)):
+            assert group.lacks(source, target) == (), group.check
+    assert [reader.operator for reader in matrix.startup_readers] == [
+        "kube-apiserver",
+        "openshift-apiserver",
+        "authentication",
+    ]
+
+
+def test_the_committed_matrix_names_each_object_once():
+    matrix = load.load(ROOT)
+    keys = [operand.key for group in matrix.groups for operand in group.operands]
+    assert len(keys) == len(set(keys))
+    assert "poddisruptionbudgets.policy/openshift-kube-scheduler/openshift-kube-scheduler-guard-pdb" in keys
+    assert "kubeapiservers.operator.openshift.io/cluster" in keys
+    assert "statefulsets.apps/openshift-monitoring/prometheus-k8s" in keys
+
+
+def test_each_guard_is_answered_for_by_its_own_operator():
+    guards = load.load(ROOT).group(CheckName.GUARD_POD_DISRUPTION_BUDGETS)
+    assert guards is not None
+    assert guards.operators == ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+    pools = load.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
+    assert pools is not None
+    assert pools.operators == ("machine-config",)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "same"),
+    [
+        ("SingleReplica", "HighlyAvailable", False),
+        ("HighlyAvailableArbiter", "HighlyAvailable", True),
+        ("HighlyAvailable", "HighlyAvailable", True),
+        # Nothing is known of it, so nothing is proven, not even that it equals itself.
+        ("DualReplica", "DualReplica", False),
+        ("DualReplica", "HighlyAvailable", False),
+    ],
+)
+def test_the_same_word_means_the_same_configuration(source, target, same):
+    pools = load.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
+    assert pools is not None
+    assert model.same(pools.variant, source, target) is same
+    # Without words no topology makes a difference.
+    assert model.same(None, source, target)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "here", "text"),
+    [
+        ("RouterReplicas", "operator:", "operater:", True, "did you mean 'operator'?"),
+        ("RouterReplicas", "operator: ingress\n", "", False, "key operator is missing"),
+        ("RouterReplicas", "check: RouterReplicas", "check: RouterReplica", True, "did you mean 'RouterReplicas'?"),
+        ("RouterReplicas", "check: RouterReplicas", "check: EtcdHealthy", True, "is not about operands"),
+        ("RouterReplicas", "check: RouterReplicas", "check: OAuthReplicas", True, "operands in OAuthReplicas.yaml alr"),
+        ("RouterReplicas", "follows: infra", "follows: infre", True, "'infrestructure'; allowed: controlPlane, infra"),
+        (
+            "RouterReplicas",
+            "kind: IngressController",
+            "knd: x",
+            True,
+            "unknown key 'knd' in operands[0]; allowed: kind,",
+        ),
+        ("MonitoringReplicas", "kind: StatefulSet", "kind: StatefulSets", True, "did you mean 'StatefulSet'?"),
+        (
+            "RouterReplicas",
+            "HighlyAvailable: 2",
+            "HighlyAvailable: 99",
+            True,
+            "replicas.HighlyAvailable is 99; input sh",
+        ),
+        (
+            "RouterReplicas",
+            "HighlyAvailable: 2",
+            "HighlyAvailable: two",
+            True,
+            "replicas.HighlyAvailable is 'two'; inp",
+        ),
+        ("RouterReplicas", "HighlyAvailable: 2", "HighlyAvail: 2", True, "did you mean 'HighlyAvailable'?"),
+        (
+            "RouterReplicas",
+            "replicas: {Single",
+            "replicas: perNode #",
+            True,
+            "replicas is 'perNode'; allowed: perControl",
+        ),
+        ("RouterReplicas", "    replicas: {Single", "    #", False, "needs replicas"),
+        ("RouterReplicas", "name: default", "name: Default_", True, "operands[0].name is 'Default_'"),
+        ("RouterReplicas", "    namespace: openshift-ingress-operator\n", "", False, "needs a namespace"),
+        (
+            "EtcdRevision",
+            "name: cluster",
+            "name: cluster, replicas: perControlPlaneNode",
+            True,
+            "does not take replicas",
+        ),
+        ("EtcdRevision", "resource: Etcd, ", "", True, "needs resource"),
+        ("EtcdRevision", "name: cluster", "name: cluster, namespace: a", True, "has no namespace"),
+        (
+            "EtcdRevision",
+            "follows: controlPlane",
+            "variant: {SingleReplica: a}\nfollows: controlPlane",
+            None,
+            "does not",
+        ),
+        ("MachineConfigPoolsRolledOut", "variant:", "# ", False, "needs variant"),
+        (
+            "GuardPodDisruptionBudgets",
+            "operator: kube-apiserver",
+            "variant: {SingleReplica: a}",
+            False,
+            "StaticPods do",
+        ),
+        ("APIServerReplicas", "openshift-oauth-apiserver", "openshift-apiserver", False, "apiserver stands here twice"),
+        ("OAuthReplicas", "openshift-authentication", "openshift-apiserver", False, "exists"),
+    ],
+)
+def test_a_mistake_names_file_line_and_what_is_allowed(folder, name, old, new, here, text):  # noqa: PLR0917 - a table
+    place = folder / "operands" / f"{name}.yaml"
+    before = place.read_text(encoding="utf-8")
+    assert old in before
+    changed = before.replace(old, new, 1)
+    if text == "exists":
+        changed, text = changed.replace("oauth-openshift", "apiserver"), "stands in APIServerReplicas.yaml already"
+    place.write_text(changed, encoding="utf-8")
+    found = [one for one in problems(folder) if text in one]
+    assert found, problems(folder)
+    assert found[0].startswith(f"operands/{name}.yaml:"), found
+    if here:
+        line = before.count("\n", 0, before.index(old)) + 1
+        assert found[0].startswith(f"operands/{name}.yaml:{line}: "), found
+
+
+def test_a_file_is_found_by_its_check(folder):
+    (folder / "operands" / "EtcdRevision.yaml").rename(folder / "operands" / "etcd.yaml")
+    assert problems(folder) == [
+        "operands/etcd.yaml:1: check 'EtcdRevision' differs from the file's name; wanted 'etcd'"
+    ]
+
+
+def test_startup_readers_are_needed_and_each_is_named_once(folder):
+    place = folder / "startup-readers.yaml"
+    text = place.read_text(encoding="utf-8")
+    place.write_text(text.replace("app=openshift-apiserver-operator", "app"), encoding="utf-8")
+    assert "startupReaders[1].selector is 'app'" in problems(folder)[0]
+    entry = text[text.index("  - operator: authentication") :]
+    place.write_text(text + entry, encoding="utf-8")
+    assert "app=authentication-operator stands here twice" in problems(folder)[0]
+    place.unlink()
+    assert "startup-readers.yaml: cannot be read" in problems(folder)[0]
+
+
+def test_all_problems_of_all_files_come_at_once(folder):
+    for name in ("EtcdRevision", "OAuthReplicas"):
+        place = folder / "operands" / f"{name}.yaml"
+        place.write_text(place.read_text(encoding="utf-8").replace("follows:", "folows:"), encoding="utf-8")
+    (folder / "startup-readers.yaml").write_text("startupReaders: 1\n", encoding="utf-8")
+    (folder / "operands" / "More.yml").write_text("", encoding="utf-8")
+    found = problems(folder)
+    for part in ("EtcdRevision.yaml:", "OAuthReplicas.yaml:", "startup-readers.yaml:1:", "More.yml: the name of a"):
+        assert [one for one in found if part in one], (part, found)
+
+
+DEFINITION = (ROOT / "transitions" / "sno-to-ha-compact.yaml").read_text(encoding="utf-8")
+
+
+def asking(tmp_path, checks: str, matrix: model.Matrix | None = None):
+    document = yaml.safe_load(DEFINITION)
+    document["convergence"]["checks"] = [{"check": check} for check in checks.split()]
+    document["platforms"] = ["None"]
+    (tmp_path / "sno-to-ha-compact.yaml").write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return transitions.load(tmp_path, matrix=matrix)
+
+
+def test_transitions_come_with_the_matrix(tmp_path):
+    loaded = asking(tmp_path, "MachineConfigPoolsRolledOut")
+    assert loaded.matrix == load.load(ROOT)
+
+
+def test_a_definition_that_asks_what_the_matrix_does_not_know_is_refused(tmp_path):
+    with pytest.raises(load.DefinitionError) as caught:
+        asking(tmp_path, "MachineConfigPoolsRolledOut", model.Matrix())
+    (problem,) = caught.value.problems
+    assert "check MachineConfigPoolsRolledOut has no operand file" in problem.text
+    lines = (tmp_path / "sno-to-ha-compact.yaml").read_text(encoding="utf-8").splitlines()
+    assert problem.line is not None
+    assert "MachineConfigPoolsRolledOut" in lines[problem.line - 1]
+
+
+def test_a_definition_whose_topology_has_no_word_or_figure_is_refused(tmp_path, folder):
+    pools = folder / "operands" / "MachineConfigPoolsRolledOut.yaml"
+    pools.write_text(pools.read_text(encoding="utf-8").replace("SingleReplica: single, ", ""), encoding="utf-8")
+    with pytest.raises(load.DefinitionError, match="no variant of the machine config pools for SingleReplica"):
+        asking(tmp_path, "MachineConfigPoolsRolledOut", load.load(folder))
+
+
+def test_figures_that_a_transition_needs_and_the_file_lacks(folder):
+    console = folder / "operands" / "ConsoleReplicas.yaml"
+    console.write_text(console.read_text(encoding="utf-8").replace("HighlyAvailable: 2, ", "", 1), encoding="utf-8")
+    group = load.load(folder).group(CheckName.CONSOLE_REPLICAS)
+    assert group is not None
+    assert group.lacks(SNO, COMPACT) == ("replicas of deployments.apps/openshift-console/console for HighlyAvailable",)
+    # Where it starts from needs no figure.
+    assert group.lacks(COMPACT, SNO) == ()
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates()
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory):
+    made = tmp_path_factory.mktemp("any")
+    (made / "operands").mkdir()
+    shutil.copy(ROOT / "startup-readers.yaml", made)
+    return made
+
+
+def outcome(folder):
+    try:
+        return load.load(folder)
+    except load.DefinitionError as error:
+        return error
+
+
+@hypothesis.given(st.data(), VALUES, st.sampled_from(sorted(check.value for check in model.OPERAND_CHECKS)))
+def test_any_value_in_any_place_gives_a_matrix_or_an_error_that_names_the_file(scratch, data, value, check):
+    document = yaml.safe_load((ROOT / "operands" / f"{check}.yaml").read_text(encoding="utf-8"))
+    holder = document
+    while True:
+        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(holder[key], dict | list) or data.draw(st.booleans()):
+            break
+        holder = holder[key]
+    holder[key] = value
+    for old in (scratch / "operands").iterdir():
+        old.unlink()
+    place = scratch / "operands" / f"{check}.yaml"
+    place.write_bytes(yaml.safe_dump(document, allow_unicode=True).encode("utf-8", "surrogatepass"))
+    found = outcome(scratch)
+    if isinstance(found, load.DefinitionError):
+        assert found.problems
+        assert all(str(problem).startswith(str(place)) for problem in found.problems), str(found)
+    else:
+        assert len(found.groups) == 1

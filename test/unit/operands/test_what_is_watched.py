@@ -1,0 +1,136 @@
+"""Which objects are looked at for the sake of the operand matrix: what a definition asks, each once, by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from topology_api.vocabulary import CheckName
+from topology_controller import bindata
+from topology_controller.observe import catalog, facts
+from topology_controller.operands import load as matrices
+from topology_controller.operands import model
+from topology_controller.transitions import load
+from topology_controller.transitions import model as definitions
+
+ROOT = bindata.root()
+LOADED = load.load(ROOT / "transitions")
+COMPACT = next(one for one in LOADED.definitions if one.name == "sno-to-ha-compact")
+
+
+def asking(*checks: CheckName, preflight: tuple[CheckName, ...] = ()) -> load.Transitions:
+    asked = tuple(definitions.CheckSpec.model_construct(check=check) for check in checks)
+    first = tuple(definitions.CheckSpec.model_construct(check=check) for check in preflight)
+    convergence = COMPACT.convergence.model_copy(update={"checks": asked})
+    changed = COMPACT.model_copy(update={"convergence": convergence, "preflight": (*COMPACT.preflight, *first)})
+    return load.Transitions((changed,), LOADED.matrix)
+
+
+def paths(sources) -> set[str]:
+    return {source.selection.resource.path(source.selection.namespace, source.selection.name) for source in sources}
+
+
+EVERYTHING = asking(*model.OPERAND_CHECKS)
+
+
+def test_every_operand_of_a_definition_is_read_where_the_facts_look_for_it():
+    by_key = {source.operand: source for source in catalog.operands(EVERYTHING)}
+    known = facts.Facts(operands=dict.fromkeys(by_key, facts.Present()), etcd="etcd", ingress_controller="router")
+    for group in EVERYTHING.matrix.groups:
+        keys = [operand.key for operand in group.operands]
+        keys += [group.managed_by.key] if group.managed_by else []
+        for key in keys:
+            assert known.operand(key) is not facts.NOT_READ, key
+    for reader in EVERYTHING.matrix.startup_readers:
+        assert known.operand(reader.key) is not facts.NOT_READ, reader.key
+
+
+def test_what_is_watched_anyway_is_not_watched_twice():
+    found = paths(catalog.operands(EVERYTHING))
+    assert "/apis/operator.openshift.io/v1/etcds/cluster" not in found
+    assert (
+        "/apis/operator.openshift.io/v1/namespaces/openshift-ingress-operator/ingresscontrollers/default" not in found
+    )
+    fields = [source.field for source in catalog.watched(EVERYTHING)]
+    assert len(fields) == len(set(fields))
+    selections = [source.selection for source in catalog.watched(EVERYTHING)]
+    assert len(selections) == len(set(selections))
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        (
+            CheckName.KUBE_API_SERVER_REVISION,
+            {"/apis/operator.openshift.io/v1/kubeapiservers/cluster"},
+        ),
+        (
+            CheckName.CONSOLE_REPLICAS,
+            {
+                "/apis/apps/v1/namespaces/openshift-console/deployments/console",
+                "/apis/apps/v1/namespaces/openshift-console/deployments/downloads",
+                "/apis/operator.openshift.io/v1/consoles/cluster",
+            },
+        ),
+        (
+            CheckName.IMAGE_REGISTRY_REPLICAS,
+            {
+                "/apis/apps/v1/namespaces/openshift-image-registry/deployments/image-registry",
+                "/apis/imageregistry.operator.openshift.io/v1/configs/cluster",
+            },
+        ),
+        (CheckName.ETCD_REVISION, set()),
+        (CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT, set()),
+    ],
+)
+def test_only_what_a_definition_asks_is_watched(check, expected):
+    pods = {f"/api/v1/namespaces/{reader.namespace}/pods" for reader in LOADED.matrix.startup_readers}
+    assert paths(catalog.operands(asking(check))) == expected | pods
+
+
+def test_an_object_is_read_by_name_and_pods_by_label_and_metadata_only():
+    for source in catalog.operands(EVERYTHING):
+        selection = source.selection
+        if selection.resource.plural == "pods":
+            assert (selection.metadata_only, selection.label_selector is not None) == (True, True)
+            assert not source.single
+        else:
+            assert source.single
+            assert selection.label_selector is None
+
+
+def test_only_what_a_cluster_may_do_without_is_optional():
+    optional = {source.field for source in catalog.watched(EVERYTHING) if source.selection.optional}
+    assert optional == {
+        "lifecycle_agent",
+        "consoles.operator.openshift.io/cluster",
+        "configs.imageregistry.operator.openshift.io/cluster",
+    }
+
+
+def test_workers_are_read_only_where_a_definition_asks_for_eligible_ones():
+    plain = asking()
+    assert catalog.evidence(*plain.definitions) == catalog.EVIDENCE
+    assert catalog.evidence(None) == catalog.EVIDENCE
+    assert catalog.WORKERS not in catalog.watched(plain)
+    eligible = asking(preflight=(CheckName.ELIGIBLE_WORKERS,))
+    assert catalog.evidence(*eligible.definitions) == (*catalog.EVIDENCE, catalog.WORKERS)
+    assert catalog.WORKERS in catalog.watched(eligible)
+
+
+def test_the_critical_path_of_the_first_definition_has_not_grown():
+    # The record, the report, these, Infrastructure and the flip: twelve requests.
+    assert len(catalog.evidence(COMPACT)) == 8
+
+
+def test_a_line_added_to_the_matrix_is_watched(tmp_path):
+    text = (ROOT / "operands" / "OAuthReplicas.yaml").read_text(encoding="utf-8")
+    folder = tmp_path / "operands"
+    folder.mkdir()
+    added = "  - {kind: StatefulSet, namespace: mine, name: one, replicas: {HighlyAvailable: 3}}\n"
+    (folder / "OAuthReplicas.yaml").write_text(text + added, encoding="utf-8")
+    (tmp_path / "startup-readers.yaml").write_text("startupReaders: []\n", encoding="utf-8")
+    transitions = load.Transitions(asking(CheckName.OAUTH_REPLICAS).definitions, matrices.load(tmp_path))
+    assert paths(catalog.operands(transitions)) == {
+        "/apis/apps/v1/namespaces/openshift-authentication/deployments/oauth-openshift",
+        "/apis/apps/v1/namespaces/mine/statefulsets/one",
+    }

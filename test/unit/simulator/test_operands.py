@@ -1,0 +1,183 @@
+"""The operands of the simulated cluster: those that the operator's matrix names, and as many of them as it says.
+
+The two accounts are written apart (`topology_simulator.operands` and bindata/operands); here they meet.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from topology_api.types import TopologyPair
+from topology_controller.operands import load
+from topology_simulator import client, cluster, conditions, follow, install, kinds, machines
+
+MATRIX = load.shipped()
+EVERYTHING = cluster.Shape(masters=3, registry="Managed", registry_replicas=2)
+
+
+def object_of(operand):
+    """Return kind, name and namespace as the simulator has them."""
+    plural, _, group = operand.plural.partition(".")
+    kind = next(one for one in kinds.ALL if (one.plural, one.group) == (plural, group))
+    return kind, operand.name, operand.namespace or ""
+
+
+async def move(api, control_plane, infrastructure):
+    status = {"controlPlaneTopology": control_plane, "infrastructureTopology": infrastructure}
+    await api.patch_status(kinds.INFRASTRUCTURES, "cluster", status)
+    await follow.follow(api)
+
+
+async def test_every_operand_of_the_matrix_is_there_and_follows(api):
+    await install.install(api, EVERYTHING)
+    operands = [(group, operand) for group in MATRIX.groups for operand in group.operands]
+    before = {operand.key: await api.find(*object_of(operand)) for _, operand in operands}
+    absent = {operand.key for _, operand in operands if before[operand.key] is None}
+    assert absent == {operand.key for _, operand in operands if operand.kind == "PodDisruptionBudget"}
+    await move(api, "HighlyAvailable", "HighlyAvailable")
+    for group, operand in operands:
+        found = await api.get(*object_of(operand))
+        assert has_followed(group, operand, before[operand.key], found), (operand.key, found)
+
+
+def has_followed(group, operand, before, found):
+    """Whether the object is as the matrix says for a HighlyAvailable cluster of three control-plane nodes."""
+    status = found.get("status") or {}
+    wanted = operand.replicas
+    if wanted == "perControlPlaneNode":
+        wanted = 3
+    elif wanted is not None:
+        wanted = wanted[group.topology(TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable"))]
+    match operand.kind:
+        case "Deployment" | "StatefulSet":
+            observed = status["observedGeneration"] == found["metadata"]["generation"]
+            return observed and status["readyReplicas"] == status["updatedReplicas"] == wanted
+        case "IngressController":
+            return status["availableReplicas"] == wanted
+        case "StaticPods":
+            latest = status["latestAvailableRevision"]
+            new = latest > before["status"]["latestAvailableRevision"]
+            current = [one["currentRevision"] for one in status["nodeStatuses"]]
+            return new is (operand.variant is not None) and current == [latest] * 3
+        case "PodDisruptionBudget":
+            return found["spec"]["minAvailable"] == 2
+        case "MachineConfigPool":
+            return status["configuration"]["name"] != before["status"]["configuration"]["name"]
+    return False
+
+
+async def test_operators_report_and_say_what_they_were_told_where_the_matrix_looks(api):
+    await install.install(api, EVERYTHING)
+    for group in MATRIX.groups:
+        for operator in {group.operator, *(one.operator or group.operator for one in group.operands)}:
+            found = await api.get(kinds.CLUSTER_OPERATORS, operator)
+            assert conditions.of(found, "Progressing")["status"] == "False", operator
+        if group.managed_by:
+            plural, _, name = group.managed_by.key.partition("/")
+            assert (await api.get(kinds.named(plural), name))["spec"]["managementState"] == "Managed", group.check
+    for reader in MATRIX.startup_readers:
+        key, _, value = reader.selector.partition("=")
+        pods = [one for one in await api.list(kinds.PODS, reader.namespace) if one["metadata"]["labels"][key] == value]
+        assert [one["status"]["phase"] for one in pods] == ["Running"], reader
+
+
+async def test_everything_that_was_installed_is_at_rest(api):
+    await install.install(api, EVERYTHING)
+    before = [await api.list(kind) for kind in kinds.ALL]
+    await follow.follow(api)
+    assert [await api.list(kind) for kind in kinds.ALL] == before
+
+
+async def test_a_cluster_that_is_highly_available_from_the_beginning_is_at_rest(api):
+    await install.install(api, cluster.Shape(control_plane="HighlyAvailable", masters=3, workers=1, schedulable=False))
+    before = [await api.list(kind) for kind in kinds.ALL]
+    await follow.follow(api)
+    assert [await api.list(kind) for kind in kinds.ALL] == before
+    assert len(await api.list(kinds.DISRUPTION_BUDGETS)) == 4
+    taints = {one["metadata"]["name"]: one["spec"].get("taints") for one in await api.list(kinds.NODES)}
+    assert taints["worker-0"] is None
+    assert [one["key"] for one in taints["master-1"]] == [machines.LABEL + "master"]
+
+
+async def test_what_the_cluster_does_not_have_is_not_deployed(api):
+    await install.install(api, cluster.Shape(without=("Console", "OperatorLifecycleManager"), registry="Removed"))
+    left_out = ("openshift-console", "openshift-operator-lifecycle-manager", "openshift-image-registry")
+    assert [one for namespace in left_out for one in await api.list(kinds.DEPLOYMENTS, namespace)] == []
+    await follow.follow(api)
+    assert [one for namespace in left_out for one in await api.list(kinds.DEPLOYMENTS, namespace)] == []
+    with pytest.raises(client.ApiError, match="not found"):
+        await follow.spoil(api, "openshift-console/console")
+
+
+class TestFollowing:
+    """`follow` and `spoil`, which tests without actors use."""
+
+    @pytest.fixture(autouse=True)
+    async def cluster(self, api):
+        await install.install(api, EVERYTHING)
+
+    async def test_what_is_left_out_stays(self, api):
+        status = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
+        await api.patch_status(kinds.INFRASTRUCTURES, "cluster", status)
+        await follow.follow(api, without={"console", "openshift-monitoring/prometheus-k8s", "machine-config/pools"})
+        assert await replicas(api, kinds.DEPLOYMENTS, "openshift-console") == {"console": 1, "downloads": 1}
+        assert await replicas(api, kinds.STATEFUL_SETS, "openshift-monitoring") == {
+            "alertmanager-main": 2,
+            "prometheus-k8s": 1,
+        }
+        pool = await api.get(kinds.MACHINE_CONFIG_POOLS, "master")
+        assert pool["spec"]["configuration"]["name"] == cluster.rendered("master", "SingleReplica")
+        await follow.follow(api, only={"openshift-console/downloads"})
+        assert await replicas(api, kinds.DEPLOYMENTS, "openshift-console") == {"console": 1, "downloads": 2}
+
+    async def test_an_operator_whose_operand_moved_has_been_progressing(self, api):
+        await move(api, "HighlyAvailable", "HighlyAvailable")
+        times = {
+            name: conditions.of(await api.get(kinds.CLUSTER_OPERATORS, name), "Progressing")["lastTransitionTime"]
+            for name in ("console", "monitoring", "ingress", "kube-apiserver", "machine-config", "dns", "etcd")
+        }
+        untouched = times.pop("dns")
+        assert times.pop("etcd") == untouched
+        assert all(one > untouched for one in times.values()), times
+
+    async def test_what_is_spoilt_is_mended(self, api):
+        await move(api, "HighlyAvailable", "HighlyAvailable")
+        before = await states(api)
+        for part in follow.PARTS:
+            await follow.spoil(api, part)
+            spoilt = await states(api)
+            assert len([key for key in before if before[key] != spoilt.get(key)]) == 1, part
+            await follow.follow(api)
+            assert await states(api) == before, part
+
+    async def test_a_pinned_router_stays_pinned(self, api):
+        pin = {"spec": {"replicas": 1}}
+        await api.patch(kinds.INGRESS_CONTROLLERS, "default", pin, cluster.INGRESS_NAMESPACE)
+        await move(api, "HighlyAvailable", "HighlyAvailable")
+        router = await api.get(kinds.INGRESS_CONTROLLERS, "default", cluster.INGRESS_NAMESPACE)
+        assert router["status"]["availableReplicas"] == 1
+
+    @pytest.mark.parametrize("names", [{"without": {"consoles"}}, {"only": {"openshift-console/none"}}])
+    async def test_a_name_that_nobody_has_is_refused(self, api, names):
+        with pytest.raises(LookupError, match="are none of"):
+            await follow.follow(api, **names)
+        with pytest.raises(LookupError, match="is none of"):
+            await follow.spoil(api, "console")
+
+
+async def replicas(api, kind, namespace):
+    return {one["metadata"]["name"]: one["spec"]["replicas"] for one in await api.list(kind, namespace)}
+
+
+async def states(api):
+    """Everything but what every write changes, and ClusterOperators: they only say that something moved."""
+    found = {}
+    for kind in kinds.ALL:
+        if kind is kinds.CLUSTER_OPERATORS:
+            continue
+        for obj in await api.list(kind):
+            status = {key: value for key, value in (obj.get("status") or {}).items() if key != "conditions"}
+            said = sorted((one["type"], one["status"]) for one in (obj.get("status") or {}).get("conditions") or [])
+            meta = obj["metadata"]
+            found[kind.plural, meta.get("namespace"), meta["name"]] = (obj.get("spec"), status, said)
+    return found

@@ -1,0 +1,180 @@
+"""Which of the shipped definitions applies to which cluster, and what keeps each of them back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from topology_api.types import TopologyPair
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
+from topology_controller.checks import catalog
+from topology_controller.observe import facts
+
+from ..core import worlds
+
+ALL = worlds.TRANSITIONS
+NAMES = [one.name for one in ALL.definitions]
+HA, SNO, ARBITER, DUAL = "HighlyAvailable", "SingleReplica", "HighlyAvailableArbiter", "DualReplica"
+
+
+def cluster(control_plane: str, infrastructure: str, platform: str, workers: int, wish: str | None) -> facts.Facts:
+    """A cluster where everything holds but what the definition decides about."""
+    return worlds.healthy(
+        infrastructure=worlds.infrastructure(
+            control_plane=control_plane, infrastructure=infrastructure, platform=platform, desired=wish
+        ),
+        other_nodes=tuple(facts.OtherNode(f"w-{index}", master=False, arbiter=False) for index in range(workers)),
+        workers=tuple(worlds.worker(f"w-{index}") for index in range(workers)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("here", "wish", "name"),
+    [
+        ((SNO, SNO, "None", 0), HA, "sno-to-ha-compact"),
+        ((SNO, HA, "External", 0), HA, "sno-to-ha-compact"),
+        ((SNO, SNO, "None", 1), HA, "sno-to-ha-with-workers"),
+        ((SNO, HA, "External", 7), HA, "sno-to-ha-with-workers"),
+        ((HA, SNO, "None", 0), HA, "infra-to-ha"),
+        ((HA, SNO, "BareMetal", 1), HA, "infra-to-ha"),
+        ((HA, SNO, "VSphere", 2), HA, "infra-to-ha"),
+        ((ARBITER, HA, "BareMetal", 0), HA, "arbiter-to-ha"),
+        ((ARBITER, SNO, "None", 1), HA, "arbiter-to-ha"),
+        ((SNO, SNO, "BareMetal", 0), HA, Phase.UNSUPPORTED),
+        ((SNO, SNO, "AWS", 2), HA, Phase.UNSUPPORTED),
+        ((ARBITER, HA, "AWS", 0), HA, Phase.UNSUPPORTED),
+        ((HA, SNO, "AWS", 0), HA, Phase.UNSUPPORTED),
+        ((SNO, SNO, "None", 0), DUAL, Phase.UNSUPPORTED),
+        ((SNO, SNO, "None", 0), ARBITER, Phase.UNSUPPORTED),
+        ((ARBITER, HA, "None", 0), DUAL, Phase.UNSUPPORTED),
+        ((DUAL, HA, "None", 0), HA, Phase.UNSUPPORTED),
+        ((HA, HA, "None", 0), HA, Phase.IDLE),
+        ((HA, HA, "None", 3), HA, Phase.IDLE),
+        ((SNO, SNO, "None", 0), SNO, Phase.IDLE),
+        ((HA, SNO, "None", 2), None, Phase.IDLE),
+    ],
+)
+def test_which_definition_applies(here, wish, name):
+    found = worlds.decide(cluster(*here, wish), transitions=ALL)
+    chosen = found.definition.name if found.definition is not None else found.phase
+    assert chosen == name
+
+
+@pytest.mark.parametrize("wish", [DUAL, ARBITER])
+def test_what_no_transition_leads_to_is_unsupported_and_says_so(wish):
+    found = worlds.decide(cluster(SNO, SNO, "None", 0, wish), transitions=ALL)
+    assert found.phase is Phase.UNSUPPORTED
+    assert f"No transition leads from {SNO}/{SNO} to {wish}" in found.note
+    assert "sno-to-ha-compact" in found.note
+
+
+def test_no_two_definitions_could_match_the_same_cluster():
+    for index, one in enumerate(ALL.definitions):
+        for other in ALL.definitions[:index]:
+            assert not one.conflicts_with(other)
+            assert not other.conflicts_with(one)
+
+
+@pytest.mark.parametrize("asked", ALL.definitions, ids=NAMES)
+def test_a_cluster_that_has_everything_is_admitted(asked):
+    found = worlds.decide(worlds.ready_for(asked), transitions=ALL)
+    assert found.definition == asked
+    assert found.phase is Phase.ADMITTING, found.note
+
+
+@pytest.mark.parametrize("asked", ALL.definitions, ids=NAMES)
+def test_a_wish_that_is_withdrawn_before_the_flip_leads_back_to_idle(asked):
+    known = worlds.ready_for(asked)
+    record = worlds.decide(known, transitions=ALL).record
+    withdrawn = worlds.with_infrastructure(worlds.recorded(known, record), desired=None)
+    assert worlds.decide(withdrawn, transitions=ALL).phase is Phase.IDLE
+
+
+def unmet(asked, known):
+    found = catalog.ask(Stage.PREFLIGHT, asked, known, worlds.NOW)
+    return {answer.name for answer in found if answer.status is not CheckStatus.MET}
+
+
+def definition(name):
+    found = ALL.named(name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", ["sno-to-ha-with-workers", "infra-to-ha", "arbiter-to-ha"])
+def test_infrastructure_needs_two_nodes_that_can_carry_it(name):
+    """The shape called standby: three control-plane nodes that are no workers, and one worker."""
+    known = dataclasses.replace(
+        worlds.ready_for(definition(name)),
+        control_plane_nodes=tuple(worlds.node(index, worker=False) for index in range(3)),
+        other_nodes=(facts.OtherNode("w-0", master=False, arbiter=False),),
+        workers=(worlds.worker("w-0"),),
+    )
+    assert unmet(definition(name), known) == {CheckName.ELIGIBLE_WORKERS}
+    schedulable = tuple(worlds.node(index) for index in range(3))
+    assert unmet(definition(name), dataclasses.replace(known, control_plane_nodes=schedulable)) == set()
+
+
+def test_one_dedicated_worker_beside_schedulable_masters_is_enough():
+    asked = definition("sno-to-ha-with-workers")
+    assert unmet(asked, cluster(SNO, SNO, "None", 1, HA)) == set()
+    assert CheckName.DEDICATED_WORKERS in unmet(asked, cluster(SNO, SNO, "None", 0, HA))
+
+
+def test_masters_that_take_no_workloads_are_fine_where_there_are_workers():
+    known = dataclasses.replace(
+        cluster(SNO, HA, "None", 2, HA),
+        scheduler=facts.Scheduler(masters_schedulable=False),
+        control_plane_nodes=tuple(
+            worlds.node(index, worker=False, taints=("node-role.kubernetes.io/master:NoSchedule",))
+            for index in range(3)
+        ),
+    )
+    assert unmet(definition("sno-to-ha-with-workers"), known) == set()
+    assert unmet(definition("sno-to-ha-compact"), known) >= {
+        CheckName.MASTERS_SCHEDULABLE,
+        CheckName.CONTROL_PLANE_NODES,
+    }
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_three_full_nodes_take_over_from_an_arbiter_that_stays_or_leaves(stays):
+    asked = definition("arbiter-to-ha")
+    arbiter = (facts.OtherNode("arbiter", master=False, arbiter=True),)
+    entries = tuple(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))
+    known = dataclasses.replace(
+        worlds.ready_for(asked),
+        other_nodes=arbiter,
+        etcd_endpoints=facts.EtcdEndpoints((*entries, ("dead", "192.0.2.50")) if stays else entries),
+    )
+    assert unmet(asked, known) == set()
+    two = dataclasses.replace(
+        known,
+        control_plane_nodes=(worlds.node(0), worlds.node(1)),
+        etcd_endpoints=facts.EtcdEndpoints((*entries[:2], ("dead", "192.0.2.50"))),
+    )
+    assert unmet(asked, two) == {CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS}
+
+
+def test_what_follows_infrastructure_only_is_not_waited_for_where_the_control_plane_moves_alone():
+    """And the other way round: infra-to-ha asks nothing that follows the control plane."""
+    asked = {spec.check for spec in definition("infra-to-ha").convergence.checks}
+    follows = {group.check: group.follows for group in ALL.matrix.groups}
+    assert {follows[check] for check in asked if check in follows} == {"infrastructure"}
+    assert {check for check, word in follows.items() if word == "infrastructure"} <= asked
+    for name in ("sno-to-ha-compact", "sno-to-ha-with-workers", "arbiter-to-ha"):
+        assert set(follows) <= {spec.check for spec in definition(name).convergence.checks}, name
+
+
+@pytest.mark.parametrize("asked", ALL.definitions, ids=NAMES)
+def test_the_matrix_knows_both_ends_of_every_definition(asked):
+    """A topology that an operand has no figure for would make its check Unknown for ever."""
+    for spec in asked.convergence.checks:
+        group = ALL.matrix.group(spec.check)
+        for operand in group.operands if group else ():
+            for infrastructure in asked.source.infrastructure:
+                source = TopologyPair(control_plane=asked.source.control_plane, infrastructure=infrastructure)
+                for pair in (source, asked.target.pair):
+                    words = operand.replicas if isinstance(operand.replicas, dict) else operand.variant
+                    assert words is None or group.topology(pair) in {key.value for key in words}, (operand.key, pair)
