@@ -18,7 +18,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, Phase
 
 from .checks import advisories
-from .decide import applicability, discovery
+from .decide import applicability, discovery, records
 from .observe import catalog, facts, live
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Discoverer:
         if left is not None and not left.advisories and left.checks:
             # All is done. (A record that was rebuilt from its copy has no checks, and may have lost its advisories.)
             left = None
-        sources = catalog.evidence(*self._transitions.definitions)
+        sources = catalog.evidence(*self._transitions.starting_at(records.pair(infrastructure)))
         if left is not None:
             sources = (*sources, *_advised(self._transitions))
         evidence = await live.gather(self._client, known, sources, self._etcd)

@@ -2,7 +2,8 @@
 
 Wherever an administrator would act, this patches the API as they would (wish, cordon, upgrade). Only what nobody can
 ask of a real cluster (a node that dies, a learner that never catches up) is said to an actor. With `wish_by_person`
-a wish is not made but waited for, without limit: that is how `cluster` leaves the last word to whoever sits there.
+a wish is not made but waited for, without limit, and a printed command is shown instead of run: that is how `cluster`
+leaves the last word to whoever sits there.
 """
 
 from __future__ import annotations
@@ -111,6 +112,9 @@ class Player:
             operator = await self._api.find(kinds.CLUSTER_OPERATORS, "topology")
             message = str(conditions.of(operator, str(printed.condition)).get("message", ""))
             command = commands.within(message)
+        if self._by_person:
+            self._tell(f"now it is up to you: {command or 'done already'}")
+            return
         if not command:
             raise ScenarioFailedError(f"no command is printed by {printed.advisory or printed.condition}")
         self._tell(f"somebody runs what was printed: {command}")

@@ -66,6 +66,11 @@ WHICH = st.integers(0, 1)
 HAPPENING = st.sampled_from([name for name in HAPPENINGS if name])
 SORTS = st.sampled_from(Sort)
 HARMS = st.sampled_from(Harm)
+_INTERJECTED = st.tuples(
+    st.sampled_from((Sort.READ, Sort.FLIP)), st.just(Harm.INTERJECTED), st.integers(0, 8), HAPPENING
+)
+TRAPS = _INTERJECTED | st.tuples(SORTS, HARMS, st.integers(0, 8), HAPPENING)
+"""What may happen to a request on the way from the wish to the flip."""
 
 
 class Machine(RuleBasedStateMachine):
@@ -106,6 +111,44 @@ class Machine(RuleBasedStateMachine):
     def it_goes_on_and_time_passes(self, seconds: float) -> None:
         self.on.go_on()
         self.on.pass_time(seconds)
+
+    # Near misses: everything is right but for one thing.
+    @rule(broken=BROKEN_EVIDENCE)
+    def all_is_ready_but_one_thing(self, broken: tuple[Key, str]) -> None:
+        self.on.go_back()
+        self.on.mend_evidence()
+        self.on.harm(*broken)
+        self.on.wish(self.on.world.target.control_plane)
+
+    @rule(trap=TRAPS)
+    def the_admission_meets_a_trap(self, trap: tuple[Sort, Harm, int, str]) -> None:
+        self.on.go_back()
+        self.on.mend_evidence()
+        self.on.fault(*trap)
+        self.on.wish(self.on.world.target.control_plane)
+
+    @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
+    @rule(broken=BROKEN_FOLLOWERS)
+    def all_have_followed_but_one(self, broken: tuple[Key, str]) -> None:
+        self.on.calm()
+        self.on.go_on()
+        self.on.harm(*broken)
+        self.on.pass_time(64.0)
+
+    @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
+    @rule(key=FOLLOWERS, seconds=st.sampled_from((5.0, 25.0, 40.0, 55.0)), blind=st.booleans())
+    def quiet_is_disturbed(self, key: Key, seconds: float, blind: bool) -> None:  # noqa: FBT001 - drawn by name
+        self.on.calm()
+        self.on.go_on()
+        self.on.pass_time(seconds)
+        if blind and (leader := self.on.leader):
+            leader.client.lose()
+        else:
+            for name in list(worlds.harms(key))[:1]:
+                self.on.harm(key, name)
+                self.on.settle()
+                self.on.mend(key)
+        self.on.pass_time(64.0 - seconds)
 
     @rule(topology=st.sampled_from((None, "target", "target", "DualReplica", "SingleReplica")))
     def wish(self, topology: str | None) -> None:
@@ -163,7 +206,7 @@ class Machine(RuleBasedStateMachine):
     # The way to the server.
     @rule(sort=SORTS, harm=HARMS, skip=st.integers(0, 9), what=HAPPENING)
     def a_request_will_fare_badly(self, sort: Sort, harm: Harm, skip: int, what: str) -> None:
-        self.on.fault(sort, harm, skip if sort is Sort.READ else skip // 5, what)
+        self.on.fault(sort, harm, skip, what)
 
     @rule(which=WHICH)
     def watches_are_late(self, which: int) -> None:

@@ -150,6 +150,7 @@ class Stage:
         """Let something happen to a coming request of whoever leads."""
         leader = self.leader
         if leader is not None:
+            skip = skip if sort is Sort.READ else 0
             leader.client.faults.append(Fault(sort, harm, skip, lambda: self.interject(what)))
 
     def deliver_late(self) -> None:
@@ -265,6 +266,15 @@ class Stage:
             process.client.faults.clear()
             process.client.come_back()
             self.thaw(process)
+
+    def go_back(self) -> None:
+        """Where nothing is under way and nothing is wished, at the beginning; after the flip there is no way back."""
+        if self.server.phase != "Converging":
+            self.wish(None)
+            if self.server.phase == "Completed":
+                self.set_topology(self.world.source.control_plane, self.world.source.infrastructure)
+                self.follow()
+                self.settle()
 
     def go_on(self) -> None:
         """Whatever brings the transition one step further, as far as it lies with the cluster and its users."""

@@ -148,7 +148,7 @@ def _overwritten(scene: scenes.Scene, record: TopologyTransition) -> bool:
 
 def _report_overwritten(scene: scenes.Scene, record: TopologyTransition) -> Decision:
     who = scene.infrastructure.topology_writer
-    # Who is said to have written is who owns the control plane's topology; that may be us when the other one was set.
+    # The times of managed fields have whole seconds: within one, it may seem to be us.
     by = f"field manager {who}" if who and who != OPERATOR_NAME else "somebody unknown"
     message = (
         f"Status topology was {record.target} and is {records.pair(scene.infrastructure)} now; it was written by "

@@ -88,7 +88,7 @@ class Infrastructure:
     raw_record: dict[str, Any] | None = dataclasses.field(repr=False)
     """The record as it stands on the server: a merge patch is made against it."""
     topology_writer: str | None
-    """Field manager that owns `status.controlPlaneTopology` (metadata.managedFields)."""
+    """Field manager that wrote one of the two topologies last (metadata.managedFields)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,13 +128,16 @@ def _reckonable(record: TopologyTransition) -> bool:
     return all(time is None or fields.reckonable(time) for time in times)
 
 
+_TOPOLOGIES = frozenset({"f:controlPlaneTopology", "f:infrastructureTopology"})
+
+
 def _topology_writer(raw: Raw) -> str | None:
     writer, latest = None, ""
     for entry in fields.items(raw, "metadata.managedFields"):
         owned = fields.mapping(entry, "fieldsV1")
         status = owned.get("f:status")
         when = fields.text(entry, "time") or ""
-        if isinstance(status, dict) and "f:controlPlaneTopology" in status and when >= latest:
+        if isinstance(status, dict) and not _TOPOLOGIES.isdisjoint(status) and when >= latest:
             writer, latest = fields.text(entry, "manager"), when
     return writer
 

@@ -336,6 +336,15 @@ def test_addresses(written: str, short: str | None) -> None:
     assert parse.address(written) == short
 
 
+@pytest.mark.parametrize("field", ["f:controlPlaneTopology", "f:infrastructureTopology"])
+def test_who_wrote_either_topology_last_is_known(field: str) -> None:
+    raw = copy.deepcopy(OBJECTS["infrastructure"])
+    raw["metadata"]["managedFields"].append(
+        {"manager": "typed", "time": "2099-01-01T00:00:00Z", "fieldsV1": {"f:status": {field: {}}}}
+    )
+    assert parse_as("infrastructure", raw).topology_writer == "typed"
+
+
 def test_a_whole_object_becomes_the_fact_that_is_asked_about() -> None:
     node = parse_as("control_plane_nodes", OBJECTS["control_plane_nodes"])
     assert node == facts.Node(

@@ -110,9 +110,9 @@ def running(served, access, api):
     """Open a living cluster of a given shape: `async with running(router_replicas=1) as cluster`."""
 
     @contextlib.asynccontextmanager
-    async def opened(**shape: Any):
+    async def opened(hold: tuple[str, ...] = (), **shape: Any):
         await install.install(api, cluster.Shape(**shape))
-        async with hub.Actors(access, pace.FAST) as actors:
+        async with hub.Actors(access, pace.FAST, hold=hold) as actors:
             yield Cluster(api, actors, served)
 
     return opened

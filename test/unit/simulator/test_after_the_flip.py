@@ -257,3 +257,12 @@ async def test_masters_that_carry_no_workloads_are_tainted_and_workers_get_a_poo
 
         await living.eventually(taints, (["node-role.kubernetes.io/master"], False))
         await living.eventually(lambda: living.pool("worker"), (2, 2, 2))
+
+
+async def test_an_operator_may_be_held_from_the_beginning(running):
+    async with running(hold=("openshift-console/console",), masters=3) as living:
+        await living.flip()
+        await living.eventually(lambda: living.ready_of("openshift-console", "downloads"), 2)
+        assert await living.ready_of("openshift-console", "console") == 1
+        living.actors.release("openshift-console/console")
+        await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
