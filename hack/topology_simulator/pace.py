@@ -68,7 +68,7 @@ class Pace:
 
 
 DEMO = Pace()
-FAST = dataclasses.replace(DEMO.scaled(0.01), heartbeat=0.2, lease_renew=0.1, retry=0.02, inertia=1.0)
+FAST = dataclasses.replace(DEMO.scaled(0.01), heartbeat=0.5, lease_renew=0.1, retry=0.02, inertia=1.0)
 REALISTIC = dataclasses.replace(
     DEMO.scaled(30.0), retry=2.0, heartbeat=10.0, lease_renew=26.0, inertia=120.0, upgrade=2400.0
 )

@@ -16,7 +16,7 @@ import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CheckStatus, EventReason, Phase, Reason, Stage
+from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, Reason, Stage
 
 from ..checks import catalog, operators
 from ..checks.result import listed
@@ -121,12 +121,18 @@ def _note(scene: scenes.Scene, record: TopologyTransition, text: str) -> str:
 def _stuck(converged: tuple[Check, ...], definition: model.Definition, disturbed: tuple[str, ...]) -> Said:
     """Name what has been failing longest: of several the first in the order of the definition.
 
-    Where every check is Met by what was seen last, it is the watches that cannot be believed.
+    ClusterOperatorsStable comes last among them: it fails because of what another check can name. Where every check is
+    Met by what was seen last, it is the watches that cannot be believed.
     """
     failing = [check for check in converged if check.status is not CheckStatus.MET]
-    longest = min(failing, key=lambda check: check.last_transition_time, default=None)
+    longest = min(
+        failing,
+        key=lambda check: (check.last_transition_time, check.name == CheckName.CLUSTER_OPERATORS_STABLE),
+        default=None,
+    )
+    minutes = definition.convergence.deadline_minutes
     what = f"the watch of {listed(disturbed)}" if longest is None else f"{longest.name}: {longest.message}"
     return Said(
         Reason.TRANSITION_STUCK,
-        f"Not converged after {definition.convergence.deadline_minutes} minutes; waiting longest for {what}",
+        f"Not converged after {minutes} minute{'' if minutes == 1 else 's'}; waiting longest for {what}",
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.types import AvailableTransition
-from topology_api.vocabulary import OPERATOR_NAME, ConditionStatus, ConditionType, EventReason, Phase, Reason
+from topology_api.vocabulary import OPERATOR_NAME, CheckName, ConditionStatus, ConditionType, EventReason, Phase, Reason
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
@@ -116,8 +116,11 @@ def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
     assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
     assert said(found, ConditionType.UPGRADEABLE) == (F, Reason.TRANSITION_IN_PROGRESS)
     assert found.degraded is not None
-    # All of them have been failing since the flip: the first in the order of the definition is named.
-    first = next(one for one in found.results if not one.met)
+    # All of them have been failing since the flip: the first in the order of the definition is named, but not that the
+    # operators are not stable, which is so because of the others.
+    failing = [one for one in found.results if not one.met]
+    assert failing[0].name is CheckName.CLUSTER_OPERATORS_STABLE
+    first = failing[1]
     assert f"waiting longest for {first.name}: {first.message}" in found.degraded.message
     assert reasons(found) == [EventReason.TRANSITION_STUCK]
     healed = worlds.decide(later(found.record, at, followed=True), now=at)
