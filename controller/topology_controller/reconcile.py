@@ -322,9 +322,13 @@ class Reconciler:
         await self._perform(evidence.facts, decision, evidence)
 
     def _happened(self, decision: Decision, infrastructure: facts.Infrastructure) -> tuple[Happening, ...]:
+        kept = infrastructure.record
+        # Somebody may have dropped it meanwhile: then it is the one that was rebuilt.
+        record = decision.record if kept is None or isinstance(kept, facts.Unobserved) else kept
+        if record is None:
+            return decision.happened
         first, self._told_after_restart = not self._told_after_restart, True
-        record = infrastructure.record
-        if first and not decision.happened and record is not None and not isinstance(record, facts.Unobserved):
+        if first and not decision.happened:
             return events.after_restart(record, self._now())
         return decision.happened
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from test.component.world import World
+    from topology_simulator.apiserver import requests
 
 _LAST = "openshift-monitoring/metrics-server"
 _SLACK = 2.0
@@ -33,10 +34,24 @@ async def until_last(world: World, settle: int) -> None:
 
 
 async def follow_now(world: World) -> float:
-    """Let the last operand become ready; returns the moment before that."""
-    began = time.monotonic()
+    """Let the last operand become ready; returns the moment at which the server was told."""
+    moments: list[float] = []
+
+    async def note(_: requests.Request) -> None:
+        moments.append(time.monotonic())
+
+    namespace, _, name = _LAST.partition("/")
+    hook = world.server.before(
+        lambda request: (
+            (request.target.namespace, request.target.name, request.target.subresource) == (namespace, name, "status")
+        ),
+        note,
+        count=None,
+    )
     await follow.follow(world.api, only=[_LAST])
-    return began
+    world.server.unhook(hook)
+    assert len(moments) == 1, moments
+    return moments[0]
 
 
 @pytest.mark.parametrize("settle", [0, 1, 3])
@@ -64,6 +79,7 @@ async def test_whatever_falls_back_while_it_settles_starts_it_again(
         return "waiting until it stays quiet" in message
 
     await polling.until("it settles", settling)
+    await polling.steadily("half of the time has passed", settling, settle / 2)
     await follow.spoil(world.api, _LAST)
     await until_failing(world, "one falls back", "MonitoringReplicas")
     again = await follow_now(world)

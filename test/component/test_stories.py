@@ -14,8 +14,8 @@ import pytest
 from test.component import cluster, polling
 from test.component import world as worlds
 from test.component.spoiling import LAST, VOTERS, condition, endpoints, until_failing
+from topology_simulator import clock, commands, kinds, operands
 from topology_simulator import cluster as simulated
-from topology_simulator import commands, kinds
 
 if TYPE_CHECKING:
     import pathlib
@@ -215,13 +215,60 @@ async def test_a_dnsmasq_configuration_that_the_installer_left(world: World) -> 
     await world.completed_once()
 
 
-async def test_operators_that_read_the_topology_at_their_start(world: World) -> None:
+async def converging(world: World) -> None:
+    """Start an operator, and bring it to where one workload is missing."""
     await world.idle_operator()
+    await converging_now(world)
+
+
+async def converging_now(world: World) -> None:
+    """Bring it to where one workload is missing."""
+    world.operands.behind.add("openshift-monitoring/thanos-querier")
     await world.wish()
-    await world.completed_once()
+    await until_failing(world, "one workload", "MonitoringReplicas")
+
+
+async def a_second_later(world: World) -> None:
+    """Wait until the second in which the topology moved is over: times in objects are whole seconds."""
+    moved = (await world.record())["admittedTime"]
+
+    async def over() -> bool:
+        return clock.second() > moved
+
+    await polling.until("the next second", over)
+
+
+async def test_operators_that_read_the_topology_at_their_start_are_told_until_they_start(world: World) -> None:
+    await converging(world)
     told = await until_advised(world, "TopologyReadAtStart")
-    for namespace in ("openshift-kube-apiserver-operator", "openshift-apiserver-operator"):
-        assert f"oc -n {namespace} delete pod -l app=" in told["command"], told
+    for one in operands.READERS:
+        assert f"oc -n {one.namespace} delete pod -l app={one.app}" in told["command"], told
+    await a_second_later(world)
+    await commands.run(world.api, told["command"])
+    for one in operands.READERS:
+        await world.api.create(kinds.PODS, operands.reader(one, 1))
+    await until_not_advised(world, "TopologyReadAtStart")
+    await world.operands.go_on()
+    await world.completed_once()
+    assert not await advisory(world, "TopologyReadAtStart")
+
+
+async def test_a_backup_from_before_is_told_until_there_is_a_newer_one(world: World) -> None:
+    async def say(moment: str) -> None:
+        annotation = {"topology.openshift.io/etcd-backup-taken": moment}
+        await world.api.patch(kinds.CLUSTER_OPERATORS, "topology", {"metadata": {"annotations": annotation}})
+
+    await world.idle_operator()
+    await say(clock.second(60.0))
+    await converging_now(world)
+    told = await until_advised(world, "EtcdBackupOutdated")
+    assert "older than the move of the topology" in told["message"], told
+    assert "cluster-backup.sh" in told["command"], told
+    await a_second_later(world)
+    await say(clock.second())
+    await until_not_advised(world, "EtcdBackupOutdated")
+    await world.operands.go_on()
+    await world.completed_once()
 
 
 # -- what a cluster does not have

@@ -88,7 +88,7 @@ async def test_it_names_who_waits_longest_until_it_ends_by_itself(
 
     said = await world.until_condition("Degraded", "True", "TransitionStuck", seconds=_LEFT + 10.0)
     figure(f"stuck: {said['message']}")
-    assert said["message"].startswith("Not converged after 1 minutes; waiting longest for MonitoringReplicas: Wanted: ")
+    assert said["message"].startswith("Not converged after 1 minute; waiting longest for MonitoringReplicas: Wanted: ")
     assert "openshift-monitoring/thanos-querier asks for 1" in said["message"]
     await world.until_told("TransitionStuck")
     await stuck_metric(operator, 1.0)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import collections
 from typing import TYPE_CHECKING
 
-from test.component import cluster
+from test.component import cluster, polling
 from test.component.spoiling import until_failing
-from topology_simulator import follow, kinds
+from topology_simulator import clock, follow, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +25,10 @@ async def replaced(world: World, name: str) -> None:
     await after.said("leading as")
 
 
+async def _later_than(moment: str) -> bool:
+    return clock.second() > moment
+
+
 async def test_a_long_story_tells_every_change_once(world: World, figure: Callable[[str], None]) -> None:
     await world.idle_operator()
     world.operands.behind.add(_LAST)
@@ -40,7 +43,8 @@ async def test_a_long_story_tells_every_change_once(world: World, figure: Callab
 
     # A wish that waits, for one thing and then for another, while the operator is killed. Times are whole seconds, and
     # two wishes of one second are one.
-    await asyncio.sleep(1.0)
+    withdrawn = clock.second()
+    await polling.until("the next second", lambda: _later_than(withdrawn))
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
     await world.wish()
     await until_failing(world, "two facts", "ControlPlaneNodes", "MastersSchedulable")

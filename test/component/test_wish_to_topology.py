@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import collections
 import itertools
+import json
 from typing import TYPE_CHECKING
 
 from test.component import cluster, phases, polling
+from topology_simulator import cluster as simulated
 from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from topology_simulator.apiserver import audit
 
 REQUESTS_TO_THE_FLIP = 12
+BASELINE_BYTES = 4 << 10
+"""It lives in two objects of the API."""
 
 
 def is_status(record: audit.Record, plural: str) -> bool:
@@ -166,6 +170,29 @@ async def test_every_visible_change_is_one_write_and_nothing_else_is_written(
 
 async def _enough(world: World, events: int) -> bool:
     return len(await world.events()) >= events
+
+
+async def test_the_baseline_is_small_and_names_what_must_move(world: World, figure: Callable[[str], None]) -> None:
+    await world.idle_operator()
+    world.operands.on = False
+    await world.wish()
+    record = await world.until_phase("Converging")
+    baseline = record["baseline"]
+    size, whole = len(json.dumps(baseline)), len(json.dumps(record))
+    figure(f"baseline: {size} bytes of {whole} in the record")
+    assert size <= BASELINE_BYTES
+    assert {one["name"] for one in baseline["machineConfigPools"]} == {"master", "worker"}
+    operands = {one["name"]: one for one in baseline["operands"]}
+    static_pods = operands["kubeapiservers.operator.openshift.io/cluster"]
+    assert static_pods["revision"] == 9
+    console = operands["deployments.apps/openshift-console/console"]
+    assert (console["replicas"], console["ready"]) == (1, 1)
+    assert {"kube-apiserver", "console", "ingress", "monitoring"} <= {
+        one["name"] for one in baseline["clusterOperators"]
+    }
+    assert (baseline["version"], baseline["controlPlaneObserved"]) == (simulated.VERSION, "SingleReplica")
+    await world.operands.go_on()
+    assert (await world.completed_once())["baseline"] == baseline
 
 
 async def test_a_completed_transition_is_quiet(world: World) -> None:
