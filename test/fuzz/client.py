@@ -71,11 +71,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An answer to a live read: which objects of that selection there were, and when it was asked for."""
+    """An answer to a live read: which objects of that selection there were, and when it was asked for.
+
+    `order` counts answers; `view` is what the operator's watches had brought when it asked.
+    """
 
     asked: float
     order: int
     objects: Objects
+    view: Objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,6 @@ class Write:
     sent: float
     reads: dict[resource.Selection, Read]
     view: Objects
-    seen: dict[Key, float]
     create: bool = False
 
 
@@ -111,8 +114,8 @@ class Client:
     def __init__(self, name: str, server: servers.Server, authority: Authority) -> None:
         self.name = name
         self.view: Objects = {}
-        self.seen: dict[Key, float] = {}
         self.news = 0
+        self.answers = 0
         self.reads: dict[resource.Selection, Read] = {}
         self.faults: list[Fault] = []
         self.late: list[Write] = []
@@ -193,7 +196,7 @@ class Client:
     async def get(self, kind: resource.Resource, name: str, *, namespace: str | None = None, **_: Any) -> Raw:
         """Read one object."""
         selection = resource.Selection(kind, namespace, name)
-        asked = self._loop.time()
+        asked = (self._loop.time(), dict(self.view))
         found = await self._pass(Sort.READ, kind, name, "get", lambda: self._select(selection))
         self._remember(selection, asked, found)
         if not found:
@@ -214,7 +217,7 @@ class Client:
         selection = resource.Selection(
             kind, options.get("namespace"), name, options.get("label_selector"), metadata_only=partial
         )
-        asked = self._loop.time()
+        asked = (self._loop.time(), dict(self.view))
         if retry:
             found = await self._pass(Sort.READ, kind, name, "list", lambda: self._select(selection))
         else:
@@ -267,7 +270,7 @@ class Client:
         if key == servers.INFRASTRUCTURE:
             moves = {"controlPlaneTopology", "infrastructureTopology"} & set(body.get("status", {}))
             sort = Sort.FLIP if moves else Sort.SAVE
-        write = Write(self.name, sort, key, body, self._loop.time(), dict(self.reads), dict(self.view), dict(self.seen), create)
+        write = Write(self.name, sort, key, body, self._loop.time(), dict(self.reads), dict(self.view), create)
         self._authority.sent(write)
         verb = "create" if create else "patch"
         made = await self._pass(sort, kind, name, verb, lambda: self._authority.carry_out(write), write)
@@ -378,15 +381,16 @@ class Client:
             return {key: found[key]} if key in found else {}
         return {key: raw for key, raw in found.items() if servers.selects(selection, key, raw)}
 
-    def _remember(self, selection: resource.Selection, asked: float, found: Objects) -> None:
-        self.reads[selection] = Read(asked, self.requests, found)
+    def _remember(self, selection: resource.Selection, asked: tuple[float, Objects], found: Objects) -> None:
+        self.answers += 1
+        when, view = asked
+        self.reads[selection] = Read(when, self.answers, found, view)
 
     def _see(self, selection: resource.Selection, found: Objects) -> None:
         for key in [key for key, raw in self.view.items() if servers.selects(selection, key, raw)]:
             del self.view[key]
         self.view |= found
         self.news += 1
-        self.seen.update(dict.fromkeys(found, self._loop.time()))
 
     def _happened(self, change: servers.Change) -> None:
         for stream in self._streams.values():
@@ -404,7 +408,6 @@ class Client:
                 continue
             kind, key, raw, whole = stream.waiting.popleft()
             if key is not None:
-                self.seen[key] = self._loop.time()
                 self.news += 1
                 if whole is None:
                     self.view.pop(key, None)

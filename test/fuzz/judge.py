@@ -83,7 +83,6 @@ class Judge:
     flipped: set[str] = field(default_factory=set)
     at_flip: dict[str, Objects] = field(default_factory=dict)
     open: tuple[str, Raw | None] | None = None
-    copies: bool = True
     heard: dict[str, int] = field(default_factory=dict)
     good_since: dict[tuple[str, str], float] = field(default_factory=dict)
 
@@ -145,7 +144,7 @@ class Judge:
         if self.server.desired is None and not hosted and phase in {"Pending", "Admitting", "Unsupported"}:
             self._break(Promise.WITHDRAWN, f"no wish, and the phase is {phase}")
 
-    # A flip that leaves.
+    # A flip that leaves. What its operator learned while it read may come too late for it.
     def _judge_evidence(self, write: Write, process: Process) -> None:
         record = {**self.server.record, **(write.body["status"].get("topologyTransition") or {})}
         definition = self.definitions.get(str(record.get("name")))
@@ -158,7 +157,9 @@ class Judge:
         found = objects.get(servers.INFRASTRUCTURE)
         version = write.body.get("metadata", {}).get("resourceVersion")
         if found is None or version != found["metadata"]["resourceVersion"]:
-            return self._break(Promise.FRESH, f"version {version} of Infrastructure was not read in the last two seconds")
+            return self._break(
+                Promise.FRESH, f"version {version} of Infrastructure was not read in the last two seconds"
+            )
         infrastructure = next(one for one in fresh if servers.INFRASTRUCTURE in one.objects)
         if any(one.order > infrastructure.order for one in fresh):
             self._break(Promise.FRESH, "something was read after Infrastructure")
@@ -175,9 +176,9 @@ class Judge:
         )
         if not starts or status.get("platformStatus", {}).get("type") not in definition.platforms:
             self._break(Promise.STOOD_DOWN, f"{definition.name} does not start at {status}")
-        first = min(read.asked for read in fresh)
-        known = {key: raw for key, raw in write.view.items() if write.seen.get(key, 0.0) < first}
-        if self._stands_down({**known, servers.INFRASTRUCTURE: found}):
+        # ClusterVersion is among the first that are read: what was known then counts, and not what came meanwhile.
+        first = next((one for one in fresh if servers.VERSION in one.objects), infrastructure)
+        if self._stands_down({**first.view, servers.INFRASTRUCTURE: found}):
             self._break(Promise.STOOD_DOWN, f"{write.operator} flips although it must stand down or is paused")
         self.at_flip[str(record.get("attempt"))] = {**write.view, **objects}
         return None
@@ -194,6 +195,7 @@ class Judge:
                 self.tally.admitted += 1
             if new.get("phase") == "Completed" and old.get("phase") != "Completed":
                 self.tally.converged += 1
+                self.open = None
             moved = {"controlPlaneTopology", "infrastructureTopology"}
             if any(before["status"].get(name) != after["status"].get(name) for name in moved):
                 self._break(Promise.PLAIN, f"{write.body}")
@@ -221,7 +223,7 @@ class Judge:
         definition = self.definitions.get(str(record.get("name")))
         attempt = str(record.get("attempt"))
         if definition is None or self.server.phase != "Converging":
-            return
+            return None
         if lacking := self._not_converged(process, definition, attempt):
             return self._break(Promise.CONVERGED, f"{write.operator} completes although {lacking}")
         if process.client.lost is not None and process.client.frozen_at is None:
@@ -249,7 +251,7 @@ class Judge:
             attempt, target = self.open
             self.open = None
             pair = {"controlPlane": self.server.pair[0], "infrastructure": self.server.pair[1]}
-            if pair == target and self.copies and not self._stands_down(self.server.objects, paused=False):
+            if pair == target and not self._stands_down(self.server.objects, paused=False):
                 self._break(Promise.REMEMBERED, f"attempt {attempt} was converging, and now it is {self.server.phase}")
 
     # What is so.

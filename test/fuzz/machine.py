@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from . import server as servers
 from . import world as worlds
 from .client import Harm, Sort
 from .judge import BrokenError
@@ -58,18 +59,44 @@ _STARTS = [
 ]
 # Most clusters are single nodes that become compact ones.
 STARTS = st.sampled_from([("sno-to-ha-compact", "SingleReplica")] * 3 + _STARTS)
-BROKEN_EVIDENCE = st.sampled_from(_harms(_ANY.evidence))
-BROKEN_FOLLOWERS = st.sampled_from(_harms(_ANY.followers))
+
+
+def _one_of_each_kind(keys: tuple[Key, ...]) -> st.SearchStrategy[tuple[Key, str]]:
+    """One harm; each kind of object is as likely as any other, however many of it there are."""
+    by_kind: dict[str, list[Key]] = {}
+    for key in keys:
+        by_kind.setdefault(key[0], []).append(key)
+    return st.one_of([st.sampled_from(_harms(tuple(of_kind))) for of_kind in by_kind.values()])
+
+
+BROKEN_EVIDENCE = _one_of_each_kind(_ANY.evidence)
+BROKEN_FOLLOWERS = _one_of_each_kind(_ANY.followers)
+LEFT_BEHIND = st.sampled_from(
+    (
+        (worlds.MASTER_POOL, "at a single node's configuration"),
+        (worlds.ROUTER, "one router"),
+        (worlds.ETCD, "a revision behind"),
+        (servers.VERSION, "upgrading"),
+    )
+)
+"""What others do not do by themselves, or only later."""
 FOLLOWERS = st.sampled_from(_ANY.followers)
 EVIDENCE = st.sampled_from(_ANY.evidence)
 WHICH = st.integers(0, 1)
 HAPPENING = st.sampled_from([name for name in HAPPENINGS if name])
 SORTS = st.sampled_from(Sort)
 HARMS = st.sampled_from(Harm)
-_INTERJECTED = st.tuples(
-    st.sampled_from((Sort.READ, Sort.FLIP)), st.just(Harm.INTERJECTED), st.integers(0, 8), HAPPENING
+_MEANWHILE = st.sampled_from(
+    (
+        "somebody writes Infrastructure", "the wish is withdrawn", "the wish becomes DualReplica",
+        "the record is dropped", "the record is dropped", "a member is lost", "the control plane is hosted",
+    )
+)  # fmt: skip
+TRAPS = st.one_of(
+    st.tuples(st.sampled_from((Sort.READ, Sort.FLIP)), st.just(Harm.INTERJECTED), st.integers(0, 8), _MEANWHILE),
+    st.tuples(st.just(Sort.READ), st.sampled_from((Harm.SLOW, Harm.LOST)), st.integers(0, 8), st.just("")),
+    st.tuples(SORTS, HARMS, st.integers(0, 8), HAPPENING),
 )
-TRAPS = _INTERJECTED | st.tuples(SORTS, HARMS, st.integers(0, 8), HAPPENING)
 """What may happen to a request on the way from the wish to the flip."""
 
 
@@ -92,7 +119,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(start=STARTS, second=st.booleans())
     def begin(self, start: tuple[str, str], second: bool) -> None:  # noqa: FBT001 - drawn by name
-        self.stage = Stage(*start).__enter__()  # noqa: PLC2801 - left in teardown
+        self.stage = Stage(*start).__enter__()
         self.stage.start()
         if second:
             self.stage.start()
@@ -126,9 +153,10 @@ class Machine(RuleBasedStateMachine):
         self.on.mend_evidence()
         self.on.fault(*trap)
         self.on.wish(self.on.world.target.control_plane)
+        self.on.pass_time(4.0)
 
     @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
-    @rule(broken=BROKEN_FOLLOWERS)
+    @rule(broken=BROKEN_FOLLOWERS | LEFT_BEHIND)
     def all_have_followed_but_one(self, broken: tuple[Key, str]) -> None:
         self.on.calm()
         self.on.go_on()
@@ -288,3 +316,7 @@ class Machine(RuleBasedStateMachine):
     def _process(self, which: int) -> Process | None:
         found = self.on.processes
         return found[which] if which < len(found) else None
+
+
+RULES = frozenset(name for name, found in vars(Machine).items() if hasattr(found, "hypothesis_stateful_rule"))
+"""Names of all rules, for those who want fewer of them."""

@@ -67,7 +67,12 @@ class Process:
     request_timeout = clients.REQUEST_TIMEOUT
 
     def __init__(
-        self, name: str, loop: asyncio.AbstractEventLoop, server: Server, election: Election, authority: clients.Authority
+        self,
+        name: str,
+        loop: asyncio.AbstractEventLoop,
+        server: Server,
+        election: Election,
+        authority: clients.Authority,
     ) -> None:
         self.name = name
         self.skew = timedelta()
@@ -86,7 +91,7 @@ class Process:
     def start(self) -> None:
         """Begin to watch."""
 
-        async def begin() -> None:  # noqa: RUF029 - it only makes what needs a running loop
+        async def begin() -> None:
             self._elected = asyncio.Event()
             self.client = clients.Client(self.name, self._server, self._authority)
             self._task = self.loop.create_task(self._run(), name=self.name)
@@ -168,4 +173,3 @@ class _Deaf:
 
     def __getattr__(self, _: str) -> Callable[..., None]:
         return lambda *_, **__: None
-

@@ -6,6 +6,7 @@ nothing more can happen at that moment; only `pass_time` moves the time. A broke
 
 from __future__ import annotations
 
+import itertools
 import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,11 @@ from topology_api import vocabulary
 from topology_controller import reconcile
 from topology_controller.decide import phases
 
-from . import client as clients
 from . import judge as judges
 from . import operators, virtual
 from . import server as servers
 from . import world as worlds
-from .client import Fault, Harm, Sort
+from .client import Fault, Sort
 from .judge import BrokenError, Promise
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyPair
 
+    from .client import Harm
     from .operators import Process
     from .server import Key, Raw
 
@@ -59,7 +60,7 @@ class Stage:
         self.server.told.append(self._react)
 
     def __enter__(self) -> Self:
-        attempts = iter(range(1, 1_000_000))
+        attempts = (f"attempt-{number}" for number in itertools.count(1))
         real = phases.decide
 
         def decide(*args: Any) -> Any:
@@ -68,7 +69,7 @@ class Stage:
 
         self._patches = [
             mock.patch.object(phases, "decide", decide),
-            mock.patch.object(reconcile, "_new_attempt", lambda: f"attempt-{next(attempts)}"),
+            mock.patch.object(reconcile, "_new_attempt", attempts.__next__),
         ]
         for patch in self._patches:
             patch.start()
@@ -211,7 +212,8 @@ class Stage:
 
     def follow(self) -> None:
         """Let every operand follow the topology that the cluster has now."""
-        self.round += 1
+        revisions = (raw.get("status", {}).get("latestAvailableRevision", 0) for raw in self.server.objects.values())
+        self.round = 1 + max(self.round, *revisions)
         for key in self.world.followers:
             self.mend(key)
 
@@ -243,9 +245,7 @@ class Stage:
     def set_paused(self, *, paused: bool) -> None:
         """An administrator pauses the operator."""
         value = "true" if paused else None
-        self.server.change(
-            servers.OPERATOR, {"metadata": {"annotations": {vocabulary.PAUSED_ANNOTATION: value}}}
-        )
+        self.server.change(servers.OPERATOR, {"metadata": {"annotations": {vocabulary.PAUSED_ANNOTATION: value}}})
 
     def set_labelled(self, *, labelled: bool) -> None:
         """The cluster is marked as installed from an image."""
@@ -268,13 +268,21 @@ class Stage:
             self.thaw(process)
 
     def go_back(self) -> None:
-        """Where nothing is under way and nothing is wished, at the beginning; after the flip there is no way back."""
+        """To the beginning: nothing disturbs, nothing is under way, nothing is wished, everything is as at first."""
+        self.calm()
+        self.set_native(active=False)
+        self.set_paused(paused=False)
+        self.set_labelled(labelled=False)
+        self.set_echoing(echoing=True)
+        self.settle()
+        if self.server.phase == "Converging":
+            self.go_on()
+            self.pass_time(65.0)
+        self.wish(None)
         if self.server.phase != "Converging":
-            self.wish(None)
-            if self.server.phase == "Completed":
-                self.set_topology(self.world.source.control_plane, self.world.source.infrastructure)
-                self.follow()
-                self.settle()
+            self.set_topology(self.world.source.control_plane, self.world.source.infrastructure)
+            self.follow()
+            self.settle()
 
     def go_on(self) -> None:
         """Whatever brings the transition one step further, as far as it lies with the cluster and its users."""
@@ -371,13 +379,19 @@ class Stage:
         try:
             self.loop.advance(seconds)
         except virtual.HotLoopError as error:
+            # Two who both believe to lead take turns for ever: what led to that is the better answer.
+            self._raise()
             raise BrokenError(Promise.CALM, str(error)) from error
 
     def _elect(self) -> None:
         if not self.election.free:
             return
         waiting = next(
-            (one for one in self.processes if one.runs and one is not self.election.holder and one.name not in self._led),
+            (
+                one
+                for one in self.processes
+                if one.runs and one is not self.election.holder and one.name not in self._led
+            ),
             None,
         )
         if waiting is not None:
@@ -401,8 +415,12 @@ class Stage:
             self.server.change(worlds.LEASE, {"spec": {"renewTime": worlds.micro(self.wall())}})
 
     def _react(self, change: servers.Change) -> None:
-        if change.key == servers.OPERATOR:
-            self._echo()
+        if change.key != servers.OPERATOR:
+            return
+        if change.after is None:
+            # With it goes the copy: what was under way may be forgotten until it has been reported again.
+            self.judge.open = None
+        self._echo()
 
     def _echo(self) -> None:
         version = self.server.objects.get(servers.VERSION)
@@ -410,7 +428,10 @@ class Stage:
             return
         own = self.server.objects.get(servers.OPERATOR, {}).get("status", {}).get("conditions") or []
         said = [
-            {**item, "message": f"Cluster operator topology should not be upgraded between minor versions: {item['message']}"}
+            {
+                **item,
+                "message": f"Cluster operator topology should not be upgraded: {item['message']}",
+            }
             for item in own
             if item["type"] == "Upgradeable" and item["status"] == "False"
         ]

@@ -180,7 +180,7 @@ class World:
             }
         if kind == POOLS:
             count = len(MASTERS) if key == MASTER_POOL else len(self.workers)
-            return _pool(f"rendered-{key[2]}-{round_}", count)
+            return _pool(f"rendered-{key[2]}-{pair.control_plane}", count)
         if kind == NODES:
             return self._node(key[2], pair)
         if key in self.managers:
@@ -275,9 +275,7 @@ def _without_label(role: str) -> Callable[[Raw], Raw]:
 
 def _status(type_: str, status: str) -> Callable[[Raw], Raw]:
     def change(raw: Raw) -> Raw:
-        found = [
-            {**item, "status": status} if item["type"] == type_ else item for item in raw["status"]["conditions"]
-        ]
+        found = [{**item, "status": status} if item["type"] == type_ else item for item in raw["status"]["conditions"]]
         return {"status": {"conditions": found}}
 
     return change
@@ -350,7 +348,9 @@ _BY_KIND: dict[str, dict[str, Callable[[Raw], Raw]]] = {
         "degraded": _replaced("status/degradedMachineCount", 1),
         "not all ready": _replaced("status", {"readyMachineCount": 1, "updatedMachineCount": 1, "machineCount": 3}),
         "not observed": _replaced("status/observedGeneration", 0),
-        "at the first configuration": lambda raw: _pool(f"rendered-{raw['metadata']['name']}-1", len(MASTERS)),
+        "at a single node's configuration": lambda raw: _pool(
+            f"rendered-{raw['metadata']['name']}-SingleReplica", raw["status"]["machineCount"]
+        ),
     },
     "deployments.apps": _WORKLOAD,
     "statefulsets.apps": _WORKLOAD,

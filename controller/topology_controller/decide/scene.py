@@ -152,11 +152,11 @@ def with_happenings(scene: Scene, decision: Decision) -> Decision:
 
 
 def lease_moments(known: facts.Facts) -> list[datetime]:
-    """When the lease of the etcd operator will have expired, if nobody renews it."""
+    """When the lease of the etcd operator expires if nobody renews it, and when one from the future counts."""
     lease = known.etcd_lease
     if isinstance(lease, facts.Unobserved) or lease.renew_time is None:
         return []
-    return [lease.renew_time + etcd.expiry(lease)]
+    return [lease.renew_time - etcd.LEASE_GRACE, lease.renew_time + etcd.expiry(lease)]
 
 
 def unreadable_moments(checks: tuple[Check, ...]) -> list[datetime]:
