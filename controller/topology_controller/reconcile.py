@@ -193,6 +193,10 @@ class Reconciler:
                 _LOG.warning("the clock was moved by %.1f s", by.total_seconds())
                 self._term = clock.moved(self._term, by, now)
         self._clocks = (now, steady)
+        blind = any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
+        if blind or known.disturbed or not self._rooms.watches.is_open:
+            # What happens now nobody sees: the settle time begins when it is seen again.
+            self._term = dataclasses.replace(self._term, steady_since=now)
         gate = applicability.gate(known)
         if gate is (self._term.gate_since is None):
             self._term = dataclasses.replace(self._term, gate_since=now if gate else None)

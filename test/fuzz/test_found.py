@@ -14,3 +14,23 @@ def test_a_clock_that_is_a_minute_behind_delays_no_look() -> None:
         assert on.server.phase == "Pending"
         on.pass_time(35)
         assert on.server.phase == "Converging"
+
+
+def test_a_leader_that_was_blind_watches_for_the_whole_settle_time_again() -> None:
+    """All is Met and recorded; then every watch is lost for minutes. Nobody knows what happened meanwhile.
+
+    While ClusterOperator topology cannot be read nothing is recorded either, so the checks keep their old times, the
+    watches of the open wish are closed, and the first look after they were opened again completes the transition.
+    """
+    with stage.Stage() as on:
+        process = on.start()
+        on.wish("HighlyAvailable")
+        on.follow()
+        on.pass_time(5)
+        process.client.lose()
+        on.pass_time(300)
+        process.client.come_back()
+        on.pass_time(45)
+        assert on.server.phase == "Converging"
+        on.pass_time(90)
+        assert on.server.phase == "Completed"

@@ -4,9 +4,9 @@ The record survives its writer, so its times are wall clock times; and a wall cl
 NTP a while after a machine has started. Two rules follow.
 
 * What moves the topology or calls it completed never rests on the wall clock alone. The settle time counts only while
-  the leader that ends it has watched, by a clock that nobody moved meanwhile (`Term.since`, `Term.steady_since`); the
-  other waits of a leader (`Term`) are moved along with the clock (`moved`). `reconcile` sees a jump by its monotonic
-  clock. The evidence for the flip and the lease know only that one.
+  the leader that ends it has watched without a break, by a clock that nobody moved meanwhile (`Term.since`,
+  `Term.steady_since`); the other waits of a leader (`Term`) are moved along with the clock (`moved`). `reconcile` sees
+  a jump by its monotonic clock. The evidence for the flip and the lease know only that one.
 * What merely reports or gives up for a while goes by the record: the deadline, facts that stay unreadable, the wait for
   the echo. A clock that was put forward brings these early by as much as it was moved. One that was put back would
   delay them for ever: `believed` brings a time that has not come yet back to now, once, and it is written that way.

@@ -54,8 +54,8 @@ class Term:
     has none; `next_attempt` is the value that a new admission would get. `available` and `advisories` are what the last
     discovery found, None before the first. `hold_until` keeps from admitting again at once after live evidence
     disagreed with the watches. `settle_seconds` overrides the definitions. `gate_since` is when the gate of the native
-    controller was first seen on, `steady_since` when the wall clock was last moved (None: never); all times go by the
-    wall clock and are moved along with it (`clock`).
+    controller was first seen on, `steady_since` when the wall clock was last moved or something that matters could last
+    not be watched (None: never); all times go by the wall clock and are moved along with it (`clock`).
     """
 
     since: datetime
