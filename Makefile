@@ -44,6 +44,9 @@ test-component: $(STAMP) ## the operator as a process, against an API server
 test-etcd: $(STAMP) ## real etcd members
 	$(BIN)/python -m pytest test/etcd
 
+fuzz: $(STAMP) ## more of the state machine than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_SEED=1
+	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz
+
 parity: $(STAMP) ## the embedded API server compared with a real one; prints the table (needs envtest)
 	@$(BIN)/python -m test.component.parity
 

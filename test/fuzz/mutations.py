@@ -20,7 +20,7 @@ from topology_controller.checks import catalog, etcd, machine_config, operators,
 from topology_controller.decide import admission, applicability, convergence, phases, records
 from topology_controller.kube import errors
 from topology_controller.observe import catalog as sources
-from topology_controller.observe import facts, live
+from topology_controller.observe import facts, live, watches
 from topology_controller.report import clusteroperator
 
 from .judge import Promise
@@ -118,6 +118,10 @@ def _one_node_less(question: result.Question) -> result.CheckResult:
 def _known_as(change: Callable[[facts.Facts], facts.Facts]) -> Callable[[Any], Any]:
     """Decide from facts that were changed before."""
     return lambda decide: lambda known, *others: decide(change(known), *others)
+
+
+def _never_disturbed(known: Any) -> Any:
+    return lambda self: dataclasses.replace(known(self), disturbed=())
 
 
 def _wish_remembered(known: facts.Facts) -> facts.Facts:
@@ -237,7 +241,7 @@ MUTATIONS = (
     ),
     Mutation(
         "watches in trouble are believed",
-        _around(phases, "decide", _known_as(lambda known: dataclasses.replace(known, disturbed=()))),
+        _around(watches.Watches, "known", _never_disturbed),
         (Promise.CONVERGED,),
         ("quiet_is_disturbed", "it_goes_on", "a_moment_passes"),
     ),

@@ -308,7 +308,7 @@ class Stage:
             self.judge.at_rest(leader)
             self._raise()
             seen = (leader.name, self.server.version, self.loop.time(), leader.client.requests)
-            if seen != self._poked and leader.skew >= timedelta() and not self._about_to_look(leader):
+            if seen != self._poked and not self._about_to_look(leader):
                 self._poke(leader)
                 self._poked = (leader.name, self.server.version, self.loop.time(), leader.client.requests)
             self._raise()
