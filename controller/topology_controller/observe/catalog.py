@@ -137,7 +137,7 @@ OPERANDS: tuple[Source, ...] = (
 """What convergence and advisories look at besides, whatever the matrix says; watched while a wish is open."""
 
 _WHOLE_NODES = 40
-"""A page of them, decoded, is about 4 MiB."""
+"""A page of them: memory that decoding a page takes is not all given back (`make bench`, 2,000 workers)."""
 
 WORKERS = Source(
     "workers",
