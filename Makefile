@@ -34,6 +34,7 @@ cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a seco
 
 test: $(STAMP) ## all tests, JOBS=4 at once; on a real API server too where its binaries are found
 	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) test/fuzz  # by itself: what Hypothesis makes of a seed depends on what is imported
 
 test-unit: $(STAMP) ## unit tests only
 	$(BIN)/python -m pytest -n $(JOBS) test/unit

@@ -102,6 +102,7 @@ class Reconciler:
         self._hold = 0.0
         self._discoverer = discover.Discoverer(rooms.client, transitions, rooms.etcd, now)
         self._clocks: tuple[datetime, float] | None = None
+        self._was_blind = True
         self._told_after_restart = False
         self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, Happening]] = []
         self._said = ""
@@ -194,9 +195,11 @@ class Reconciler:
                 self._term = clock.moved(self._term, by, now)
         self._clocks = (now, steady)
         blind = any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
-        if blind or known.disturbed or not self._rooms.watches.is_open:
-            # What happens now nobody sees: the settle time begins when it is seen again.
+        blind = blind or bool(known.disturbed) or not self._rooms.watches.is_open
+        if blind or self._was_blind:
+            # What happened since the last look nobody saw: the settle time begins when it is seen again.
             self._term = dataclasses.replace(self._term, steady_since=now)
+        self._was_blind = blind
         gate = applicability.gate(known)
         if gate is (self._term.gate_since is None):
             self._term = dataclasses.replace(self._term, gate_since=now if gate else None)
