@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _DEAD_SECONDS = 20.0
 WATCHES = len(catalog.IDLE) + len(catalog.watched(load.load(bindata.root() / "transitions")))
 """Watches of an open wish: as many requests at most are on their way together."""
+_WRITERS = 6
+"""Who asks at one instant besides watches: the lease, the record, the ClusterOperator, events, a live read, a retry."""
 
 
 class Issued:
@@ -119,8 +121,8 @@ async def test_a_new_token_is_taken_when_the_old_one_is_refused(staged: Stage, b
     await polling.until("the old token is refused", first.is_dead, _DEAD_SECONDS)
     await polling.until("the operator has met that", lambda: told(staged, log, refused), 5.0)
     await goes_on(staged, operator, holder)
-    # The one renewal of the lease that met it first; whatever was on its way with it may have met it too.
-    assert 1 <= len(refusals(staged, log, refused)) <= 3, refused
+    # Usually the one renewal of the lease that met it first; whatever was on its way with it may have met it too.
+    assert 1 <= len(refusals(staged, log, refused)) <= _WRITERS, refused
     assert "the lease was not renewed" not in operator.words()
     assert "cannot watch" not in operator.words()
 
@@ -147,7 +149,7 @@ async def test_a_file_that_vanishes_or_holds_garbage_is_waited_out(staged: Stage
     account.write((await issue()).token)
     await goes_on(staged, operator, holder)
     seconds = refused[-1].time - refused[0].time
-    assert len(refusals(staged, log, refused)) <= 2 + 3 * seconds, [(one.time, one.uri) for one in refused]
+    assert len(refusals(staged, log, refused)) <= _WRITERS + 3 * seconds, [(one.time, one.uri) for one in refused]
     assert "the lease was not renewed" in operator.words()
 
 
