@@ -26,8 +26,8 @@ from ._version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from . import serve
     from .kube import lease
+    from .serve import address as addresses
 
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
 _LEVELS = ("debug", "info", "warning", "error")
@@ -221,14 +221,15 @@ def _run(options: argparse.Namespace) -> int:
     except bindata.BindataMissingError as error:
         _complain(error)
         return FAILED
-    from . import process, serve
+    from . import process
+    from .serve import address as addresses
 
     gc.enable()
     gc.freeze()
     try:
         figures = _lease_timing(options)
         address = _address(options.bind_address)
-        serve.refuse_open_http(address, options.serving_cert_dir)
+        addresses.refuse_open_http(address, options.serving_cert_dir)
     except ValueError as error:
         _complain(error)
         return USAGE
@@ -258,11 +259,11 @@ def _run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _address(text: str) -> serve.Address:
-    from . import serve
+def _address(text: str) -> addresses.Address:
+    from .serve import address as addresses
 
     try:
-        return serve.Address.parse(text)
+        return addresses.Address.parse(text)
     except ValueError as error:
         raise ValueError(f"--bind-address: {error}") from None
 

@@ -18,18 +18,20 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
 
-from . import act, reconcile, serve
+from . import act, reconcile
 from ._version import __version__
 from .kube import client as clients
 from .kube import config, lease, queue
 from .observe import catalog, facts, live, watches
-from .report import events, metrics
+from .report import board, events, metrics
+from .serve import probes, scrape, server
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable, Coroutine
 
     from .observe import members
+    from .serve import address as addresses
     from .transitions import load
 
 _LOG = logging.getLogger(__name__)
@@ -55,7 +57,7 @@ class Options:
     kubeconfig: str | None
     context: str | None
     namespace: str
-    address: serve.Address
+    address: addresses.Address
     certificates: pathlib.Path | None
     leader_elect: bool
     lease: lease.LeaseTiming | None
@@ -101,10 +103,11 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         watched = await stack.enter_async_context(
             watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll)
         )
-        server = serve.Server(options.address, measured, watched, work, options.certificates)
-        await stack.enter_async_context(server)
-        _LOG.info("%s %s serves on port %d", OPERATOR_NAME, __version__, server.bound)
-        await _until(stop, _lead(client, watched, work, measured, who, options, transitions, etcd))
+        shown = board.Board()
+        routes = (*probes.Probes(watched, work).routes(), *scrape.Scrape(measured, watched).routes())
+        served = await stack.enter_async_context(server.Server(options.address, routes, options.certificates))
+        _LOG.info("%s %s serves on port %d", OPERATOR_NAME, __version__, served.bound)
+        await _until(stop, _lead(client, watched, work, measured, shown, who, options, transitions, etcd))
 
 
 def _etcd(options: Options, transitions: load.Transitions) -> members.Members | None:
@@ -124,6 +127,7 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
     watched: watches.Watches,
     work: queue.WorkQueue,
     measured: metrics.Metrics,
+    shown: board.Board,
     who: str,
     options: Options,
     transitions: load.Transitions,
@@ -135,14 +139,14 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
     teller = events.Teller(client, who, reconcile.utcnow)
     settings = reconcile.Settings(__version__, options.namespace, options.settle_seconds)
     if not options.leader_elect:
-        rooms = reconcile.Rooms(client, watched, work, act.Act(client, act.Unelected()), teller, measured, etcd)
+        rooms = reconcile.Rooms(client, watched, work, act.Act(client, act.Unelected()), teller, measured, shown, etcd)
         await _work(rooms, transitions, settings, lambda _: None)
         return
     seen = watched.known().infrastructure
     topology = seen.control_plane if isinstance(seen, facts.Infrastructure) else None
     timing = options.lease or timing_for(topology or "")
     elector = lease.Elector(client, options.namespace, LEASE, who, timing)
-    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), teller, measured, etcd)
+    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), teller, measured, shown, etcd)
 
     def adapt(control_plane: str) -> None:
         if options.lease is None:
@@ -166,6 +170,7 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
         await election
     finally:
         measured.leading(leads=False)
+        shown.clear()
         election.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await election

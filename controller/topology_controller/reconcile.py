@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .kube import queue as queues
     from .observe import members
     from .observe import watches as watching
+    from .report import board as boards
     from .report import metrics as measuring
     from .transitions import load, model
 
@@ -74,6 +75,7 @@ class Rooms:
     act: act.Act
     teller: events.Teller
     metrics: measuring.Metrics
+    board: boards.Board
     etcd: members.Members | None = None
     """The way to etcd itself, where the administrator has given one."""
 
@@ -259,6 +261,7 @@ class Reconciler:
     def _show(self, known: facts.Facts, decision: Decision) -> None:
         self._log(decision)
         self._rooms.metrics.decided(decision, known)
+        self._rooms.board.pin(decision, known, self._now())
         infrastructure = known.infrastructure
         wish = infrastructure.native_wish if isinstance(infrastructure, facts.Infrastructure) else None
         self._rooms.metrics.observed(decision.observed, wish, self._now())

@@ -154,7 +154,7 @@ class Process:
                 await watched.first_answers()
                 watched.installed = await live.installed(way)
                 await self._elected.wait()
-                rooms = reconcile.Rooms(way, watched, self.queue, act.Act(way, self), deaf, deaf)
+                rooms = reconcile.Rooms(way, watched, self.queue, act.Act(way, self), deaf, deaf, deaf)
                 settings = reconcile.Settings("1.2.3", "openshift-topology-operator")
                 self.reconciler = reconcile.Reconciler(rooms, worlds.TRANSITIONS, settings, now=self.now)
                 self.queue.add()

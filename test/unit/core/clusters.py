@@ -19,7 +19,7 @@ from topology_controller import act, reconcile
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors, queue, resource
 from topology_controller.observe import catalog, facts, members, watches
-from topology_controller.report import events, metrics
+from topology_controller.report import board, events, metrics
 
 from . import cluster_objects, raw_operands, worlds
 
@@ -349,7 +349,7 @@ async def running(
     async with watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll) as watched:
         watched.installed = facts.Installed()
         await watched.first_answers()
-        rooms = reconcile.Rooms(client, watched, work, act.Act(client, lease), told, measured, way)
+        rooms = reconcile.Rooms(client, watched, work, act.Act(client, lease), told, measured, board.Board(), way)
         settings = reconcile.Settings("1.2.3", "ns")
         loop = reconcile.Reconciler(rooms, transitions, settings, on_topology=topologies.append, now=cluster.now)
         work.add()
