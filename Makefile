@@ -11,10 +11,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster test test-unit test-component test-etcd parity lint format bench fuzz generate locks envtest clean
+.PHONY: help venv demo cluster test test-unit test-component test-etcd test-observability parity lint format bench fuzz fuzz-short generate locks envtest clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 venv: $(STAMP) ## the virtual environment, from the locked files
 
@@ -34,7 +34,7 @@ cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a seco
 
 test: $(STAMP) ## all tests, JOBS=4 at once; on a real API server too where its binaries are found
 	$(BIN)/python -m pytest -n $(JOBS)
-	$(BIN)/python -m pytest -n $(JOBS) test/fuzz  # by itself: what Hypothesis makes of a seed depends on what is imported
+	$(MAKE) --no-print-directory fuzz-short
 
 test-unit: $(STAMP) ## unit tests only
 	$(BIN)/python -m pytest -n $(JOBS) test/unit
@@ -44,6 +44,12 @@ test-component: $(STAMP) ## the operator as a process, against an API server
 
 test-etcd: $(STAMP) ## real etcd members
 	$(BIN)/python -m pytest test/etcd
+
+test-observability: $(STAMP) ## promtool, a real Prometheus, the status page in Chromium (needs hack/observability/install)
+	$(BIN)/python -m pytest test/observability
+
+fuzz-short: $(STAMP) ## the state machine as `make test` runs it
+	$(BIN)/python -m pytest -n $(JOBS) test/fuzz  # by itself: what Hypothesis makes of a seed depends on what is imported
 
 fuzz: $(STAMP) ## more of the state machine than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_SEED=1
 	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz

@@ -41,8 +41,14 @@ class Mirror:
         return [obj for _, obj in sorted(self._objects.get(kind, {}).items())]
 
     def keep(self, kind: kinds.Kind, obj: dict[str, Any]) -> None:
-        """Take in the answer to a write of our own, so that the next look sees it."""
-        self._objects.setdefault(kind, {})[_key(obj)] = obj
+        """Take in the answer to a write of our own, so that the next look sees it.
+
+        Somebody may have written after us, and the news of that may have overtaken the answer: it stays.
+        """
+        objects = self._objects.setdefault(kind, {})
+        known = objects.get(_key(obj))
+        if known is None or _version(known) <= _version(obj):
+            objects[_key(obj)] = obj
 
     def wake(self) -> None:
         """End the present wait: something that is not an object has changed."""
@@ -80,3 +86,7 @@ class Mirror:
 def _key(obj: dict[str, Any]) -> tuple[str, str]:
     meta = obj["metadata"]
     return meta.get("namespace", ""), meta["name"]
+
+
+def _version(obj: dict[str, Any]) -> int:
+    return int(obj["metadata"]["resourceVersion"])
