@@ -1,7 +1,8 @@
 """Writes the files that are generated and committed, in whole or in part.
 
-That is the CRD of Infrastructure, the roles that reading operands takes, and their table in docs/rights.md. `make
-generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
+That is the CRD of Infrastructure, the roles that reading operands takes, their table in docs/rights.md, and docs/api.md
+(`api_page`). `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one
+is not).
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import argparse
 import pathlib
 import sys
 
+import api_page
 from topology_controller import manifests
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
 _ROLES = _ROOT / "bindata" / "manifests" / manifests.OPERAND_ROLES
 _PAGE = _ROOT / "docs" / "rights.md"
+_API = _ROOT / "docs" / "api.md"
+_TRANSITIONS = _ROOT / "bindata" / "transitions"
 _BEGIN = "<!-- made by `make generate` from the operand matrix -->\n"
 _END = "<!-- until here -->\n"
 
@@ -27,12 +31,17 @@ def _texts() -> dict[pathlib.Path, str]:
     if not found:
         raise SystemExit(f"{_PAGE} has lost the marks between which its table is put:\n{_BEGIN}{_END}")
     page = f"{before}{_BEGIN}\n{manifests.operand_table()}\n{_END}{after}"
-    return {_CRD: manifests.whole_crd(), _ROLES: manifests.operand_roles(), _PAGE: page}
+    return {
+        _CRD: manifests.whole_crd(),
+        _ROLES: manifests.operand_roles(),
+        _PAGE: page,
+        _API: api_page.page(_TRANSITIONS),
+    }
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the files, or compare them; return the exit code."""
-    parser = argparse.ArgumentParser(description="Write the generated files of bindata/.")
+    parser = argparse.ArgumentParser(description="Write the generated files of bindata/ and docs/.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is not current")
     check: bool = parser.parse_args(arguments).check
     stale = 0

@@ -13,13 +13,13 @@ import typing
 from dataclasses import dataclass
 from typing import Any, Final
 
-from . import types
+from . import types, vocabulary
 
 GROUP: Final = "config.openshift.io"
 VERSION: Final = "v1"
 NAME: Final = f"infrastructures.{GROUP}"
-WISH: Final = "desiredTopology"
-RECORD: Final = "topologyTransition"
+WISH: Final = vocabulary.WISH
+RECORD: Final = vocabulary.RECORD
 
 
 @dataclass(frozen=True, slots=True)

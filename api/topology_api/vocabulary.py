@@ -1,13 +1,15 @@
 """The words that others can see: phases, topologies, checks, conditions, reasons, events, annotations.
 
 Users script against these strings (`oc wait`, alerts, GitOps health checks), so each of them stands here once
-and nowhere else. Every value is documented in docs/reference.md; a test holds the two against each other.
-The neighbours: `types` shapes the API object out of these words, `crd` turns both into a schema.
+and nowhere else, with its meaning below it. docs/api.md is generated from these docstrings, so a word without one is
+an error of `make generate`. They cost the operator no memory: the interpreter drops them.
+The neighbours: `types` shapes the API object out of these words, `crd` turns both into a schema, `view` is for
+operators that react to a topology.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Final
 
 OPERATOR_NAME: Final = "cluster-topology-operator"
@@ -17,9 +19,16 @@ CLUSTER_OPERATOR: Final = "topology"
 """Name of the ClusterOperator that speaks for this operator."""
 
 DEFAULT_NAMESPACE: Final = "openshift-topology-operator"
+"""Where the operator runs, unless the manifests were printed for another namespace."""
 
 LEASE: Final = "cluster-topology-operator"
 """Name of the leader election Lease in the operator's namespace."""
+
+WISH: Final = "desiredTopology"
+"""Field of Infrastructure's spec that says what is wanted."""
+
+RECORD: Final = "topologyTransition"
+"""Field of Infrastructure's status that this operator writes."""
 
 PAUSED_ANNOTATION: Final = "topology.openshift.io/paused"
 """On ClusterOperator `topology`: nothing new is admitted while it is there with any value but "false"."""
@@ -35,9 +44,13 @@ class Topology(StrEnum):
     """Topologies that may be wished for (`spec.desiredTopology`); the values are OpenShift's TopologyMode."""
 
     SINGLE_REPLICA = "SingleReplica"
+    """One machine carries the control plane."""
     HIGHLY_AVAILABLE = "HighlyAvailable"
+    """Three machines or more carry the control plane."""
     HIGHLY_AVAILABLE_ARBITER = "HighlyAvailableArbiter"
+    """Two machines and an arbiter, which carries etcd and little else."""
     DUAL_REPLICA = "DualReplica"
+    """Two machines with fencing; etcd runs under pacemaker. Only the installer makes such a cluster."""
 
 
 EXTERNAL: Final = "External"
@@ -48,117 +61,256 @@ class Phase(StrEnum):
     """Where a transition is (DESIGN section 4)."""
 
     IDLE = "Idle"
+    """Nothing is wanted, or what is wanted is so already."""
     UNSUPPORTED = "Unsupported"
+    """No transition leads from here to the wish; the message says what would be legal."""
     PENDING = "Pending"
+    """Some preflight check is not met; each is published with what was wanted and what was found."""
     ADMITTING = "Admitting"
+    """All preflight checks are met; waiting until ClusterVersion holds upgrades back, then everything is read again."""
     CONVERGING = "Converging"
+    """The topology has moved and the cluster follows; there is no way back."""
     COMPLETED = "Completed"
+    """The cluster has converged. It stays so while the wish is unchanged."""
 
 
 class CheckStatus(StrEnum):
     """The answer to a check. Unknown is never treated as Met."""
 
     MET = "Met"
+    """What is wanted was found."""
     UNMET = "Unmet"
+    """Something else was found; the message says what."""
     UNKNOWN = "Unknown"
+    """It cannot be told, because an object could not be read or says too little."""
 
 
 class Stage(StrEnum):
     """When a check is asked: before the flip, or after it."""
 
     PREFLIGHT = "Preflight"
+    """Before the topology moves."""
     CONVERGENCE = "Convergence"
+    """After it has moved."""
 
 
 class CheckName(StrEnum):
     """Every check that a transition definition may name, and `UpgradesBlocked`, which every admission implies."""
 
     CLUSTER_OPERATORS_STABLE = "ClusterOperatorsStable"
+    """Every ClusterOperator but `topology` is Available, not Progressing, not Degraded. Convergence asks more: no
+    upgrade is under way, none of the operators that reported at the flip is gone, and each whose operands have to
+    follow has been seen to react, or needs nothing."""
     NO_UPGRADE_IN_PROGRESS = "NoUpgradeInProgress"
+    """ClusterVersion `version` has Progressing=False."""
     CONTROL_PLANE_NODES = "ControlPlaneNodes"
+    """Enough nodes that each pass everything: labels, Ready, not cordoned, not being deleted, one kubelet minor
+    version, at least 4 CPUs and 14.5 GiB, home of an etcd voter; for a compact target also the worker label and no
+    taints."""
     DEDICATED_WORKERS = "DedicatedWorkers"
+    """The number of nodes that only carry workloads fits the definition."""
     ELIGIBLE_WORKERS = "EligibleWorkers"
+    """Enough nodes with the worker label, dedicated or control-plane, that can carry infrastructure pods: Ready, not
+    cordoned, not being deleted, without a taint NoSchedule or NoExecute."""
     MASTERS_SCHEDULABLE = "MastersSchedulable"
+    """Scheduler `cluster` has `mastersSchedulable` as the target needs it."""
     ETCD_VOTING_MEMBERS = "EtcdVotingMembers"
+    """Enough voters in ConfigMap openshift-etcd/etcd-endpoints, each at an address of a control-plane node. Where the
+    source has an arbiter, as many more as there are arbiter nodes may be elsewhere; they do not count."""
     ETCD_HEALTHY = "EtcdHealthy"
+    """Etcd `cluster`: EtcdMembersAvailable=True, EtcdMembersDegraded=False, EtcdMembersProgressing=False."""
     ETCD_OPERATOR_ALIVE = "EtcdOperatorAlive"
+    """The etcd operator renews its lease."""
     ETCD_MEMBERS_DIRECT = "EtcdMembersDirect"
+    """The members of etcd say so themselves: enough voters that each answer, healthy, with one leader in one term, the
+    same member list from all of them through the quorum, nobody besides, no alarm, and the same voters as ConfigMap
+    openshift-etcd/etcd-endpoints. Asked only where certificates are given."""
     UPGRADES_BLOCKED = "UpgradesBlocked"
+    """ClusterVersion echoes our Upgradeable=False. Shown when an admission ran out of time waiting for it; no
+    definition asks it."""
     MACHINE_CONFIG_CONTROLLER_OBSERVED = "MachineConfigControllerObserved"
+    """ControllerConfig `machine-config-controller` carries the target's control plane topology, is observed, and its
+    templates are completed and not failing; annotation `machineconfiguration.openshift.io/controlPlaneTopology` of
+    every control-plane node says the same."""
     MACHINE_CONFIG_POOLS_ROLLED_OUT = "MachineConfigPoolsRolledOut"
+    """After `MachineConfigControllerObserved`: every pool has rolled out (the same configuration in spec and status,
+    all machines updated and ready, none degraded), and pool `master` is at another configuration than at the flip. It
+    may stay where both topologies have the same configuration, or where the controller worked with the target at the
+    flip already."""
     KUBE_API_SERVER_REVISION = "KubeAPIServerRevision"
+    """Every control-plane node is at the newest revision of its static pods and on its way to no other, and that
+    revision is above the one at the flip where the topologies differ in configuration. A failed revision counts only
+    while it is the one being tried."""
     KUBE_CONTROLLER_MANAGER_REVISION = "KubeControllerManagerRevision"
+    """As `KubeAPIServerRevision`, but no topology makes a new revision."""
     KUBE_SCHEDULER_REVISION = "KubeSchedulerRevision"
+    """As `KubeAPIServerRevision`, but no topology makes a new revision."""
     ETCD_REVISION = "EtcdRevision"
+    """As `KubeAPIServerRevision`, but no topology makes a new revision."""
     API_SERVER_REPLICAS = "APIServerReplicas"
+    """openshift-apiserver and oauth-apiserver run on every control-plane node."""
     ROUTER_REPLICAS = "RouterReplicas"
+    """The default IngressController asks for at least the replicas that the target implies, its controller has seen
+    that, and as many are available. An explicit `spec.replicas` wins."""
     CONSOLE_REPLICAS = "ConsoleReplicas"
+    """The same of console and downloads, where capability `Console` is enabled."""
     OAUTH_REPLICAS = "OAuthReplicas"
+    """The same of oauth-openshift, unless an external OpenID provider signs users in."""
     MONITORING_REPLICAS = "MonitoringReplicas"
+    """The same of prometheus-k8s, alertmanager-main, thanos-querier and metrics-server."""
     IMAGE_REGISTRY_REPLICAS = "ImageRegistryReplicas"
+    """The same of image-registry, where it is managed."""
     PACKAGE_SERVER_REPLICAS = "PackageServerReplicas"
+    """The same of packageserver."""
     MULTUS_ADMISSION_REPLICAS = "MultusAdmissionReplicas"
+    """The same of multus-admission-controller."""
     GUARD_POD_DISRUPTION_BUDGETS = "GuardPodDisruptionBudgets"
+    """The PodDisruptionBudgets of the guard pods exist, with minAvailable one less than there are control-plane nodes
+    (an arbiter may be counted in)."""
 
 
 class AdvisoryName(StrEnum):
     """What nobody fixes by itself (DESIGN section 7)."""
 
     ROUTER_REPLICAS_PINNED = "RouterReplicasPinned"
+    """Before and after the flip: the default IngressController asks explicitly for fewer routers than the target
+    implies, and the ingress operator honours that for ever; `RouterReplicas` waits. The command patches
+    `spec.replicas`."""
     DNSMASQ_CONFIGURATION_LEFT = "DnsmasqConfigurationLeft"
+    """Before and after: MachineConfig `50-master-dnsmasq-configuration`, which the assisted installer makes for a
+    single node, is still there, so each new master resolves the names of the API to itself. The command deletes it;
+    pool `master` rolls out."""
     IMAGE_REGISTRY_REPLICAS_FIXED = "ImageRegistryReplicasFixed"
+    """Before and after: the managed registry is configured with fewer replicas than the target implies;
+    `ImageRegistryReplicas` waits. The command patches `spec.replicas`; more than one needs shared storage."""
     TOPOLOGY_READ_AT_START = "TopologyReadAtStart"
+    """After, where the control plane moved: operators of `bindata/startup-readers.yaml` have a pod from before the
+    flip. The command deletes their pods; a roll-out that reboots their node does it too."""
     ETCD_BACKUP_OUTDATED = "EtcdBackupOutdated"
+    """After: the newest backup of etcd that is known of is older than the flip, or none is known of; a restored one
+    would bring the old topology back. The command takes one with cluster-backup.sh on a control-plane node, and records
+    it."""
     LIFECYCLE_AGENT_PRESENT = "LifecycleAgentPresent"
+    """Before: the lifecycle agent runs here, and the label that marks an image-based install is not set. The command
+    sets the label; only for a cluster that was installed from an image."""
 
 
 class ConditionType(StrEnum):
     """Condition types of ClusterOperator `topology`, in the order in which they are written."""
 
     AVAILABLE = "Available"
+    """Always True: the operator watches. That nobody watches is seen from the Lease and the alerts."""
     PROGRESSING = "Progressing"
+    """True while a transition is being admitted or the cluster converges. The message names what is waited for."""
     DEGRADED = "Degraded"
+    """True while a person has to look. The message says what is wrong and often how to put it right."""
     UPGRADEABLE = "Upgradeable"
+    """False from the first open wish until the transition is completed or withdrawn: minor upgrades are held back."""
     DISABLED = "Disabled"
+    """True where this operator must not act. The message says who does."""
 
 
 class ConditionStatus(StrEnum):
     """Status of a Kubernetes condition."""
 
     TRUE = "True"
+    """It holds."""
     FALSE = "False"
+    """It does not hold."""
     UNKNOWN = "Unknown"
+    """Never written by this operator."""
 
 
 class Reason(StrEnum):
     """Reasons of the conditions of ClusterOperator `topology` (DESIGN section 8)."""
 
     AS_EXPECTED = "AsExpected"
+    """Nothing to say."""
     UNSUPPORTED_TRANSITION = "UnsupportedTransition"
+    """No transition leads from here to the wish; the message lists what would be legal. Change or remove the wish."""
     PREFLIGHT_UNMET = "PreflightUnmet"
+    """Some preflight check is not met; the message names them, `status.topologyTransition.checks` explains them."""
     TRANSITION_PENDING = "TransitionPending"
+    """A wish is open; minor upgrades are held back until it is completed or withdrawn."""
     TRANSITION_ADMITTING = "TransitionAdmitting"
+    """All checks are met; waiting for ClusterVersion."""
     TRANSITION_IN_PROGRESS = "TransitionInProgress"
+    """The topology is about to move, or has moved."""
     TRANSITION_CONVERGING = "TransitionConverging"
+    """The topology has moved; the message names what is waited for."""
     TRANSITION_COMPLETED = "TransitionCompleted"
+    """The cluster has converged."""
     TRANSITION_STUCK = "TransitionStuck"
+    """Not converged by the deadline; the message names the check that has been failing longest. Nothing is rolled
+    back."""
     HOSTED_CONTROL_PLANE = "HostedControlPlane"
+    """The control plane is hosted; its availability is set on the HostedCluster."""
     UNKNOWN_TOPOLOGY = "UnknownTopology"
+    """A topology value is missing, or this version does not know it."""
     NATIVE_CONTROLLER_ACTIVE = "NativeControllerActive"
+    """cluster-config-operator moves the topology of this cluster; the message has the command that hands the wish
+    over."""
     IMAGE_BASED_INSTALL = "ImageBasedInstall"
+    """Infrastructure carries the label of an image-based install."""
     INFRASTRUCTURE_MISSING = "InfrastructureMissing"
+    """There is no Infrastructure `cluster`."""
     API_NOT_INSTALLED = "APINotInstalled"
+    """The served CRD lacks our fields; the message has the command that installs them."""
     TOPOLOGY_OVERWRITTEN = "TopologyOverwritten"
+    """Somebody set the topology back; the message names the field manager. Remove the wish and make it again."""
     EVIDENCE_UNREADABLE = "EvidenceUnreadable"
+    """A fact could not be told for more than five minutes; the message names the object."""
 
 
 class EventReason(StrEnum):
     """Reasons of the events about Infrastructure `cluster`."""
 
     TRANSITION_REQUESTED = "TransitionRequested"
+    """A wish is seen for the first time."""
     TRANSITION_BLOCKED = "TransitionBlocked"
+    """The wish waits, or leads nowhere; the note says why. Once for every time that it comes to wait."""
     TRANSITION_ADMITTED = "TransitionAdmitted"
+    """Everything was proven; the topology was allowed to move. Sent after the flip."""
     TOPOLOGY_CHANGED = "TopologyChanged"
+    """The one write has moved the topology."""
     TRANSITION_COMPLETED = "TransitionCompleted"
+    """The cluster has converged."""
     TRANSITION_CANCELLED = "TransitionCancelled"
+    """The wish was withdrawn before the topology moved."""
     TRANSITION_STUCK = "TransitionStuck"
+    """Not converged by the deadline. Once for each attempt."""
+
+
+REASON_CONDITIONS: Final[dict[Reason, tuple[ConditionType, ...]]] = {
+    Reason.AS_EXPECTED: tuple(ConditionType),
+    Reason.UNSUPPORTED_TRANSITION: (ConditionType.PROGRESSING, ConditionType.UPGRADEABLE),
+    Reason.PREFLIGHT_UNMET: (ConditionType.PROGRESSING,),
+    Reason.TRANSITION_PENDING: (ConditionType.UPGRADEABLE,),
+    Reason.TRANSITION_ADMITTING: (ConditionType.PROGRESSING,),
+    Reason.TRANSITION_IN_PROGRESS: (ConditionType.UPGRADEABLE,),
+    Reason.TRANSITION_CONVERGING: (ConditionType.PROGRESSING,),
+    Reason.TRANSITION_COMPLETED: (ConditionType.PROGRESSING,),
+    Reason.TRANSITION_STUCK: (ConditionType.DEGRADED,),
+    Reason.HOSTED_CONTROL_PLANE: (ConditionType.DISABLED,),
+    Reason.UNKNOWN_TOPOLOGY: (ConditionType.DISABLED,),
+    Reason.NATIVE_CONTROLLER_ACTIVE: (ConditionType.DISABLED,),
+    Reason.IMAGE_BASED_INSTALL: (ConditionType.DISABLED,),
+    Reason.INFRASTRUCTURE_MISSING: (ConditionType.DEGRADED,),
+    Reason.API_NOT_INSTALLED: (ConditionType.DEGRADED,),
+    Reason.TOPOLOGY_OVERWRITTEN: (ConditionType.DEGRADED,),
+    Reason.EVIDENCE_UNREADABLE: (ConditionType.DEGRADED,),
+}
+"""On which conditions each reason may stand."""
+
+
+class ExitCode(IntEnum):
+    """How `cluster-topology-operator` ends."""
+
+    OK = 0
+    """Done, or stopped on request."""
+    FAILED = 1
+    """It could not do its work; the last line says why."""
+    USAGE = 2
+    """Bad usage, or a bad transition file; nothing was contacted."""
+    LOST_LEASE = 3
+    """The lease was lost; all work had stopped before. Another operator may lead."""

@@ -12,15 +12,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import json
 import logging
 import pathlib
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 
+from . import logs
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -29,36 +28,8 @@ if TYPE_CHECKING:
     from .kube import lease
     from .serve import address as addresses
 
+_LOG = logging.getLogger(__name__)
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
-_LEVELS = ("debug", "info", "warning", "error")
-
-
-class _JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "ts": _stamp(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "msg": record.getMessage(),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-
-class _TextFormatter(logging.Formatter):
-    """As klog prints: level letter, UTC time, logger, message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        text = f"{record.levelname[0]} {_stamp(record)} {record.name.rpartition('.')[2]}] {record.getMessage()}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
-
-
-def _stamp(record: logging.LogRecord) -> str:
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-    return f"{whole}.{int(record.msecs):03d}Z"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -117,10 +88,12 @@ def _parser() -> argparse.ArgumentParser:
         "--etcd-endpoints", type=_endpoints, metavar="URL[,URL...]", default=(),
         help="where to ask etcd, https://HOST:PORT; default: what ConfigMap openshift-etcd/etcd-endpoints lists",
     )  # fmt: skip
-    run.add_argument("--log-level", choices=_LEVELS, default="info", help="what is logged; default: %(default)s")
+    run.add_argument("--log-level", choices=logs.LEVELS, help=f"what is logged; default: {logs.DEFAULT}")
     run.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="how it is logged; default: %(default)s"
-    )
+        "-v", "--v", type=_verbosity, metavar="N",
+        help="the same as a number: 0 warning, 2 info, 4 debug (conflicts, watches), 6 also every request",
+    )  # fmt: skip
+    run.add_argument("--log-format", choices=logs.FORMATS, default="text", help="text as klog has it; default: text")
     manifests = commands.add_parser("manifests", help="print what to apply to a cluster")
     form = manifests.add_mutually_exclusive_group()
     form.add_argument("--crd-only", action="store_true", help="only the whole CRD, for clusters that have none")
@@ -130,6 +103,10 @@ def _parser() -> argparse.ArgumentParser:
         help="the patch that adds our fields to the CRD that a cluster serves",
     )
     manifests.add_argument("--crd", type=pathlib.Path, metavar="F", help="the served CRD, for --crd-patch")
+    manifests.add_argument(
+        "--without-monitoring", action="store_true",
+        help="leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
+    )  # fmt: skip
     manifests.add_argument("--image", metavar="REF", help="image of the operator")
     manifests.add_argument(
         "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the operator; default: %(default)s"
@@ -141,6 +118,12 @@ def _parser() -> argparse.ArgumentParser:
 def _whole(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 0 or more")
+    return int(text)
+
+
+def _verbosity(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, 0 or more")
     return int(text)
 
 
@@ -165,8 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(text: object) -> None:
-    for line in str(text).splitlines():
-        sys.stderr.write(f"{vocabulary.OPERATOR_NAME}: {line}\n")
+    logs.complain(vocabulary.OPERATOR_NAME, text)
 
 
 def _manifests(options: argparse.Namespace) -> int:
@@ -178,6 +160,9 @@ def _manifests(options: argparse.Namespace) -> int:
     if options.crd is not None and not options.crd_patch:
         _complain("--crd goes with --crd-patch")
         return USAGE
+    if options.without_monitoring and (options.crd_only or options.crd_patch):
+        _complain("--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring")
+        return USAGE
     kind = manifests.Kind.OPERATOR
     if options.crd_only:
         kind = manifests.Kind.CRD_ONLY
@@ -185,7 +170,8 @@ def _manifests(options: argparse.Namespace) -> int:
         kind = manifests.Kind.CRD_PATCH
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
-        text = manifests.render(kind, options.image, options.namespace, served)
+        monitoring = not options.without_monitoring
+        text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
     except manifests.ManifestsError as error:
         _complain(error)
         return USAGE
@@ -200,6 +186,11 @@ def _manifests(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    try:
+        logs.set_up(logs.level(options.log_level, options.v), options.log_format)
+    except ValueError as error:
+        _complain(error)
+        return USAGE
     if options.etcd_endpoints and options.etcd_cert_dir is None:
         _complain("--etcd-endpoints goes with --etcd-cert-dir")
         return USAGE
@@ -210,7 +201,6 @@ def _run(options: argparse.Namespace) -> int:
     from .kube import lease
     from .transitions import load
 
-    _set_up_logging(options)
     try:
         place = options.transitions_dir or bindata.root() / "transitions"
         # The one place where the certificates turn into a question: whoever gives them wants it asked.
@@ -256,6 +246,9 @@ def _run(options: argparse.Namespace) -> int:
     except lease.LeaseLost as error:
         _complain(error)
         return LOST_LEASE
+    except Exception as error:  # noqa: BLE001 - whatever else it is: a bug, and told as one
+        logs.bug(_LOG, error)
+        return FAILED
     return OK
 
 
@@ -277,9 +270,3 @@ def _lease_timing(options: argparse.Namespace) -> lease.LeaseTiming | None:
     if any(figure is None for figure in figures):
         raise ValueError("--lease-duration, --renew-deadline and --retry-period go together")
     return lease.LeaseTiming(*figures)
-
-
-def _set_up_logging(options: argparse.Namespace) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonFormatter() if options.log_format == "json" else _TextFormatter())
-    logging.basicConfig(level=options.log_level.upper(), handlers=[handler], force=True)

@@ -1,9 +1,12 @@
 """What is applied to a cluster, as text: `cluster-topology-operator manifests`.
 
 Nothing here is applied by the operator itself. `bindata/manifests/` is printed in the order of its file names, with
-the image and the namespace put in. The definition of Infrastructure is not among it: on a real cluster it belongs to
-the release payload, and a whole one of ours would take fields away from it. So it is asked for by itself: whole for a
-cluster that has none, or as a script that patches what a cluster serves, and says what that costs.
+the image and the namespace put in; after it `bindata/monitoring/`, which a cluster without monitoring.coreos.com would
+refuse, and can be left out. What a fleet's hub needs (`bindata/fleet/`) is never printed.
+
+The definition of Infrastructure is not among it: on a real cluster it belongs to the release payload, and a whole one
+of ours would take fields away from it. So it is asked for by itself: whole for a cluster that has none, or as a script
+that patches what a cluster serves, and says what that costs.
 The schema is made in `topology_api`; the edges come from `transitions`, the roles for operands from `rights`.
 """
 
@@ -23,6 +26,7 @@ from .transitions import load
 
 if TYPE_CHECKING:
     import pathlib
+    from collections.abc import Iterable
 
     from .operands import model
 
@@ -51,10 +55,13 @@ def render(
     image: str | None = None,
     namespace: str = vocabulary.DEFAULT_NAMESPACE,
     served: object = None,
+    *,
+    monitoring: bool = True,
 ) -> str:
     """Return what to apply, ending with a line break.
 
     `image` is the image of the Deployment, None for the name and version of this operator without a registry.
+    `monitoring` is whether OPERATOR has what the cluster's Prometheus and console need; the other kinds never do.
     `served` is the Infrastructure definition of the cluster for CRD_PATCH, as read from the API server; None prints
     how to get it.
 
@@ -67,7 +74,8 @@ def render(
         raise ManifestsError(f"{image!r} cannot be an image: wanted [registry/]name[:tag][@digest]")
     match kind:
         case Kind.OPERATOR:
-            return _operator(image or f"{vocabulary.OPERATOR_NAME}:{_version.__version__}", namespace)
+            places = [*_manifests(), *(_monitoring() if monitoring else ())]
+            return _printed(places, image or f"{vocabulary.OPERATOR_NAME}:{_version.__version__}", namespace)
         case Kind.CRD_ONLY:
             return whole_crd()
         case Kind.CRD_PATCH:
@@ -113,8 +121,11 @@ def _manifests() -> list[pathlib.Path]:
     return sorted((bindata.root() / "manifests").glob("*.yaml"))
 
 
-def _operator(image: str, namespace: str) -> str:
-    places = _manifests()
+def _monitoring() -> list[pathlib.Path]:
+    return sorted((bindata.root() / "monitoring").glob("*.yaml"))
+
+
+def _printed(places: Iterable[pathlib.Path], image: str, namespace: str) -> str:
     texts = [place.read_text(encoding="utf-8").strip() for place in places]
     text = "\n---\n".join(texts)
     return text.replace(vocabulary.DEFAULT_NAMESPACE, namespace).replace(_IMAGE, image) + "\n"

@@ -23,8 +23,8 @@ from ._version import __version__
 from .kube import client as clients
 from .kube import config, lease, queue
 from .observe import catalog, facts, live, watches
-from .report import board, events, metrics
-from .serve import probes, scrape, server
+from .report import board, events, metrics, view
+from .serve import page, probes, scrape, security, server
 
 if TYPE_CHECKING:
     import pathlib
@@ -86,7 +86,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stopper(stop))
     configuration = await config.load(options.kubeconfig, options.context)
-    measured = metrics.Metrics(transitions, lease=LEASE)
+    measured = metrics.Metrics(transitions, lease=LEASE, server=str(configuration.host))
     who = identity()
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
@@ -98,19 +98,29 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             )
         )
         work = queue.WorkQueue(measured)
-        etcd = _etcd(options, transitions)
+        etcd = _etcd(options, transitions, measured)
         poll = None if etcd is None else etcd.poll()
         watched = await stack.enter_async_context(
             watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll)
         )
         shown = board.Board()
-        routes = (*probes.Probes(watched, work).routes(), *scrape.Scrape(measured, watched).routes())
-        served = await stack.enter_async_context(server.Server(options.address, routes, options.certificates))
-        _LOG.info("%s %s serves on port %d", OPERATOR_NAME, __version__, served.bound)
+        pages = page.Page(shown, watched, view.About(__version__, transitions, options.settle_seconds))
+        secured = None if options.certificates is None else security.Security(client, options.certificates)
+        routes = (
+            *probes.Probes(watched, work).routes(),
+            *scrape.Scrape(measured, watched, *(() if secured is None else (secured,))).routes(),
+            *pages.routes(),
+        )
+        served = await stack.enter_async_context(server.Server(options.address, routes, secured))
+        await stack.enter_async_context(pages)
+        _LOG.info(
+            "%(program)s %(version)s serves on port %(port)d",
+            {"program": OPERATOR_NAME, "version": __version__, "port": served.bound},
+        )
         await _until(stop, _lead(client, watched, work, measured, shown, who, options, transitions, etcd))
 
 
-def _etcd(options: Options, transitions: load.Transitions) -> members.Members | None:
+def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
     """Open the way to etcd's members where there is one, and somebody asks: the room for it stays closed otherwise."""
     if options.etcd is None:
         return None
@@ -119,7 +129,7 @@ def _etcd(options: Options, transitions: load.Transitions) -> members.Members | 
         return None
     from .observe import members  # noqa: PLC0415 - see above: memory that most clusters need not spend
 
-    return members.Members(options.etcd.certificates, options.etcd.endpoints)
+    return members.Members(options.etcd.certificates, options.etcd.endpoints, observer=measured.etcd_request)
 
 
 async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, handed to the one who works in them
@@ -157,7 +167,7 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
         await _first_of(election, elector.leading.wait())
         if election.done():
             await election
-        _LOG.info("leading as %s", who)
+        _LOG.info("leading as %(holder)s", {"holder": who})
         measured.leading(leads=True)
         loop_task = asyncio.create_task(_work(rooms, transitions, settings, adapt), name="reconcile")
         try:

@@ -25,14 +25,13 @@ from .decide import applicability, clock, phases
 from .decide.decision import Step, Term
 from .kube import errors
 from .observe import catalog, facts, live
-from .report import clusteroperator, events
+from .report import clusteroperator, events, narration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from topology_api.types import TopologyTransition
 
-    from .checks.result import CheckResult
     from .decide.decision import Decision, Happening
     from .kube import client as clients
     from .kube import queue as queues
@@ -107,8 +106,7 @@ class Reconciler:
         self._was_blind = True
         self._told_after_restart = False
         self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, Happening]] = []
-        self._said = ""
-        self._answers: dict[str, CheckResult] = {}
+        self._narrator = narration.Narrator()
         self.decisions = 0
 
     async def run(self) -> None:
@@ -127,7 +125,7 @@ class Reconciler:
             except (errors.KubeError, act.Voided) as error:
                 delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
                 self._rooms.metrics.reconciled(loop.time() - began, ok=False)
-                _LOG.warning("%s; trying again in %.1f s", error, delay)
+                self._narrator.failed(error, delay)
                 # A change may cut the delay short, but not turn a failure into a hot loop: somebody may write always.
                 asked = error.retry_after if isinstance(error, errors.KubeError) else None
                 await asyncio.sleep(min(delay, max(_BREATH, asked or 0.0)))
@@ -160,7 +158,7 @@ class Reconciler:
                 if self._conflicts >= _CONFLICTS:
                     self._conflicts = 0
                     raise
-                _LOG.debug("%s; deciding again", error)
+                _LOG.debug("%(error)s; deciding again from a live read", {"error": error})
                 continue
             except errors.KubeError as error:
                 if error.outcome_unknown:
@@ -193,7 +191,10 @@ class Reconciler:
             by = now - before - timedelta(seconds=steady - then)
             # A clock that is merely corrected slowly (NTP slews by less than a tenth) was not moved.
             if abs(by.total_seconds()) >= max(_JUMP, _SLEW * (steady - then)):
-                _LOG.warning("the clock was moved by %.1f s", by.total_seconds())
+                _LOG.warning(
+                    "the clock was moved by %(seconds).1f s: what is waited for by it is moved along",
+                    {"seconds": by.total_seconds()},
+                )
                 self._term = clock.moved(self._term, by, now)
         self._clocks = (now, steady)
         blind = any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
@@ -259,7 +260,7 @@ class Reconciler:
             self._tell(decision, infrastructure)
 
     def _show(self, known: facts.Facts, decision: Decision) -> None:
-        self._log(decision)
+        self._narrator.decided(decision)
         self._rooms.metrics.decided(decision, known)
         self._rooms.board.pin(decision, known, self._now())
         infrastructure = known.infrastructure
@@ -291,9 +292,13 @@ class Reconciler:
             if evidence is None:
                 raise act.Voided("a flip without evidence")
             raw = await self._rooms.act.flip(evidence, infrastructure, record)
-            _LOG.info("topology moved from %s to %s by %s", record.source, record.target, record.name)
+            _LOG.info(
+                "topology moved from %(source)s to %(target)s by %(definition)s",
+                {"source": record.source, "target": record.target, **narration.about(record)},
+            )
         else:
             raw = await self._rooms.act.save(infrastructure, record)
+            _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **narration.about(record)})
         self._rooms.watches.apply(catalog.INFRASTRUCTURE, raw)
         before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
         self._rooms.metrics.moved(before, record, infrastructure.desired, self._now())
@@ -325,7 +330,10 @@ class Reconciler:
             self._hold = min(max(_HOLD_FIRST, 2 * self._hold), _HOLD_CAP)
             until = self._now() + timedelta(seconds=self._hold)
             self._term = dataclasses.replace(self._term, hold_until=until)
-            _LOG.info("live evidence differs from what was watched: %s", decision.note)
+            _LOG.info(
+                "live evidence differs from what was watched: %(message)s; looking again within %(seconds).0f s",
+                {"message": decision.note, "seconds": self._hold},
+            )
             decision = dataclasses.replace(decision, look_again=min(self._hold, decision.look_again or self._hold))
         elif decision.phase is Phase.CONVERGING:
             self._hold = 0.0
@@ -358,22 +366,6 @@ class Reconciler:
             return
         self._term = dataclasses.replace(self._term, available=found.available, advisories=found.advisories)
         self._rooms.queue.add()
-
-    def _log(self, decision: Decision) -> None:
-        """One line per decision that changes something."""
-        stopped = decision.disabled or decision.degraded
-        text = f"{stopped.reason}: {stopped.message}" if stopped else decision.note
-        line = f"phase {decision.phase}{f': {text}' if text else ''}"
-        if line != self._said:
-            self._said = line
-            _LOG.info("%s", line)
-        if not decision.results:
-            return
-        # A check is told when its answer changes; what is met from the beginning needs no line.
-        for answer in decision.results:
-            if answer != self._answers.get(answer.name) and (not answer.met or answer.name in self._answers):
-                _LOG.info("check %s is %s: %s", answer.name, answer.status, answer.message)
-        self._answers = {answer.name: answer for answer in decision.results}
 
 
 def _new_attempt() -> str:

@@ -10,6 +10,7 @@ A table of contents, from what a newcomer runs to what it stands on:
                         does what the operator has printed
 * `actors`              the rest of the cluster, each a client that speaks HTTP; `pace` is how fast it lives
 * `follow`              the same without actors: every operand follows at once, for tests
+* `serving`             the certificates that the operator serves HTTPS with, and that others come in with
 * `install`, `cluster`  what a cluster of a `shape` consists of (`configured`: its configuration and ClusterOperators;
                         `machines`: its nodes; `operands`: what its operators deploy; crds/: its kinds)
 * `client`, `mirror`    how an actor talks to a server and what it knows; `kinds`, `kubeconfig`, `conditions`, `clock`

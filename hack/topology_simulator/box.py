@@ -23,7 +23,8 @@ from .envtest import server as real
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from . import pace, scenario
+    from . import pace, scenario, serving
+    from .etcd import certificates
     from .etcd import cluster as etcds
 
 API_SERVERS = ("embedded", "real")
@@ -34,10 +35,14 @@ _TRANSITIONS = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """An empty API server that is open: the kubeconfigs of its administrator and of the operator."""
+    """An empty API server that is open: the kubeconfigs of its administrator and of the operator.
+
+    `clients` signs client certificates, where the server publishes that CA itself.
+    """
 
     administrator: dict[str, Any]
     operator: dict[str, Any]
+    clients: certificates.Authority | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,8 @@ class Box:
     log: pathlib.Path
     operator: operator_process.Operator | None
     settle_seconds: int
+    serving: serving.Serving | None = None
+    """What the operator serves HTTPS with, where it does."""
 
     async def watch_operator(self) -> None:
         """Return never, unless the operator ends: OperatorDiedError."""
@@ -71,8 +78,11 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     apiserver: str = "embedded",
     etcd: str = "pretended",
     served: Served | None = None,
+    https: bool = False,
 ) -> AsyncIterator[Box]:
     """Open a box for a scenario; files go to `folder`, an absolute path that exists.
+
+    With `https` the operator serves as on a cluster, to those who are let in: `Box.serving` signs certificates.
 
     `apiserver` is one of API_SERVERS; `served` is one that is open already, and then none is started. `etcd` is one of
     ETCDS: real members are driven as nodes join, and the operator asks them itself. Raises OSError (port taken, folder
@@ -91,7 +101,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
         if etcd == "real" and not story.cluster.hosted:
             members = await stack.enter_async_context(_members())
         actors = await stack.enter_async_context(hub.Actors(access, speeds, real_etcd=members))
-        process = None
+        process, certified = None, None
         settle = max(1, round(_SETTLE_SECONDS * speeds.scale))
         if operator:
             theirs = file
@@ -99,7 +109,13 @@ async def opened(  # noqa: PLR0913 - what the command line offers
                 theirs = folder / "kubeconfig-operator"
                 _write(theirs, served.operator)
             flags = (*_asking(members), *_hurried(story, folder))
-            process = await stack.enter_async_context(operator_process.running(theirs, log, settle, flags))
+            tls = None
+            if https:
+                certified = await _certified(api, folder, served.clients)
+                flags = (*flags, "--serving-cert-dir", str(certified.certificates))
+                tls = certified.scraper().tls()
+            running = operator_process.running(theirs, log, settle, flags, tls=tls)
+            process = await stack.enter_async_context(running)
         yield Box(
             api=api,
             actors=actors,
@@ -108,6 +124,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             log=log,
             operator=process,
             settle_seconds=settle,
+            serving=certified,
         )
 
 
@@ -120,6 +137,18 @@ async def _members() -> AsyncIterator[etcds.Cluster]:
     async with etcds.Cluster() as made:
         await made.found("master-0")
         yield made
+
+
+async def _certified(
+    api: client.Client, folder: pathlib.Path, clients: certificates.Authority | None
+) -> serving.Serving:
+    """Make what the operator serves HTTPS with; the CA of clients is made and published where the server has none."""
+    from . import serving as servings  # noqa: PLC0415 - cryptography, as above
+
+    if clients is None:
+        clients = servings.authority()
+        await servings.publish(api, clients)
+    return servings.Serving(folder, clients)
 
 
 def _asking(members: etcds.Cluster | None) -> tuple[str, ...]:
@@ -152,7 +181,9 @@ async def _served(apiserver: str, port: int) -> AsyncIterator[Served]:
     """Serve an empty API."""
     if apiserver == "real":
         async with real.RealServer(port=port) as server:
-            yield Served(administrator=server.kubeconfig(), operator=server.kubeconfig())
+            yield Served(
+                administrator=server.kubeconfig(), operator=server.kubeconfig(), clients=server.client_authority
+            )
         return
     simulated = embedded.ApiServer(bookmark_seconds=20.0)
     await simulated.start(port=port)

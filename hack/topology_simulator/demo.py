@@ -59,6 +59,8 @@ async def demo(
         async with asyncio.timeout(timeout_seconds) as limit:
             async with box.opened(played, speeds, folder, apiserver=apiserver, etcd=etcd) as opened:
                 screen.say("cluster", f"installed at {opened.url}; the operator is starting")
+                if opened.operator is not None:
+                    screen.say("cluster", f"watch it in a browser: {opened.operator.url}/")
                 watch = stopwatch.Stopwatch(opened.api)
                 await _beside(_play(opened, played, speeds, screen), opened, screen, watch)
                 await _show_tables(opened.api, screen)
@@ -194,6 +196,7 @@ def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenari
     screen.print(screen.paint(f"    kubectl patch infrastructure cluster --type merge -p '{body}'", "bold"))
     screen.print("    kubectl get infrastructure cluster -w\n")
     if opened.operator is not None:
+        screen.print(f"Or watch it in a browser: {screen.paint(f'{opened.operator.url}/', 'bold')}\n")
         screen.print(f"The operator's log is {opened.log}. Ctrl-C ends everything.\n")
     else:
         screen.print("There is no operator: start yours with this KUBECONFIG. Ctrl-C ends everything.\n")

@@ -44,6 +44,7 @@ _CONFIG = "config.openshift.io"
 _OPERATOR = "operator.openshift.io"
 _REGISTRY = "imageregistry.operator.openshift.io"
 _MACHINES = "machineconfiguration.openshift.io"
+_MONITORING = "monitoring.coreos.com"
 
 NAMESPACES = Kind("", "namespaces", "Namespace")
 NODES = Kind("", "nodes", "Node")
@@ -73,6 +74,8 @@ INGRESS_CONTROLLERS = Kind(_OPERATOR, "ingresscontrollers", "IngressController",
 MACHINE_CONFIG_POOLS = Kind(_MACHINES, "machineconfigpools", "MachineConfigPool")
 MACHINE_CONFIGS = Kind(_MACHINES, "machineconfigs", "MachineConfig")
 CONTROLLER_CONFIGS = Kind(_MACHINES, "controllerconfigs", "ControllerConfig")
+SERVICE_MONITORS = Kind(_MONITORING, "servicemonitors", "ServiceMonitor", namespaced=True)
+PROMETHEUS_RULES = Kind(_MONITORING, "prometheusrules", "PrometheusRule", namespaced=True)
 
 ALL = (
     NAMESPACES,
@@ -102,6 +105,8 @@ ALL = (
     MACHINE_CONFIG_POOLS,
     MACHINE_CONFIGS,
     CONTROLLER_CONFIGS,
+    SERVICE_MONITORS,
+    PROMETHEUS_RULES,
 )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pathlib
+    import ssl
     from collections.abc import AsyncIterator, Sequence
 
 _STOP_SECONDS = 10.0
@@ -30,11 +31,13 @@ class OperatorDiedError(Exception):
 class Operator:
     """The operator's process, and the one that takes its place after an eviction."""
 
-    def __init__(self, command: Sequence[str], log: pathlib.Path, port: int) -> None:
+    def __init__(self, command: Sequence[str], log: pathlib.Path, port: int, tls: ssl.SSLContext | None = None) -> None:
         self._command = command
         self.log = log
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
         """Where it serves metrics and probes."""
+        self.tls = tls
+        """How to come in there; None for plain HTTP."""
         self._process: asyncio.subprocess.Process | None = None
         self._moving = asyncio.Event()
         self._moving.set()
@@ -104,14 +107,19 @@ class Operator:
 
 @contextlib.asynccontextmanager
 async def running(
-    kubeconfig: pathlib.Path, log: pathlib.Path, settle_seconds: int, flags: Sequence[str] = ()
+    kubeconfig: pathlib.Path,
+    log: pathlib.Path,
+    settle_seconds: int,
+    flags: Sequence[str] = (),
+    *,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Operator]:
-    """Run the operator inside this context."""
+    """Run the operator inside this context; `tls` is for who looks at it, where the flags let it serve HTTPS."""
     port = _free_port()
     command = [sys.executable, "-m", "topology_controller", "run"]
     command += ["--kubeconfig", str(kubeconfig), "--bind-address", f"127.0.0.1:{port}"]
     command += ["--settle-seconds", str(settle_seconds), *flags]
-    made = Operator(command, log, port)
+    made = Operator(command, log, port, tls)
     await made.start()
     try:
         yield made

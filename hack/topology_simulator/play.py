@@ -71,9 +71,16 @@ class Player:
         }
         self._poll = min(1.0, max(_LEAST_POLL, _POLL * speeds.scale))
 
-    async def play(self, story: scenario.Scenario) -> None:
-        """Play every step and check the end. Raises ScenarioFailedError, ClientError."""
+    async def play(
+        self, story: scenario.Scenario, before: Callable[[scenario.Step], Awaitable[None]] | None = None
+    ) -> None:
+        """Play every step and check the end. Raises ScenarioFailedError, ClientError.
+
+        `before` is awaited before each step: whoever looks on can hold the story up until they have seen enough.
+        """
         for number, step in enumerate(story.steps, start=1):
+            if before is not None:
+                await before(step)
             try:
                 await self._perform(step)
             except ScenarioFailedError as error:
@@ -168,8 +175,9 @@ class Player:
         await self._until(lambda: self._ask(question), None if self._by_person else patience)
 
     async def _ask(self, question: scenario.Condition) -> list[probes.Answer]:
-        metrics = self._operator.url if self._operator is not None else ""
-        return [await probes.ask(self._api, question, metrics)]
+        if self._operator is None:
+            return [await probes.ask(self._api, question)]
+        return [await probes.ask(self._api, question, self._operator.url, self._operator.tls)]
 
     async def _until(self, answered: Answered, seconds: float | None) -> None:
         missing = [probes.Answer(holds=False, wanted="an answer", found="none in time")]

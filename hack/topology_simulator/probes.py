@@ -10,6 +10,8 @@ import aiohttp
 from . import client, cluster, conditions, kinds, machines
 
 if TYPE_CHECKING:
+    import ssl
+
     from . import scenario
 
 _SCRAPE_SECONDS = 5.0
@@ -46,8 +48,10 @@ async def _field(api: client.Client, field: scenario.Field_) -> Answer:
     return _compared(f"{field.kind}/{field.name} {field.path}", wanted, "absent" if found is None else found)
 
 
-async def ask(api: client.Client, question: scenario.Condition, metrics: str = "") -> Answer:
-    """Answer a scenario's condition; `metrics` is where the operator serves. Raises ClientError."""
+async def ask(
+    api: client.Client, question: scenario.Condition, metrics: str = "", tls: ssl.SSLContext | None = None
+) -> Answer:
+    """Answer a scenario's condition; `metrics` is where the operator serves, `tls` the way in. Raises ClientError."""
     if question.phase is not None:
         record = (await _infrastructure(api)).get("topologyTransition") or {}
         return _compared("phase", question.phase, record.get("phase"))
@@ -60,7 +64,7 @@ async def ask(api: client.Client, question: scenario.Condition, metrics: str = "
         words = {True: "told", False: "not there"}
         return _compared(f"advisory {question.advisory.name}", words[question.advisory.told], words[told])
     if question.metric is not None:
-        found_value = await _metric(metrics, question.metric.series)
+        found_value = await _metric(metrics, question.metric.series, tls)
         return _compared(f"metric {question.metric.series}", question.metric.equals, found_value)
     if question.condition is not None:
         return await _operator(api, question.condition)
@@ -108,11 +112,14 @@ def _saying(answer: Answer, words: str | None, message: str | None) -> Answer:
     return Answer(answer.holds and words in (message or ""), f"{answer.wanted} saying {words!r}", answer.found)
 
 
-async def _metric(url: str, series: str) -> float | None:
+async def _metric(url: str, series: str, tls: ssl.SSLContext | None) -> float | None:
     """Read one series, as a scraper would."""
     timeout = aiohttp.ClientTimeout(total=_SCRAPE_SECONDS)
     try:
-        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url + "/metrics") as response:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(url + "/metrics", ssl=tls or True, raise_for_status=True) as response,
+        ):
             lines = (await response.text()).splitlines()
     except (aiohttp.ClientError, TimeoutError) as error:
         raise client.UnreachableError(f"GET {url}/metrics: {error!r}") from error

@@ -1,4 +1,4 @@
-"""What it costs: start, memory, CPU, and requests while nothing is wanted.
+"""What it costs: start, memory, CPU, scrapes, and requests while nothing is wanted.
 
 Memory is resident memory of the whole process. CPU and requests are measured for a stated time and extrapolated; what
 happens less than once in that time (watches that end after 45 to 60 minutes, the hourly look at what could be asked
@@ -33,7 +33,9 @@ Raw = dict[str, Any]
 START_SECONDS, RSS_MIB, RSS_EXTRA_MIB = 0.6, 64.0, 5.0
 IDLE_REQUESTS, IDLE_WRITES = 40.0, 0.0
 IDLE_CPU, BUSY_CPU = 0.12, 2.0
+SCRAPE_CPU_MS, SCRAPE_SERIES = 5.0, 300.0
 RATE = 100.0
+_WARM_SCRAPES = 5
 _SETTLED_SECONDS = 1.5
 
 
@@ -92,10 +94,41 @@ async def start(cluster: side.Side, folder: pathlib.Path, count: int) -> figures
 
 async def scrape(operator: Operator) -> None:
     """Ask for the metrics once: they are part of what is to fit into the memory."""
-    timeout = aiohttp.ClientTimeout(total=5.0)
-    url = f"http://127.0.0.1:{operator.port}/metrics"
-    async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as response:
-        await response.read()
+    async with _scraping() as session:
+        await _scraped(session, operator)
+
+
+def _scraping() -> aiohttp.ClientSession:
+    """What scrapes; it keeps its connection, as Prometheus does."""
+    return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5.0), raise_for_status=True)
+
+
+async def _scraped(session: aiohttp.ClientSession, operator: Operator) -> str:
+    async with session.get(f"http://127.0.0.1:{operator.port}/metrics") as response:
+        return await response.text()
+
+
+async def scrapes(operator: Operator, count: int, when: str) -> dict[str, figures.Figure]:
+    """CPU of a scrape, of the whole process and without TLS, and how many series there are; `when` is in the names."""
+    async with _scraping() as session:
+        for _ in range(_WARM_SCRAPES):
+            text = await _scraped(session, operator)
+        used = procfs.cpu_seconds(operator.pid)
+        for _ in range(count):
+            await _scraped(session, operator)
+        used = procfs.cpu_seconds(operator.pid) - used
+    series = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {
+        f"scrape_cpu_ms_{when}": figures.Figure(
+            value=used * 1000 / count,
+            unit="ms",
+            target=SCRAPE_CPU_MS,
+            note=f"mean of {count} scrapes of {len(text.encode()) / 1024:.0f} KiB on one connection, plain HTTP",
+        ),
+        f"scrape_series_{when}": figures.Figure(
+            value=float(len(series)), unit="series", target=SCRAPE_SERIES, note=f"{when}, process_* included"
+        ),
+    }
 
 
 def rss_idle(operator: Operator) -> figures.Figure:

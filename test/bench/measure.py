@@ -38,15 +38,17 @@ class Sizes:
     idle: float
     beats: float
     cold: int
+    scrapes: int
 
 
-LONG = Sizes(starts=7, trials=80, loaded=60, back_to_back=50, idle=40.0, beats=30.0, cold=0)
+LONG = Sizes(starts=7, trials=80, loaded=60, back_to_back=50, idle=40.0, beats=30.0, cold=0, scrapes=300)
 # Five minutes: bookmarks, renewals and whatever else comes by the minute show in them. With TLS a cold pool matters.
 LONG_REAL = dataclasses.replace(LONG, idle=300.0, cold=3)
-SHORT = Sizes(starts=3, trials=15, loaded=10, back_to_back=10, idle=6.0, beats=6.0, cold=0)
+SHORT = Sizes(starts=3, trials=15, loaded=10, back_to_back=10, idle=6.0, beats=6.0, cold=0, scrapes=100)
 
 START = ("start_to_first_decision_s",)
 IDLE = ("rss_idle_mib", "idle_requests_per_hour", "idle_writes", "idle_cpu_seconds_per_minute")
+SCRAPE = ("scrape_cpu_ms_idle", "scrape_series_idle", "scrape_cpu_ms_converging", "scrape_series_converging")
 WISH = ("wish_to_flip_p50", "wish_to_flip_p99", "wish_to_flip_echo_p50", "requests_wish_to_flip")
 COLD = ("wish_to_flip_cold_p50",)
 FACT = ("last_fact_to_flip_p50", "last_fact_to_flip_p99", "requests_last_fact_to_flip")
@@ -62,7 +64,7 @@ WORKERS = (
     "cpu_seconds_per_minute",
     "idle_cpu_seconds_per_minute_with_heartbeats",
 )
-ALL = (*WISH, *COLD, *FACT, *LOADED, *NEXT, *START, *IDLE, *WORKERS)
+ALL = (*WISH, *COLD, *FACT, *LOADED, *NEXT, *START, *IDLE, *SCRAPE, *WORKERS)
 Found = dict[str, figures.Figure]
 
 
@@ -109,7 +111,25 @@ async def _quiet_costs(run: Run, ours: side.Side) -> tuple[Found, float | None]:
                 found |= await costs.idle(ours, operator, run.sizes.idle)
             if run.wants(WORKERS):
                 pending = await _pending_rss(ours, operator)
+    if run.wants(SCRAPE):
+        found |= await _scrapes(run, ours)
     return found, pending
+
+
+async def _scrapes(run: Run, ours: side.Side) -> Found:
+    """What a scrape costs, idle and while converging; with an operator of its own, whose memory nobody measures."""
+    count = run.sizes.scrapes
+    run.say(f"scrapes, twice {count}")
+    async with costs.operator_on(ours, run.folder) as operator:
+        found = await costs.scrapes(operator, count, "idle")
+        await ours.renew_lease()
+        await ours.wish(side.WISH)
+        await ours.lookout.until(lambda: ours.phase() == "Converging", "Converging")
+        await costs.settled(ours, 1.0)
+        found |= await costs.scrapes(operator, count, "converging")
+        await ours.to_idle()
+        await costs.settled(ours, 0.5)
+    return found
 
 
 async def _pending_rss(ours: side.Side, operator: costs.Operator) -> float:

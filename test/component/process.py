@@ -21,7 +21,8 @@ from test.component import polling
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Sequence
+    import ssl
+    from collections.abc import Mapping, Sequence
 
 LEASE = ("--lease-duration", "15", "--renew-deadline", "13", "--retry-period", "1")
 """As small as it can be: nothing is written while less than one request timeout (10 s) of the lease is left."""
@@ -33,11 +34,15 @@ _TAIL = 40
 
 @dataclass(eq=False)
 class Operator:
-    """One process. `name` is its token and the beginning of its identity in the lease."""
+    """One process. `name` is its token and the beginning of its identity in the lease.
+
+    `tls` is how to come in where it was started with a serving certificate.
+    """
 
     name: str
     log: pathlib.Path
     process: asyncio.subprocess.Process
+    tls: ssl.SSLContext | None = None
 
     @property
     def alive(self) -> bool:
@@ -67,15 +72,21 @@ class Operator:
 
         return await polling.until(f"{self.name} says {text!r}", look, seconds)
 
-    async def ask(self, path: str) -> tuple[int, str]:
-        """GET one of its own paths (/readyz, /healthz, /metrics): status and text."""
+    async def ask(
+        self, path: str, *, tls: ssl.SSLContext | None = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
+        """GET one of its own paths (/readyz, /healthz, /metrics): status and text. `tls`: another way in than ours."""
         match = _PORT.search(await self.said("serves on port"))
         if match is None:
             raise AssertionError("no port in the log")
         limit = aiohttp.ClientTimeout(total=5.0)
         async with (
             aiohttp.ClientSession(timeout=limit) as session,
-            session.get(f"http://127.0.0.1:{match[1]}{path}") as response,
+            session.get(
+                f"http{'s' if self.tls else ''}://127.0.0.1:{match[1]}{path}",
+                ssl=tls or self.tls or True,
+                headers=headers,
+            ) as response,
         ):
             return response.status, await response.text()
 

@@ -187,12 +187,14 @@ def _is_systems(metadata: dict[str, Any]) -> bool:
 
 async def _grant(api: clients.Client) -> None:
     """Apply the roles and bindings of the manifests, and wait until they count."""
-    documents = yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR))
+    documents = yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False))
     rights = [one for one in documents if one and one["apiVersion"].startswith(_RBAC)]
     for one in rights:
         plural = f"{one['kind'].lower()}s"
         await api.create(kinds.Kind(_RBAC, plural, one["kind"], namespaced="namespace" in one["metadata"]), one)
     for role in (one for one in rights if one["kind"] in {"Role", "ClusterRole"}):
+        if "nonResourceURLs" in role["rules"][-1]:
+            continue  # for others, and bound to nobody
         rule, namespace = role["rules"][-1], role["metadata"].get("namespace", "")
         asked = {
             "group": rule["apiGroups"][0],

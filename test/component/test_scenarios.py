@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from test.component import telling
 from topology_simulator import box, pace, play, scenario
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
                 one.cancel()
             await asyncio.gather(playing, watching, return_exceptions=True)
         operator = opened.operator
+        await telling.assert_told_once(opened.api, wishes=sum(step.said[0] == "wish" for step in story.steps))
     words = log.read_text()
     assert operator is not None
     assert operator.returncode == 0, words

@@ -112,6 +112,9 @@ async def test_two_voters_and_a_learner_never_let_it_move(story):
     await story.etcd.add("master-2")
     await story.begin()
     await story.waits("2 voters", "master-2", "is a learner")
+    (operator,) = story.world.operators
+    assert await operator.metric("topology_etcd_members", role="learner") == 1
+    assert (await operator.metric("topology_etcd_requests_total", code="200") or 0) > 0
     await story.etcd.promote("master-2")
     await story.moves()
 

@@ -120,6 +120,12 @@ def pools_rolled_out(question: Question) -> CheckResult:
     return question.met(f"Machine config pools rolled out: {result.listed(pool.name for pool in pools)}")
 
 
+def lacks(question: Question, group: matrices.Group, pool: facts.MachineConfigPool) -> str | None:
+    """What this pool still lacks, None when it has rolled out. Says nothing before the controller has observed."""
+    must_move = pool.name == MASTER and _must_move(question, group)
+    return _waiting_for(pool, _before(question) if must_move else None)
+
+
 def _must_move(question: Question, group: matrices.Group) -> bool:
     definition, baseline = question.definition, question.yardstick.baseline
     source, target = definition.source.control_plane.value, definition.target.control_plane.value

@@ -17,7 +17,7 @@ from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from ..checks import catalog, operators
 from ..checks.result import CheckResult, listed
 from ..observe import facts
-from . import applicability, baseline, records
+from . import applicability, baseline, happenings, records
 from . import scene as scenes
 from .decision import Decision, Step
 
@@ -221,6 +221,8 @@ def _flip(
 def _next_look(scene: scenes.Scene, record: TopologyTransition) -> float | None:
     """When time alone could change this decision, in seconds."""
     moments = [*scenes.lease_moments(scene.known), *scenes.unreadable_moments(record.checks)]
+    if record.phase is Phase.PENDING:
+        moments.append(happenings.stands_at(record))
     if scene.term.hold_until is not None:
         moments.append(scene.term.hold_until)
     awaited = applicability.native_awaited(scene.known, scene.term, scene.now)

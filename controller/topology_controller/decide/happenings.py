@@ -7,31 +7,43 @@ event.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import EventReason, Phase
+from topology_api.vocabulary import CheckStatus, EventReason, Phase, Stage
 
 from .decision import Happening
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from topology_api.types import TopologyTransition
 
 _OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
+STANDING = timedelta(minutes=5)
+"""How long other checks must have been unmet, none of them changing, until that is told: a flapping node is no news."""
 
 
 def between(
-    before: TopologyTransition | None, after: TopologyTransition, wish: str | None, note: str
+    before: TopologyTransition | None, after: TopologyTransition, wish: str | None, note: str, now: datetime
 ) -> tuple[Happening, ...]:
-    """Events for the way from one record to the next; `note` is what Progressing says."""
+    """Events for the way from one record to the next; `note` is what Progressing says.
+
+    What blocks a wish is told when the wish is made, when a check takes its admission back, and whenever it has stood
+    for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
+    """
     phase = after.phase
     was = before.phase if before is not None else Phase.IDLE
+    if phase is Phase.PENDING and was in _OPEN:
+        stands = now >= stands_at(after) or (was is Phase.ADMITTING and bool(unmet(after)))
+        return (Happening(EventReason.TRANSITION_BLOCKED, note, warning=True),) if stands else ()
     if was is phase:
         return ()
     route = f"from {after.source} to {after.target}" if after.source and after.target else ""
     found: list[Happening] = []
     if phase in _OPEN and was not in _OPEN:
         found.append(Happening(EventReason.TRANSITION_REQUESTED, f"Topology {wish} is wanted"))
-    if phase is Phase.UNSUPPORTED or (phase is Phase.PENDING and was is not Phase.UNSUPPORTED):
+    if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
         found.append(Happening(EventReason.TRANSITION_BLOCKED, note, warning=True))
     if phase is Phase.CONVERGING:
         found.append(Happening(EventReason.TRANSITION_ADMITTED, f"Transition {after.name} {route} was admitted"))
@@ -41,6 +53,21 @@ def between(
     if phase is Phase.IDLE and was in _OPEN and withdrawn(before, wish):
         found.append(Happening(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn before the topology moved"))
     return tuple(found)
+
+
+def unmet(record: TopologyTransition) -> list[str]:
+    """The preflight checks that block the wish of this record, by name."""
+    return sorted(
+        check.name for check in record.checks if check.stage is Stage.PREFLIGHT and check.status is not CheckStatus.MET
+    )
+
+
+def stands_at(record: TopologyTransition) -> datetime:
+    """From when on what blocks the wish of this record counts as standing."""
+    changed = [check.last_transition_time for check in record.checks if check.stage is Stage.PREFLIGHT]
+    if record.phase_transition_time is not None:
+        changed.append(record.phase_transition_time)
+    return max(changed) + STANDING
 
 
 def withdrawn(before: TopologyTransition | None, wish: str | None) -> bool:

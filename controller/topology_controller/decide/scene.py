@@ -147,7 +147,7 @@ def with_happenings(scene: Scene, decision: Decision) -> Decision:
     """Add the events for the way from the present record to the decided one."""
     if decision.record is None:
         return decision
-    happened = happenings.between(scene.record, decision.record, scene.infrastructure.desired, decision.note)
+    happened = happenings.between(scene.record, decision.record, scene.infrastructure.desired, decision.note, scene.now)
     return dataclasses.replace(decision, happened=happened)
 
 

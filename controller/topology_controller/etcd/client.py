@@ -28,6 +28,8 @@ from . import answers, errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    Observer = Callable[[str], None]
+
 T = TypeVar("T")
 _LARGEST = 1024 * 1024
 _SAID = 200
@@ -42,10 +44,14 @@ _DOWN = {
 
 
 class Client:
-    """Connections for one survey. Use with `async with`; leaving drops them at once."""
+    """Connections for one survey. Use with `async with`; leaving drops them at once.
 
-    def __init__(self, context: ssl.SSLContext) -> None:
+    `observer` is called once for every request, with the HTTP status or "error" when no answer came.
+    """
+
+    def __init__(self, context: ssl.SSLContext, observer: Observer | None = None) -> None:
         self._context = context
+        self._observer = observer
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -89,9 +95,17 @@ class Client:
         if self._session is None:
             raise RuntimeError("the client is not open: use it with `async with`")
         method = "GET" if body is None else "POST"
-        with _as_errors(endpoint):
-            async with self._session.request(method, f"{endpoint}{path}", json=body, allow_redirects=False) as response:
-                status, content = response.status, await _content(response)
+        code = "error"
+        try:
+            with _as_errors(endpoint):
+                url = f"{endpoint}{path}"
+                async with self._session.request(method, url, json=body, allow_redirects=False) as response:
+                    status = response.status
+                    content = await _content(response)
+                    code = str(status)
+        finally:
+            if self._observer is not None:
+                self._observer(code)
         try:
             found = json.loads(content)
         except ValueError:

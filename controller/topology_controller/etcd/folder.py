@@ -74,13 +74,13 @@ class Folder:
                 raise
             if str(error) != self._complained:
                 self._complained = str(error)
-                _LOG.warning("%s; going on with the certificates that were read before", error)
+                _LOG.warning("%(error)s; going on with the certificates that were read before", {"error": error})
             return self._good
         if self._complained:
             self._complained = ""
-            _LOG.info("the certificates in %s can be used again", self._path)
+            _LOG.info("the certificates in %(folder)s can be used again", {"folder": self._path})
         elif self._good is not None and loaded is not self._good:
-            _LOG.info("the certificates in %s were replaced", self._path)
+            _LOG.info("the certificates in %(folder)s were replaced", {"folder": self._path})
         self._good = loaded
         return loaded
 

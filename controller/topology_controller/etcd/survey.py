@@ -66,13 +66,19 @@ class Survey:
     silences: tuple[Silence, ...]
 
 
-async def survey(context: ssl.SSLContext, endpoints: Iterable[str], *, budget: float = BUDGET) -> Survey:
+async def survey(
+    context: ssl.SSLContext,
+    endpoints: Iterable[str],
+    *,
+    budget: float = BUDGET,
+    observer: client.Observer | None = None,
+) -> Survey:
     """Ask these endpoints, and the voters that they reveal, in at most `budget` seconds. Raises only what is a bug."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + budget
     hearings: dict[str, _Hearing] = {}
     tasks: set[asyncio.Task[None]] = set()
-    async with client.Client(context) as asking:
+    async with client.Client(context, observer) as asking:
 
         def ask(places: Iterable[str]) -> None:
             for place in places:

@@ -4,6 +4,7 @@ A table of contents; import the modules, not names from here (the heavy ones loa
 
 * `resource`: what can be asked for (`Resource`) and which part of it (`Selection`).
 * `errors`: everything that can go wrong, each with verb, object, status, and whether waiting can help.
+* `logged`: what may be written to a log: nothing that is a credential.
 * `config`: how to reach the cluster and who we are there: a kubeconfig, or the service account of a pod.
 * `lazy`: imports kubernetes_asyncio without its 755 models.
 * `transport`: one pool of connections with TLS, keep-alive and credentials.

@@ -14,29 +14,20 @@ Two questions decide what a caller may do, and both are answered by the error it
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, ClassVar
+
+from . import logged
 
 if TYPE_CHECKING:
     from . import resource as resources
 
 READS = frozenset({"get", "list", "watch"})
 _LONGEST_MESSAGE = 400
-_SECRETS = (
-    re.compile(r"\b(bearer|basic)\s+[^\s\"'<>,;]+", re.IGNORECASE),
-    re.compile(r"\beyJ[\w-]{8,}(\.[\w-]*){0,2}"),
-    re.compile(r"sha256~[\w-]+"),
-    re.compile(r"-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|\Z)", re.DOTALL),
-)
 
 
 def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
     """Make foreign text fit for one line of a log: no credentials, no control characters, not too long."""
-    text = text[: 20 * longest]
-    for pattern in _SECRETS:
-        text = pattern.sub("(removed)", text)
-    text = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return text if len(text) <= longest else text[: longest - 3].rstrip() + "..."
+    return logged.one_line(logged.redacted(text[: 20 * longest]), longest)
 
 
 class KubeError(Exception):
@@ -83,6 +74,12 @@ class KubeError(Exception):
     def same_as(self) -> tuple[object, ...]:
         """What makes two errors the same news: compare these to find out whether the state has changed."""
         return (type(self), self.verb, self.resource, self.namespace, self.name, self.status, self.reason)
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What a structured log line says of it beside its text: object, verb, HTTP status and reason where known."""
+        about = {"object": self.resource.describe(self.name, self.namespace), "verb": self.verb}
+        return {**about, **{name: found for name, found in (("code", self.status), ("reason", self.reason)) if found}}
 
     def __str__(self) -> str:
         found = " ".join(part for part in (str(self.status or ""), self.reason) if part)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 EVENTS = resources.Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
 # Kubernetes, pkg/apis/core/validation/events.go.
 _NOTE_BYTES = 1024
-_WORD_LENGTH = 128
+WORD_BYTES = 128
+"""Of a reason, an action, a reporting controller and a reporting instance."""
 
 
 async def post(  # noqa: PLR0913 - these are the fields of an event
@@ -49,8 +50,8 @@ async def post(  # noqa: PLR0913 - these are the fields of an event
         ("reporting controller", reporting_controller),
         ("reporting instance", reporting_instance),
     ):
-        if not 0 < len(text.encode()) <= _WORD_LENGTH:
-            raise ValueError(f"{what} {text[:40]!r} must have 1 to {_WORD_LENGTH} letters")
+        if not 0 < len(text.encode()) <= WORD_BYTES:
+            raise ValueError(f"{what} {text[:40]!r} must have 1 to {WORD_BYTES} letters")
     body = {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,

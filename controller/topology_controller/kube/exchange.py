@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import yarl
 
-from . import answer, errors
+from . import answer, errors, logged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     # (verb, plural, HTTP status or "error", seconds until the headers came)
     Observer = Callable[[str, str, str, float], None]
 
+_LOG = logging.getLogger(__name__)
 Raw = dict[str, Any]
 
 JSON = "application/json"
@@ -144,8 +146,14 @@ class Exchange:
             )
             code = str(response.status)
         finally:
+            took = loop.time() - begin
             if self._observer is not None:
-                self._observer(call.verb, call.resource.plural, code, loop.time() - begin)
+                self._observer(call.verb, call.resource.plural, code, took)
+            if _LOG.isEnabledFor(logged.REQUESTS):
+                said = {"method": _METHODS[call.verb], "path": request.path, "code": _number(code), "ms": 1000 * took}
+                _LOG.log(
+                    logged.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", {"verb": call.verb, **said}
+                )
         if not 200 <= response.status < 300:
             raise answer.failure(call, response.status, response.headers, await _read(call, response))
         return response
@@ -155,6 +163,10 @@ class Exchange:
             return await self._transport.credentials()
         except Exception as error:  # a credential plugin is foreign code: it may raise anything
             raise call.error(errors.Unauthorized, 0, "NoCredentials", str(error), sent=False) from error
+
+
+def _number(code: str) -> int | str:
+    return int(code) if code.isdigit() else code
 
 
 async def _lines(call: answer.Call, response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[str, Raw], None]:

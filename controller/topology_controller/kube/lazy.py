@@ -57,7 +57,9 @@ class _StandIn(types.ModuleType):
         child = f"{self.__name__}.{name}"
         if name.isidentifier() and importlib.util.find_spec(child) is not None:
             return importlib.import_module(child)
-        _LOG.debug("%s is asked for %s: the whole package is loaded", self.__name__, name)
+        _LOG.debug(
+            "%(package)s is asked for %(name)s: the whole package is loaded", {"package": self.__name__, "name": name}
+        )
         # From here on an ordinary module: what is missing is missing.
         self.__class__ = types.ModuleType  # type: ignore[assignment] # the documented way to stop being lazy
         spec = self.__spec__
@@ -79,7 +81,7 @@ def library() -> Library:
             _register()
             return _collect()
         except Exception as error:  # noqa: BLE001 - whatever is different in that package, the ordinary import may still work
-            _LOG.warning("kubernetes_asyncio is loaded whole, which takes 30 MiB more: %s", error)
+            _LOG.warning("kubernetes_asyncio is loaded whole, which takes 30 MiB more: %(error)s", {"error": error})
             for name in [name for name in sys.modules if name.partition(".")[0] == _ROOT]:
                 del sys.modules[name]
     return _collect()

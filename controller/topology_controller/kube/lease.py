@@ -152,7 +152,7 @@ class Elector:
         try:
             await self._acquire()
             self.leading.set()
-            _LOG.info("%s is ours, as %s", self._described(), self._identity)
+            _LOG.debug("%(object)s is ours, as %(holder)s", {"object": self._described(), "holder": self._identity})
             await self._hold()
         except asyncio.CancelledError:
             if self.leading.is_set() or self._unsure:
@@ -164,15 +164,21 @@ class Elector:
 
     async def _acquire(self) -> None:
         pauses = backoffs.Backoff(1.0, self._timing.retry_period, self._uniform)
-        said = ""
+        said = waited_for = ""
         while True:
             try:
                 if await self._try_to_take():
                     return
+                if self.holder != waited_for:
+                    waited_for = self.holder
+                    _LOG.info(
+                        "%(object)s is held by %(holder)s: waiting until it is free",
+                        {"object": self._described(), "holder": waited_for},
+                    )
             except errors.KubeError as error:
                 if str(error) != said:
                     said = str(error)
-                    _LOG.warning("waiting for the lease: %s", error)
+                    _LOG.warning("waiting for the lease: %(error)s; trying again", {"error": error})
                 await asyncio.sleep(pauses.next(error.retry_after))
                 continue
             pauses.reset()
@@ -216,7 +222,10 @@ class Elector:
             try:
                 await self._renew()
             except errors.KubeError as error:
-                _LOG.warning("the lease was not renewed, %.0f s are left: %s", self.time_left(), error)
+                _LOG.warning(
+                    "the lease was not renewed, %(seconds).0f s are left: %(error)s; trying again",
+                    {"seconds": self.time_left(), "error": error},
+                )
                 # Denser towards the end: the last moments count most, and there are few of them.
                 pause = min(pauses.next(error.retry_after), max(1.0, self.time_left() / 3))
             else:
@@ -306,9 +315,12 @@ class Elector:
             async with asyncio.timeout(_RELEASE):
                 await self._let_go()
         except (errors.KubeError, TimeoutError) as error:
-            _LOG.warning("%s was not released, others wait until it runs out: %s", self._described(), error)
+            _LOG.warning(
+                "%(object)s was not released, others wait until it runs out: %(error)s",
+                {"object": self._described(), "error": error or "no answer in time"},
+            )
         else:
-            _LOG.info("%s is released", self._described())
+            _LOG.info("%(object)s is released", {"object": self._described()})
 
     async def _let_go(self) -> None:
         while True:

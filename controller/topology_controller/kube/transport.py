@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from . import config, lazy
+from . import config, lazy, logged
 
 if TYPE_CHECKING:
     from aiohttp.connector import AddrInfoType
@@ -119,6 +119,8 @@ class Transport:
         """Return the headers that say who we are. Raises whatever a credential plugin raises."""
         headers: dict[str, str] = {}
         await self._opened().update_params_for_auth(headers, [], ["BearerToken"])
+        for value in headers.values():
+            logged.remember(value)
         return headers
 
     async def renew(self, refused: dict[str, str]) -> bool:
@@ -149,7 +151,10 @@ class Transport:
         except config.ConfigError as error:
             if str(error) != self._said:
                 self._said = str(error)
-                _LOG.warning("the certificates have changed, and those loaded before are kept: %s", error)
+                _LOG.warning(
+                    "the certificates have changed, and the old ones are kept until these can be used: %(error)s",
+                    {"error": error},
+                )
             return None
         self._said = ""
         return made

@@ -19,6 +19,7 @@ It keeps no objects: that is `reflector`, the next room. What a line means was d
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from . import client
 
+_LOG = logging.getLogger(__name__)
 Raw = dict[str, Any]
 T = TypeVar("T")
 
@@ -154,6 +156,7 @@ async def watch(
             lasting = uniform(timing.shortest, timing.longest)
             async with source.open_watch(selection, version, lasting, timing.silence) as lines:
                 state.opened()
+                _LOG.debug("the watch of %(object)s is open", {"object": selection.describe(), "version": version})
                 yield Opened()
                 async for happened, raw in lines:
                     version = state.moved(happened, resources.version_of(raw))
@@ -168,6 +171,7 @@ async def watch(
             trouble = state.not_found(error)
         except errors.KubeError as error:
             trouble = state.failed(error)
+        state.log(trouble)
         if trouble is not None:
             yield trouble
             await asyncio.sleep(trouble.pause)
@@ -242,6 +246,16 @@ class _State:
             return None if self._gone_at - before >= self._timing.healthy else self.failed(error)
         self._backoff.reset()
         return Unserved(self._timing.unserved * self._uniform(0.8, 1.2))
+
+    def log(self, trouble: Disturbed | Unserved | None) -> None:
+        """Say how a watch has ended, for whoever debugs; what it means for the operator is said elsewhere, once."""
+        about = self._selection.describe()
+        if trouble is None:
+            _LOG.debug("the watch of %(object)s has ended in good order: going on at once", {"object": about})
+        elif isinstance(trouble, Unserved):
+            _LOG.debug("the server has no %(object)s: asking again in %(s).0f s", {"object": about, "s": trouble.pause})
+        else:
+            _LOG.debug("%(error)s; going on in %(seconds).1f s", {"error": trouble.error, "seconds": trouble.pause})
 
     def _error(self, kind: type[errors.KubeError], reason: str, message: str) -> errors.KubeError:
         about = self._selection

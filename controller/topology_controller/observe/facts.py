@@ -89,6 +89,8 @@ class Infrastructure:
     """The record as it stands on the server: a merge patch is made against it."""
     topology_writer: str | None
     """Field manager that wrote one of the two topologies last (metadata.managedFields)."""
+    cluster_name: str | None = None
+    """status.infrastructureName, which the installer gave it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Members:
     """One way to the members of etcd.
 
     `endpoints` (https://host:port) are asked instead of the published addresses. `budget` is in seconds, for everything
-    that one reading asks.
+    that one reading asks. `observer` is told of every request (see the room `etcd`).
     """
 
     def __init__(
@@ -49,11 +49,13 @@ class Members:
         endpoints: tuple[str, ...] = (),
         *,
         budget: float = survey.BUDGET,
+        observer: Callable[[str], None] | None = None,
         now: Callable[[], datetime] = folders.utcnow,
     ) -> None:
         self._folder = folders.Folder(folder, now=now)
         self._endpoints = endpoints
         self._budget = budget
+        self._observer = observer
 
     def poll(self) -> Poll:
         """Make what asks again and again by this way."""
@@ -68,7 +70,7 @@ class Members:
             context = self._folder.context()
         except errors.FolderError as error:
             return facts.Unobserved(error.file, error.why)
-        return _fact(await survey.survey(context, endpoints, budget=self._budget))
+        return _fact(await survey.survey(context, endpoints, budget=self._budget, observer=self._observer))
 
 
 def _places(published: facts.Fact[facts.EtcdEndpoints]) -> tuple[str, ...] | facts.Unobserved:

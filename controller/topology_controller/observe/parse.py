@@ -100,6 +100,7 @@ def infrastructure(raw: Raw) -> facts.Infrastructure:
         record=_record(found),
         raw_record=found if isinstance(found, dict) else None,
         topology_writer=_topology_writer(raw),
+        cluster_name=fields.text(raw, "status.infrastructureName"),
     )
 
 

@@ -159,11 +159,13 @@ class Watches:
             task = asyncio.create_task(kept.run(), name=f"watch {source.what}")
             task.add_done_callback(self._ended)
             self._watches[source.field] = _Watch(source, kept, task)
+            _LOG.debug("watching %(object)s", {"object": source.what})
 
     async def _stop(self, names: Iterable[str]) -> None:
         stopped = [self._watches.pop(name) for name in names if name in self._watches]
         for watch in stopped:
             watch.task.cancel()
+            _LOG.debug("not watching %(object)s any more", {"object": watch.source.what})
         await asyncio.gather(*(watch.task for watch in stopped), return_exceptions=True)
 
     def _changed(self, source: catalog.Source) -> None:
@@ -176,9 +178,11 @@ class Watches:
         if trouble != self._logged.get(source.field):
             self._logged[source.field] = trouble
             if trouble is None:
-                _LOG.info("watching %s again", source.what)
+                _LOG.info("watching %(object)s again", {"object": source.what})
             else:
-                _LOG.warning("cannot watch %s: %s", source.what, trouble)
+                _LOG.warning(
+                    "cannot watch %(object)s: %(trouble)s; trying again", {"object": source.what, "trouble": trouble}
+                )
         self._on_change()
 
     @staticmethod

@@ -1,8 +1,12 @@
-"""Tells what happened, beside Infrastructure, without delaying or repeating anything.
+"""Tells what happened, beside Infrastructure, without delaying, losing or repeating anything.
 
-Happenings are put into a short queue and sent by a task of their own: an API server that refuses events must not keep
+Happenings wait in a bounded row and are sent by a task of their own: an API server that refuses events must not keep
 the topology from moving. The name of an event is a hash of what it is about, so an operator that crashed between the
 flip and the event tells it after its restart, and one that crashed after it finds that it exists.
+
+What could not be sent keeps waiting. An API server in trouble is tried again soon; one that refuses (a right is
+missing, a webhook says no) now and then, the events taking turns. Both are said in the log when they begin and when
+they end. When too many wait, the oldest are given up. Whoever ends `run` gives it two seconds more to send what waits.
 """
 
 from __future__ import annotations
@@ -10,12 +14,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
 from ..decide import happenings
-from ..kube import errors, events
+from ..kube import backoff, errors, events
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,25 +33,44 @@ if TYPE_CHECKING:
     from ..observe import facts
 
 _LOG = logging.getLogger(__name__)
-_TRIES = 4
 _WAITING = 64
 _REMEMBERED = 256
 _RECENT = 600.0
+_IN_TROUBLE = 1.0, 30.0
+_REFUSED = 5.0, 60.0
+FLUSH = 2.0
+"""Seconds that are left for what waits when the operator ends."""
+# What comes at the very end (the loop tells of a write that it has just done) comes within this.
+_LATE = 0.05
 
 
-def name(uid: str, reason: EventReason, record: TopologyTransition | None) -> str:
+def name(uid: str, reason: EventReason, record: TopologyTransition | None, generation: int | None = None) -> str:
     """The name of the event: the same occurrence always has the same one.
 
-    Before an admission there is no attempt; the time of the request tells two wishes apart. A request is one also when
-    the record was dropped, and the wish is found in another phase or gets another attempt than before.
+    An admission has its attempt. Before it, the time of the request and the `generation` in which the wish was made
+    (that of the record, unless another is given) tell two wishes apart, also within one second. A request is one also
+    when the record was dropped, and the wish is found in another phase or gets another attempt than before. What blocks
+    a wish is another occurrence when it is another set of checks.
     """
     occurrence, phase = "", ""
     if record is not None:
-        requested = str(record.requested_time or record.phase_transition_time or "")
+        made_in = record.observed_generation if generation is None else generation
+        wished = f"{record.requested_time or record.phase_transition_time or ''}@{made_in or ''}"
         request = reason is EventReason.TRANSITION_REQUESTED
-        occurrence, phase = (requested, "") if request else (record.attempt or requested, record.phase.value)
+        occurrence, phase = (wished, "") if request else (record.attempt or wished, record.phase.value)
+        if reason is EventReason.TRANSITION_BLOCKED:
+            phase = f"{phase}/{','.join(happenings.unmet(record))}"
     digest = hashlib.sha256(f"{uid}/{reason}/{occurrence}/{phase}".encode()).hexdigest()
     return f"topology.{digest[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    name: str
+    uid: str
+    happening: Happening
+    phase: Phase
+    time: datetime
 
 
 class Teller:
@@ -54,65 +78,144 @@ class Teller:
 
     def __init__(self, client: clients.Client, identity: str, utcnow: Callable[[], datetime]) -> None:
         self._client = client
-        self._identity = identity
+        # In bytes, as the API counts.
+        self._identity = identity.encode()[: events.WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
-        self._queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_WAITING)
+        self._waiting: dict[str, _Event] = {}
+        self._news = asyncio.Event()
         self._told: dict[str, None] = {}
+        self._wish: tuple[object, int | None] | None = None
+        self._trouble: tuple[object, ...] | None = None
+        self._overflown = False
 
     def tell(
         self, infrastructure: facts.Infrastructure, record: TopologyTransition | None, happening: Happening
     ) -> None:
-        """Queue an event that was not told before; when too many wait already, it is dropped and logged."""
-        called = name(infrastructure.uid, happening.reason, record)
+        """Let an event wait that was not told before; when too many wait, the oldest of them is given up."""
+        called = name(infrastructure.uid, happening.reason, record, self._made_in(record, happening.reason))
         if called in self._told:
             return
-        event = {
-            "name": called,
-            "regarding": {
-                "apiVersion": "config.openshift.io/v1",
-                "kind": "Infrastructure",
-                "name": "cluster",
-                "uid": infrastructure.uid,
-            },
-            "reason": happening.reason.value,
-            "action": record.phase.value if record is not None else Phase.IDLE.value,
-            "note": happening.note,
-            "type_": "Warning" if happening.warning else "Normal",
-        }
-        try:
-            self._queue.put_nowait(event)
-        except asyncio.QueueFull:
-            _LOG.warning("event %s dropped: %d others wait already", happening.reason, _WAITING)
-            return
+        phase = Phase.IDLE if record is None else record.phase
+        self._waiting[called] = _Event(called, infrastructure.uid, happening, phase, self._utcnow())
+        self._news.set()
         # What lasts (a transition that is stuck) is decided again with every look; it is one event.
         self._told[called] = None
         if len(self._told) > _REMEMBERED:
             del self._told[next(iter(self._told))]
+        if len(self._waiting) > _WAITING:
+            self._give_up(next(iter(self._waiting.values())))
 
     async def run(self) -> None:
-        """Send what is queued until cancelled."""
-        while True:
-            event = await self._queue.get()
-            await self._send(event)
+        """Send what waits until cancelled, and then for `FLUSH` seconds at most what still does."""
+        soon, late = backoff.Backoff(*_IN_TROUBLE), backoff.Backoff(*_REFUSED)
+        try:
+            while True:
+                event = await self._next()
+                error = await self._send(event)
+                if error is None:
+                    soon.reset()
+                    late.reset()
+                elif error.may_pass:
+                    await asyncio.sleep(soon.next(error.retry_after))
+                elif event.name in self._waiting:
+                    # It may be this one that is refused: the others get their turn.
+                    self._waiting[event.name] = self._waiting.pop(event.name)
+                    await asyncio.sleep(late.next(error.retry_after))
+        finally:
+            await self._flush()
 
-    async def _send(self, event: dict[str, Any]) -> None:
-        for attempt in range(_TRIES):
-            try:
-                await events.post(
-                    self._client,
-                    **event,
-                    reporting_controller=OPERATOR_NAME,
-                    reporting_instance=self._identity[:128],
-                    now=self._utcnow(),
+    async def _next(self) -> _Event:
+        while not self._waiting:
+            self._news.clear()
+            await self._news.wait()
+        return next(iter(self._waiting.values()))
+
+    async def _send(self, event: _Event) -> errors.KubeError | None:
+        """Send one and say why it waits still; one that the API would never take is given up."""
+        try:
+            new = await events.post(
+                self._client,
+                name=event.name,
+                regarding={
+                    "apiVersion": "config.openshift.io/v1",
+                    "kind": "Infrastructure",
+                    "name": "cluster",
+                    "uid": event.uid,
+                },
+                reason=event.happening.reason.value,
+                action=event.phase.value,
+                note=event.happening.note,
+                type_="Warning" if event.happening.warning else "Normal",
+                reporting_controller=OPERATOR_NAME,
+                reporting_instance=self._identity,
+                now=event.time,
+            )
+        except errors.Invalid as error:
+            self._waiting.pop(event.name, None)
+            _LOG.warning(
+                "event %(event)s was not sent, and is given up: %(error)s",
+                {"event": event.happening.reason, "error": error},
+            )
+            return None
+        except errors.KubeError as error:
+            if error.same_as != self._trouble:
+                self._trouble = error.same_as
+                _LOG.warning(
+                    "event %(event)s was not sent: %(error)s; it waits and is tried again, as are those that follow",
+                    {"event": event.happening.reason, "error": error},
                 )
-            except errors.KubeError as error:
-                if not error.may_pass or attempt == _TRIES - 1:
-                    _LOG.warning("event %s was not sent: %s", event["reason"], error)
-                    self._told.pop(event["name"], None)
-                    return
-                await asyncio.sleep(2.0**attempt)
-            else:
-                return
+            return error
+        self._waiting.pop(event.name, None)
+        _LOG.debug(
+            "event %(event)s %(done)s: %(message)s",
+            {
+                "event": event.happening.reason,
+                "done": "is told" if new else "was told before",
+                "message": event.happening.note,
+            },
+        )
+        if self._trouble is not None:
+            self._trouble, self._overflown = None, False
+            _LOG.info("events are sent again")
+        return None
+
+    async def _flush(self) -> None:
+        """The end: send what waits, once each, while there is time; no pauses for what is refused."""
+        try:
+            async with asyncio.timeout(FLUSH):
+                # The loop ends beside this, and may have something to tell of the write that it was at.
+                await asyncio.sleep(_LATE)
+                for event in tuple(self._waiting.values()):
+                    await self._send(event)
+        except TimeoutError:
+            pass
+        if self._waiting:
+            reasons = ", ".join(event.happening.reason.value for event in self._waiting.values())
+            _LOG.warning(
+                "%(count)d events were not sent before the end, and are not told: %(events)s",
+                {"count": len(self._waiting), "events": reasons},
+            )
+
+    def _made_in(self, record: TopologyTransition | None, reason: EventReason) -> int | None:
+        """In which generation this wish was made, as far as we know: a later change of the spec is no other wish."""
+        if record is None:
+            return None
+        if reason is EventReason.TRANSITION_CANCELLED:
+            self._wish = None
+            return record.observed_generation
+        if self._wish is None or self._wish[0] != record.requested_time:
+            self._wish = (record.requested_time, record.observed_generation)
+        return self._wish[1]
+
+    def _give_up(self, event: _Event) -> None:
+        del self._waiting[event.name]
+        self._told.pop(event.name, None)
+        if not self._overflown:
+            self._overflown = True
+            _LOG.warning(
+                "more than %(count)d events wait: the oldest are given up, %(event)s first",
+                {"count": _WAITING, "event": event.happening.reason},
+            )
 
 
 def after_restart(record: TopologyTransition, now: datetime) -> tuple[Happening, ...]:
@@ -124,4 +227,4 @@ def after_restart(record: TopologyTransition, now: datetime) -> tuple[Happening,
         return ()
     # The same events as for the step that led here, whichever open phase it came from.
     before = record.model_copy(update={"phase": Phase.ADMITTING})
-    return happenings.between(before, record, None, "")
+    return happenings.between(before, record, None, "", now)

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    import pathlib
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +19,11 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read HOST:PORT, with brackets around an IPv6 address."""
+        """Read HOST:PORT, with brackets around an IPv6 address; no HOST is every address of this machine."""
         host, separator, port = text.rpartition(":")
         if not separator or not port.isdigit() or int(port) > 65535:
             raise ValueError(f"{text!r} is not HOST:PORT")
-        return cls(host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port))
+        return cls(host.removeprefix("[").removesuffix("]"), int(port))
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -40,8 +37,8 @@ class Address:
             return self.host == "localhost"
 
 
-def refuse_open_http(address: Address, certificates: pathlib.Path | None) -> None:
-    """Raise ValueError for an address that others can reach while there is no certificate."""
+def refuse_open_http(address: Address, certificates: object) -> None:
+    """Raise ValueError for an address that others can reach while there is no certificate (None)."""
     if certificates is None and not address.loopback:
         raise ValueError(
             f"--bind-address {address} is not a loopback address and needs --serving-cert-dir: "

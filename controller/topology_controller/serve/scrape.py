@@ -21,9 +21,9 @@ class Watched(Protocol):
 
 
 class Scrape:
-    """/metrics of one registry."""
+    """/metrics of one registry. `watches` are all who watch something."""
 
-    def __init__(self, metrics: measuring.Metrics, watches: Watched) -> None:
+    def __init__(self, metrics: measuring.Metrics, *watches: Watched) -> None:
         self._metrics = metrics
         self._watches = watches
 
@@ -32,6 +32,6 @@ class Scrape:
         return (web.get("/metrics", self._show),)
 
     async def _show(self, _: web.Request) -> web.Response:
-        self._metrics.watches(self._watches.last_activity())
+        self._metrics.watches({name: seen for one in self._watches for name, seen in one.last_activity().items()})
         body = generate_latest(self._metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})

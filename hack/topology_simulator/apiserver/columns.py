@@ -257,6 +257,14 @@ DISRUPTION_BUDGETS = (
 )
 
 
+def _pod_selector(obj: dict[str, Any]) -> str:
+    labels = ((obj.get("spec") or {}).get("podSelector") or {}).get("matchLabels") or {}
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
+
+
+NETWORK_POLICIES = (NAME, Column("Pod-Selector", "string", _pod_selector, "Whom it is about"), AGE)
+
+
 def _role(obj: dict[str, Any]) -> str:
     reference = obj.get("roleRef") or {}
     return f"{reference.get('kind', '')}/{reference.get('name', '')}"

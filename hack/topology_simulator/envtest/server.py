@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from .. import kubeconfig
+from ..etcd import certificates
 from . import audit, binaries
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class RealServer:
         self._assets = binaries.folder()
         self._asked_port = port
         self.port = port
+        self.client_authority = certificates.Authority("kube-apiserver-client-signer")
+        """Signs client certificates; the server publishes it in kube-system/extension-apiserver-authentication."""
         self._etcd_port = 0
         self._folder = pathlib.Path()
         self._keeper: asyncio.subprocess.Process | None = None
@@ -217,6 +220,7 @@ class RealServer:
             ("service-account.key", text),
             ("tokens.csv", "".join(rows).encode()),
             ("audit-policy.json", json.dumps(audit.POLICY).encode()),
+            ("client-ca.crt", self.client_authority.certificate),
         ):
             file = self._folder / name
             file.touch(mode=0o600)
@@ -247,6 +251,7 @@ class RealServer:
             f"--cert-dir={self._folder / 'certs'}",
             "--anonymous-auth=false",
             f"--token-auth-file={self._folder / 'tokens.csv'}",
+            f"--client-ca-file={self._folder / 'client-ca.crt'}",
             "--authorization-mode=RBAC",
             f"--service-account-issuer={self.url}/",
             f"--service-account-key-file={key}",

@@ -79,12 +79,13 @@ class Grant:
 
 def rendered() -> list[dict[str, Any]]:
     """Every object of the manifests."""
-    return [one for one in yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)) if one]
+    return [one for one in yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)) if one]
 
 
 def roles() -> list[dict[str, Any]]:
-    """The roles among them, in their order."""
-    return [one for one in rendered() if one["kind"] in _ROLES]
+    """The roles among them, in their order; not those for others, which grant paths of ours and are bound to nobody."""
+    found = [one for one in rendered() if one["kind"] in _ROLES]
+    return [one for one in found if not any("nonResourceURLs" in rule for rule in one["rules"])]
 
 
 def of(role: dict[str, Any]) -> list[Grant]:

@@ -10,8 +10,11 @@ the table, because that is the part that must not depend on how patient a test i
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import aiohttp
 
 from test.component import cluster, definitions, polling
 from test.component import world as worlds
@@ -218,8 +221,76 @@ async def untold(staged: Stage, grant: Grant) -> None:
     await staged.wish()
     operator = await staged.operator()
     await staged.until_phase("Completed")
-    await operator.said("event TransitionCompleted was not sent: cannot create events")
+    await operator.said("event TransitionRequested was not sent: cannot create events")
     assert await staged.events() == []
+
+
+async def moved_all_the_same(staged: Stage) -> None:
+    """Serving is no evidence: the topology moves."""
+    await staged.wish()
+    await staged.until("the topology has moved", lambda status: status["controlPlaneTopology"] == "HighlyAvailable")
+
+
+async def strict(staged: Stage, grant: Grant) -> None:
+    """The TLS profile is not known, so the strictest holds: TLS 1.2 is refused; the log says why. It is ready."""
+    operator = await staged.operator()
+    await operator.said(f"cannot watch {grant.what}: cannot list {grant.what}: 403 Forbidden")
+    assert not await speaks_tls12(staged, operator)
+    await moved_all_the_same(staged)
+
+
+async def deaf_to_profiles(staged: Stage, grant: Grant) -> None:
+    """A new TLS profile is not heard of; the log says why."""
+    operator = await staged.operator()
+    await operator.said(f"cannot watch {grant.what}: cannot watch {grant.what}: 403 Forbidden")
+    await polling.until("the profile was read", lambda: speaks_tls12(staged, operator))
+    wanted = {"spec": {"tlsSecurityProfile": {"type": "Modern"}}}
+    await staged.api.patch(kinds.API_SERVERS, "cluster", wanted)
+    try:
+        await polling.steadily("the old one holds", lambda: speaks_tls12(staged, operator), _WOULD_BE_SEEN)
+    finally:
+        await staged.api.patch(kinds.API_SERVERS, "cluster", {"spec": {"tlsSecurityProfile": None}})
+    await moved_all_the_same(staged)
+
+
+async def without_certificates(staged: Stage, grant: Grant) -> None:
+    """No client certificate is accepted, not even Prometheus's; the log says why."""
+    operator = await staged.operator()
+    await operator.said(f"cannot watch {grant.what}: cannot list {grant.what}: 403 Forbidden")
+    assert (await operator.ask("/metrics", tls=staged.serving.scraper().tls()))[0] == 401
+    await moved_all_the_same(staged)
+
+
+async def deaf_to_authorities(staged: Stage, grant: Grant) -> None:
+    """The CA that was read holds, and a new one is not heard of; the log says why."""
+    operator = await staged.operator()
+    await operator.said(f"cannot watch {grant.what}: cannot watch {grant.what}: 403 Forbidden")
+    assert (await operator.ask("/metrics", tls=staged.serving.scraper().tls()))[0] == 200
+    await moved_all_the_same(staged)
+
+
+async def unable_to_ask(staged: Stage, grant: Grant) -> None:
+    """Nobody with a token is let in, 503 says why; Prometheus, with its certificate, is."""
+    operator = await staged.operator()
+    await stage.until_known(staged, operator, (503, f"not allowed to ask the API server for {grant.what}"))
+    await operator.said(f"cannot create {grant.what}: 403 Forbidden")
+    prometheus = staged.serving.scraper().tls()
+
+    async def let_in() -> bool:
+        return (await operator.ask("/metrics", tls=prometheus))[0] == 200
+
+    await polling.until("Prometheus is let in", let_in)
+    await moved_all_the_same(staged)
+
+
+async def speaks_tls12(staged: Stage, operator: Operator) -> bool:
+    """Does it let in who speaks nothing newer?"""
+    old = staged.nobody()
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        return (await operator.ask("/healthz", tls=old))[0] == 200
+    except aiohttp.ClientConnectorError:
+        return False
 
 
 def through_proxy(sight: Callable[[Stage, Grant], Awaitable[None]]) -> bool:
@@ -237,6 +308,7 @@ BASELINE = "Convergence would be measured against what cannot be read now: machi
 _ETCD = "etcd-endpoints@openshift-etcd"
 _LOCK = "openshift-cluster-etcd-operator-lock@openshift-etcd-operator"
 _ROUTERS = "ingresscontrollers=default@openshift-ingress-operator"
+_AUTHORITY = "configmaps=extension-apiserver-authentication@kube-system"
 _OWN = f"{cluster.OWN_LEASE}@{cluster.OWN_NAMESPACE}"
 
 LOOKED_AT_AGAIN = (f"get machineconfigs={stage.DNSMASQ}", f"get {_ROUTERS}", "get configs=cluster")
@@ -275,6 +347,12 @@ SIGHTS: dict[str, Sight] = {
     f"get leases={_OWN}": Sight("who leads?", unelected),
     f"update leases={_OWN}": Sight("taking, renewing and releasing the lease", unelected),
     f"create leases@{cluster.OWN_NAMESPACE}": Sight("the first leader ever", unelected),
+    "list apiservers=cluster": Sight("which TLS is wanted?", strict, moves=True),
+    "watch apiservers=cluster": Sight("the same, as it changes", deaf_to_profiles, moves=True),
+    f"list {_AUTHORITY}": Sight("who signs clients?", without_certificates, moves=True),
+    f"watch {_AUTHORITY}": Sight("the same, as it changes", deaf_to_authorities, moves=True),
+    "create tokenreviews": Sight("who has this token?", unable_to_ask, moves=True),
+    "create subjectaccessreviews": Sight("may they?", unable_to_ask, moves=True),
     "create events@default": Sight("events", untold, moves=True),
     f"get configmaps={_ETCD}": Sight("read live for the flip", unknown("ControlPlaneNodes", "EtcdVotingMembers")),
     f"list configmaps={_ETCD}": Sight(

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import functools
 import json
+import ssl
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from test.component import world as worlds
 from test.component.rights import grants, restoring
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import install, kinds, kubeconfig, proxy
+from topology_simulator import install, kinds, kubeconfig, proxy, serving
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class Stage(worlds.World):
         self.front = front
         self.through_proxy = False
         self.folder = folder
+        self.serving = serving.Serving(folder / "tls", ground.session.server.client_authority)
         self.audit = ground.session.server.audit()
         self._asked: list[audit.Event] = []
 
@@ -140,11 +142,17 @@ class Stage(worlds.World):
         file = self.folder / f"kubeconfig-{len(self.operators)}"
         file.write_text(yaml.safe_dump(content))
         log = self.folder / f"{name}-{len(self.operators)}.log"
+        flags = ("--serving-cert-dir", str(self.serving.certificates), *flags)
         started = await process.start(name, file, log, settle=settle, lease=lease, flags=flags)
+        started.tls = self.nobody()
         self.operators.append(started)
         if wait:
             await started.ready()
         return started
+
+    def nobody(self) -> ssl.SSLContext:
+        """Return the way in of somebody who trusts the operator and has nothing to show."""
+        return ssl.create_default_context(cadata=self.serving.scraper("nobody").authority.read_text())
 
     async def write_in_between(self) -> None:
         """Somebody else writes Infrastructure: whoever has read it before gets a conflict."""
@@ -232,6 +240,15 @@ class Stage(worlds.World):
     def refused(self) -> list[audit.Event]:
         """What of that was answered with 401 or 403, or not allowed."""
         return [one for one in self.asked() if one.code in {401, 403} or not one.allowed]
+
+
+async def until_known(
+    staged: Stage, operator: process.Operator, wanted: tuple[int, str] = (403, 'may not get "/metrics"')
+) -> None:
+    """Ask for /metrics with a token of the operator's own account, which may not, until this is said of it."""
+    token = {"Authorization": f"Bearer {await staged.ground.token(staged.api)}"}
+    code, text = await operator.ask("/metrics", headers=token)
+    assert (code, wanted[1] in text) == (wanted[0], True), (code, text)
 
 
 async def may(api: clients.Client, attributes: dict[str, str]) -> bool:

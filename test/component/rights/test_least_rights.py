@@ -38,6 +38,7 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: St
         await cluster.set_ready(staged.api, "master-2", ready=False)
         assert await staged.api.find(kinds.CLUSTER_OPERATORS, "topology") is None
         first = await staged.idle_operator()
+        await stage.until_known(staged, first)
         await staged.until_condition("Available", "True", "AsExpected")
         (available, *_) = (await staged.record())["available"]
         assert [one["name"] for one in available["blockers"]] == ["ControlPlaneNodes"], available
@@ -146,6 +147,11 @@ MUST_NOT = [
     ("", "configmaps", "", "patch", "etcd-endpoints", "openshift-etcd"),
     ("", "configmaps", "", "get", "etcd-ca-bundle", "openshift-etcd"),
     ("", "configmaps", "", "list", "", "openshift-etcd"),
+    ("", "configmaps", "", "get", "extension-apiserver-authentication", "kube-system"),
+    *(("", "configmaps", "", verb, "", "kube-system") for verb in ("list", "create")),
+    ("config.openshift.io", "apiservers", "", "patch", "cluster", ""),
+    ("authentication.k8s.io", "selfsubjectreviews", "", "list", "", ""),
+    ("authorization.k8s.io", "localsubjectaccessreviews", "", "create", "", "default"),
     ("machineconfiguration.openshift.io", "machineconfigs", "", "list", "", ""),
     ("machineconfiguration.openshift.io", "machineconfigs", "", "get", "99-master-ssh", ""),
     ("operator.openshift.io", "kubeapiservers", "", "patch", "cluster", ""),

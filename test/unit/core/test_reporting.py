@@ -1,4 +1,4 @@
-"""What people see: the ClusterOperator, events and metrics follow from the decision and from nothing else."""
+"""What people see: ClusterOperator `topology` and events follow from the decision and from nothing else."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from topology_api.types import RecordCopy, TopologyTransition
-from topology_api.vocabulary import CheckName, CheckStatus, ConditionType, EventReason, Phase, Reason, Stage
+from topology_api.types import RecordCopy
+from topology_api.vocabulary import ConditionType, EventReason, Reason
 from topology_controller.decide import decision
 from topology_controller.observe import facts
-from topology_controller.report import clusteroperator, conditions, events, metrics
+from topology_controller.report import clusteroperator, conditions, events
 
 from . import worlds
 
@@ -127,140 +127,6 @@ async def test_what_lasts_is_one_event_however_often_it_is_decided() -> None:
     body = posted.bodies[0]
     assert (body["metadata"]["namespace"], body["type"]) == ("default", "Warning")
     assert body["regarding"]["kind"] == "Infrastructure"
-
-
-# Metrics
-
-
-def registry() -> metrics.Metrics:
-    return metrics.Metrics(worlds.ONLY_COMPACT, lease="lease")
-
-
-def value(found: metrics.Metrics, name: str, /, **labels: str) -> float | None:
-    return found.registry.get_sample_value(name, labels)
-
-
-def test_counters_and_phase_start_at_zero_and_gauges_of_facts_are_absent() -> None:
-    found = registry()
-    for phase in Phase:
-        assert value(found, "topology_transition_phase", phase=phase.value) == 0
-    route = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
-    rejected = {"source": "SingleReplica/SingleReplica", "target": "DualReplica"}
-    assert value(found, "topology_transition_rejected_total", **rejected) == 0
-    for counter in ("started", "completed", "cancelled"):
-        assert value(found, f"topology_transition_{counter}_total", **route) == 0, counter
-    for result in ("success", "error"):
-        assert value(found, "controller_runtime_reconcile_total", controller="topology", result=result) == 0
-    assert value(found, "leader_election_master_status", name="lease") == 0
-    assert value(found, "topology_transition_stuck") == 0
-    assert value(found, "topology_control_plane_nodes", state="ready") is None
-    assert value(found, "topology_etcd_members", role="voter") is None
-
-
-def test_a_decision_is_shown_and_replaced_by_the_next() -> None:
-    found = registry()
-    known = worlds.healthy(etcd=facts.Etcd(facts.Conditions()))
-    found.decided(worlds.decide(known), known)
-    assert value(found, "topology_transition_phase", phase="Pending") == 1
-    assert value(found, "topology_transition_phase", phase="Idle") == 0
-    check = {"check": "EtcdHealthy", "stage": Stage.PREFLIGHT.value}
-    assert value(found, "topology_transition_check_status", status=CheckStatus.UNKNOWN.value, **check) == 1
-    assert value(found, "topology_transition_check_status", status=CheckStatus.MET.value, **check) == 0
-    assert value(found, "topology_transition_progress_ratio", stage="Preflight") == 7 / 8
-    assert value(found, "topology_control_plane_nodes", state="ready") == 3
-    assert value(found, "topology_etcd_members", role="voter") == 3
-    idle = worlds.healthy(
-        infrastructure=worlds.infrastructure(desired=None),
-        control_plane_nodes=facts.NOT_READ,
-        etcd_endpoints=facts.NOT_READ,
-    )
-    found.decided(worlds.decide(idle), idle)
-    assert value(found, "topology_transition_phase", phase="Pending") == 0
-    assert value(found, "topology_transition_check_status", status=CheckStatus.UNKNOWN.value, **check) is None
-    assert value(found, "topology_control_plane_nodes", state="ready") is None
-    assert value(found, "topology_etcd_members", role="voter") is None
-
-
-def test_stuck_and_started_are_gauges_of_what_is_under_way() -> None:
-    found = registry()
-    at = worlds.NOW + timedelta(hours=2)
-    known = worlds.moved(worlds.healthy(at), worlds.converging())
-    found.decided(worlds.decide(known, now=at), known)
-    assert value(found, "topology_transition_stuck") == 1
-    assert value(found, "topology_transition_started_timestamp_seconds") == worlds.NOW.timestamp()
-    done = worlds.moved(worlds.healthy(at), worlds.completed())
-    found.decided(worlds.decide(done, now=at), done)
-    assert value(found, "topology_transition_stuck") == 0
-    assert value(found, "topology_transition_started_timestamp_seconds") == 0
-
-
-ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
-
-
-def test_a_transition_is_counted_once_also_when_its_record_was_lost_and_rebuilt() -> None:
-    found = registry()
-    found.moved(worlds.admitting(), worlds.converging(), "HighlyAvailable", LATER)
-    assert value(found, "topology_transition_started_total", **ROUTE) == 1
-    assert value(found, "topology_transition_phase_duration_seconds_sum", phase="Admitting") == 420
-    found.moved(None, worlds.converging(), "HighlyAvailable", LATER)
-    found.moved(worlds.converging(), worlds.converging(), "HighlyAvailable", LATER)
-    assert value(found, "topology_transition_started_total", **ROUTE) == 1
-    found.moved(worlds.converging(), worlds.completed(), "HighlyAvailable", LATER)
-    assert value(found, "topology_transition_completed_total", **ROUTE) == 1
-    idle = TopologyTransition(phase=Phase.IDLE)
-    found.moved(worlds.admitting(), idle, None, LATER)
-    assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
-    found.moved(worlds.completed(), idle, None, LATER)
-    assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
-
-
-def test_every_check_of_convergence_is_shown_with_its_status() -> None:
-    found = registry()
-    after = worlds.NOW + timedelta(minutes=1)
-    whole = worlds.moved(worlds.converged(worlds.healthy(after)), worlds.converging())
-    pinned = dataclasses.replace(whole, ingress_controller=facts.IngressController(1, 1))
-    unread = dataclasses.replace(pinned, machine_config_pools=worlds.BROKEN)
-    found.decided(worlds.decide(unread, now=after), unread)
-    expected = dict.fromkeys((spec.check for spec in worlds.COMPACT.convergence.checks), CheckStatus.MET)
-    expected[CheckName.ROUTER_REPLICAS] = CheckStatus.UNMET
-    expected[CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT] = CheckStatus.UNKNOWN
-    for check, status in expected.items():
-        for other in CheckStatus:
-            labels = {"check": check.value, "stage": "Convergence", "status": other.value}
-            assert value(found, "topology_transition_check_status", **labels) == (other is status), labels
-    met = len(expected) - 2
-    assert value(found, "topology_transition_progress_ratio", stage="Convergence") == met / len(expected)
-
-
-def test_a_wish_that_somebody_else_fulfilled_was_not_cancelled() -> None:
-    found = registry()
-    idle = TopologyTransition(phase=Phase.IDLE)
-    found.moved(worlds.admitting(), idle, "HighlyAvailable", LATER)
-    assert value(found, "topology_transition_cancelled_total", **ROUTE) == 0
-    found.moved(worlds.admitting(), idle, "SingleReplica", LATER)
-    assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
-
-
-def test_what_stood_there_when_we_came_is_shown_and_not_counted() -> None:
-    """The native controller's transition was counted by whoever saw it begin."""
-    found = registry()
-    converging = TopologyTransition(phase=Phase.CONVERGING, target=worlds.HA)
-    found.observed(converging, "HighlyAvailable", worlds.NOW)
-    found.observed(converging, "HighlyAvailable", LATER)
-    assert value(found, "topology_transition_started_total", **ROUTE) == 0
-    found.observed(TopologyTransition(phase=Phase.COMPLETED, target=worlds.HA), "HighlyAvailable", LATER)
-    assert value(found, "topology_transition_completed_total", **ROUTE) == 0, "from where it came is not known"
-    found.observed(None, None, LATER)
-    pending = TopologyTransition(phase=Phase.PENDING, source=worlds.SNO, target=worlds.HA)
-    found.observed(pending, "HighlyAvailable", worlds.NOW)
-    found.observed(TopologyTransition(phase=Phase.IDLE, source=worlds.SNO), None, LATER)
-    assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
-
-
-def test_a_clock_that_went_back_does_not_make_a_negative_duration() -> None:
-    found = registry()
-    found.moved(worlds.admitting(now=LATER), worlds.converging(), "HighlyAvailable", worlds.NOW)
-    assert value(found, "topology_transition_phase_duration_seconds_sum", phase="Admitting") == 0
 
 
 def test_every_reason_that_is_said_is_one_of_the_documented() -> None:

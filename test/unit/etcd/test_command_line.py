@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api import vocabulary
-from topology_controller import cli, process
+from topology_controller import cli, logs, process
 
 if TYPE_CHECKING:
     from topology_controller.transitions import load
@@ -41,7 +40,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr(process, "run", run)
     monkeypatch.setattr(cli.gc, "freeze", lambda: None)
-    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    monkeypatch.setattr(logs, "set_up", lambda *_: None)
     return found
 
 

@@ -85,7 +85,7 @@ async def test_addresses_are_taken_from_what_is_published(etcd, folder, monkeypa
     monkeypatch.setattr(members.endpoint, "PORT", 2379)
     asked: list[Any] = []
 
-    async def survey(_context, endpoints, *, budget):
+    async def survey(_context, endpoints, *, budget, observer):
         asked.append((tuple(endpoints), budget))
         return members.survey.Survey((), ())
 

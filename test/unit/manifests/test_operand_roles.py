@@ -40,7 +40,7 @@ def rules(given: model.Matrix, *others: dict[str, Any]) -> set[Rule]:
         (role["metadata"].get("namespace", ""), group, resource, name, " ".join(rule["verbs"]))
         for role in made(given, *others)
         for rule in role.get("rules", ())
-        for group in rule["apiGroups"]
+        for group in rule.get("apiGroups", ())
         for resource in rule["resources"]
         for name in rule.get("resourceNames", [""])
     }
@@ -128,7 +128,7 @@ def test_everything_that_the_matrix_reads_is_granted():
         for role in yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR))
         if role["kind"] in {"Role", "ClusterRole"}
         for rule in role["rules"]
-        for group in rule["apiGroups"]
+        for group in rule.get("apiGroups", ())
         for resource in rule["resources"]
         for name in rule.get("resourceNames", [""])
         if {"list", "watch"} <= set(rule["verbs"])

@@ -14,20 +14,27 @@ from topology_controller import bindata, discover, manifests
 from topology_controller import rights as operand_rights
 from topology_controller.kube import events, lease
 from topology_controller.observe import catalog
+from topology_controller.serve import access, reviews, settings
 from topology_controller.transitions import load as transitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from topology_controller.kube import resource as kube
+
 OURS = "openshift-topology-operator"
 ACCOUNT = {"kind": "ServiceAccount", "name": "cluster-topology-operator", "namespace": OURS}
-OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
-ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"}]
+OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
 BINDINGS = [one for one in OBJECTS if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
+OFFERED = {"cluster-topology-operator-page", "cluster-topology-operator-metrics"}
+"""Roles for others, which we bind to nobody."""
+ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"} and one["metadata"]["name"] not in OFFERED]
 TRANSITIONS = transitions.load(bindata.root() / "transitions")
 READS = {"get", "list", "watch"}
 SOURCES = (*catalog.IDLE, *catalog.watched(TRANSITIONS))
-KINDS = {(one.group, one.plural): one for one in (*(s.selection.resource for s in SOURCES), catalog.CRDS)}
+REVIEWS = (reviews.TOKENS, reviews.ACCESS)
+SELECTIONS = (*(one.selection for one in SOURCES), settings.API_SERVER, settings.CLIENT_CA)
+KINDS = {(one.group, one.plural): one for one in (*(s.resource for s in SELECTIONS), catalog.CRDS, *REVIEWS)}
 KINDS |= {(one.group, one.plural): one for one in (lease.LEASES, events.EVENTS)}
 
 
@@ -72,7 +79,9 @@ def test_there_are_no_wildcards_and_no_secrets():
 def test_no_verb_leads_to_more_rights_and_none_deletes():
     assert {one.verb for one in ALL} == {"get", "list", "watch", "create", "update", "patch"}
     groups = {one.group for one in ALL}
-    assert not groups & {"rbac.authorization.k8s.io", "authentication.k8s.io", "certificates.k8s.io"}
+    assert not groups & {"rbac.authorization.k8s.io", "certificates.k8s.io"}
+    asked = {(one.verb, one.resource) for one in ALL if one.group.startswith("auth")}
+    assert asked == {("create", "tokenreviews"), ("create", "subjectaccessreviews")}, "questions, and nothing else"
     subresources = {one.resource for one in ALL if "/" in one.resource}
     assert subresources == {"infrastructures/status", "clusteroperators/status"}
 
@@ -82,20 +91,21 @@ def test_the_wish_is_never_written():
     assert {(one.verb, one.name) for one in ALL if one.resource == "infrastructures/status"} == {("patch", "cluster")}
 
 
-def test_writes_are_limited_by_name_except_the_three_creates():
+def test_writes_are_limited_by_name_except_three_creates_and_two_questions():
     """A create cannot be limited by name: the name is not known when it is authorised. These are documented."""
     unlimited = {(one.verb, one.resource, one.namespace) for one in ALL if one.verb not in READS and not one.name}
     assert unlimited == {
         ("create", "clusteroperators", ""),
         ("create", "leases", OURS),
         ("create", "events", "default"),
+        ("create", "tokenreviews", ""),
+        ("create", "subjectaccessreviews", ""),
     }
     assert not [one for one in ALL if one.verb == "create" and one.name], "such a rule grants nothing"
 
 
-def asked(source: catalog.Source, verb: str) -> Right:
-    """The right that it takes to list or watch a source."""
-    one = source.selection
+def asked(one: kube.Selection, verb: str) -> Right:
+    """The right that it takes to list or watch it."""
     return Right(verb, one.resource.group, one.resource.plural, one.namespace or "", one.name or "")
 
 
@@ -108,7 +118,7 @@ def covers(granted: Right, wanted: Right) -> bool:
 
 def test_what_may_be_listed_and_watched_is_what_is_looked_at():
     """resourceNames cover a list only when the request says the name as field selector, as `Selection.name` does."""
-    wanted = {asked(source, verb) for source in SOURCES for verb in ("list", "watch")}
+    wanted = {asked(one, verb) for one in SELECTIONS for verb in ("list", "watch")}
     granted = [one for one in ALL if one.verb in {"list", "watch"}]
     without_right = [one for one in wanted if not any(covers(right, one) for right in granted)]
     assert not without_right
@@ -120,7 +130,7 @@ def test_what_may_be_read_by_its_name_is_what_is_read_for_a_decision_or_before_a
     """Evidence live before the flip, what advisories are about once more after it, and what is written to."""
     left = discover._advised(TRANSITIONS)
     live = [source for source in (*catalog.evidence(*TRANSITIONS.definitions), *left) if source.single]
-    wanted = {asked(source, "get") for source in (*live, catalog.INFRASTRUCTURE, catalog.OWN_OPERATOR)}
+    wanted = {asked(source.selection, "get") for source in (*live, catalog.INFRASTRUCTURE, catalog.OWN_OPERATOR)}
     wanted |= {Right("get", "coordination.k8s.io", "leases", OURS, "cluster-topology-operator")}
     wanted |= {Right("get", catalog.CRDS.group, catalog.CRDS.plural, "", "infrastructures.config.openshift.io")}
     assert {one for one in ALL if one.verb == "get"} == wanted
@@ -155,6 +165,19 @@ def test_no_role_takes_in_or_joins_others():
     for role in ROLES:
         assert set(role) == {"apiVersion", "kind", "metadata", "rules"}, role["metadata"]
         assert set(role["metadata"]) <= {"name", "namespace"}, "a label could aggregate it"
+
+
+def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobody():
+    offered = {one["metadata"]["name"]: one for one in OBJECTS if one["metadata"]["name"] in OFFERED}
+    for right in (access.PAGE, access.METRICS):
+        role = offered.pop(right.role)
+        assert role["kind"] == "ClusterRole"
+        assert role["rules"] == [{"nonResourceURLs": [right.path], "verbs": ["get"]}]
+    assert not offered
+    assert not [one for one in BINDINGS if one["roleRef"]["name"] in OFFERED]
+    labels = {one["metadata"]["name"]: one["metadata"].get("labels") for one in OBJECTS if one["kind"] == "ClusterRole"}
+    aggregated = {"rbac.authorization.k8s.io/aggregate-to-cluster-reader": "true"}
+    assert {name: found for name, found in labels.items() if found} == {access.PAGE.role: aggregated}
 
 
 def test_the_bindings_bind_our_account_to_our_roles_and_nobody_else():

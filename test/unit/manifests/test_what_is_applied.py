@@ -14,16 +14,19 @@ import yaml
 
 from topology_api import crd, crd_patch
 from topology_api import served as served_fields
-from topology_controller import bindata, manifests
+from topology_controller import bindata, cli, manifests
 
 NAMESPACE = "openshift-topology-operator"
 CUSTOM = {
     ("config.openshift.io/v1", "ClusterOperator"): "component tests create it on both API servers",
+    ("monitoring.coreos.com/v1", "ServiceMonitor"): "test/component/test_applying.py applies it on both API servers",
+    ("monitoring.coreos.com/v1", "PrometheusRule"): "the same, and promtool reads its rules (test/observability)",
 }
 """Kinds that kubernetes-validate does not know, and where they are validated instead."""
 
 NEWEST = ".".join(kubernetes_validate.latest_version().split(".")[:2])
-OURS = yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR))
+OURS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
+MONITORING: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))[len(OURS) :]
 OBJECTS: list[dict[str, Any]] = [*OURS, yaml.safe_load(manifests.render(manifests.Kind.CRD_ONLY))]
 
 
@@ -35,7 +38,7 @@ def of_kind(*kinds: str) -> list[dict[str, Any]]:
     return [obj for obj in OBJECTS if obj["kind"] in kinds]
 
 
-@pytest.mark.parametrize("obj", OBJECTS, ids=named)
+@pytest.mark.parametrize("obj", [*OBJECTS, *MONITORING], ids=named)
 @pytest.mark.parametrize("release", ["1.33", NEWEST])
 def test_every_object_is_valid(obj, release):
     if (obj["apiVersion"], obj["kind"]) in CUSTOM:
@@ -46,11 +49,73 @@ def test_every_object_is_valid(obj, release):
 
 
 def test_every_file_is_printed_in_the_order_of_the_names():
-    places = sorted((bindata.root() / "manifests").iterdir())
-    listed = [obj for place in places for obj in yaml.safe_load_all(place.read_text(encoding="utf-8"))]
-    assert [named(obj) for obj in listed] == [named(obj) for obj in OBJECTS[:-1]]
+    folders = [sorted((bindata.root() / name).glob("*.yaml")) for name in ("manifests", "monitoring")]
+    listed = [
+        [obj for place in places for obj in yaml.safe_load_all(place.read_text(encoding="utf-8"))] for places in folders
+    ]
+    assert [[named(obj) for obj in one] for one in listed] == [
+        [named(obj) for obj in one] for one in (OURS, MONITORING)
+    ]
     assert OBJECTS[0]["kind"] == "Namespace", "everything else needs it"
-    assert len({named(obj) for obj in OBJECTS}) == len(OBJECTS)
+    both = [*OBJECTS, *MONITORING]
+    assert len({named(obj) for obj in both}) == len(both)
+
+
+def test_monitoring_is_what_a_cluster_without_it_would_refuse_and_can_be_left_out():
+    assert "monitoring.coreos.com" not in manifests.render(manifests.Kind.OPERATOR, monitoring=False)
+    assert {"ServiceMonitor", "PrometheusRule"} <= {one["kind"] for one in MONITORING}
+    assert manifests.render(manifests.Kind.OPERATOR).startswith(
+        manifests.render(manifests.Kind.OPERATOR, monitoring=False)
+    )
+    for kind in (manifests.Kind.CRD_ONLY, manifests.Kind.CRD_PATCH):
+        assert manifests.render(kind) == manifests.render(kind, monitoring=False)
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "has_rules"),
+    [
+        ([], cli.OK, True),
+        (["--without-monitoring"], cli.OK, False),
+        (["--without-monitoring", "--crd-only"], cli.USAGE, False),
+        (["--without-monitoring", "--crd-patch"], cli.USAGE, False),
+    ],
+)
+def test_monitoring_is_left_out_by_a_flag(flags, code, has_rules, capsys):
+    assert cli.main(["manifests", *flags]) == code
+    printed, complaint = capsys.readouterr()
+    assert ("kind: PrometheusRule" in printed) is has_rules
+    assert bool(printed) is (code == cli.OK)
+    assert bool(complaint) is (code != cli.OK)
+
+
+def test_the_monitoring_finds_the_service_and_may_look_for_its_pods():
+    (namespace,), (service,) = of_kind("Namespace"), of_kind("Service")
+    assert namespace["metadata"]["labels"]["openshift.io/cluster-monitoring"] == "true"
+    (monitor,) = [one for one in MONITORING if one["kind"] == "ServiceMonitor"]
+    assert monitor["metadata"]["namespace"] == service["metadata"]["namespace"] == NAMESPACE
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    assert (endpoint["scheme"], endpoint["path"]) == ("https", "/metrics")
+    assert endpoint["tlsConfig"]["serverName"] == f"{service['metadata']['name']}.{NAMESPACE}.svc"
+    assert not {"insecureSkipVerify", "bearerTokenFile"} & (set(endpoint) | set(endpoint["tlsConfig"]))
+    (role,) = [one for one in MONITORING if one["kind"] == "Role"]
+    granted = {(resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+    kinds = ("services", "endpoints", "endpointslices", "pods")
+    assert granted == {(kind, verb) for kind in kinds for verb in ("get", "list", "watch")}
+    (binding,) = [one for one in MONITORING if one["kind"] == "RoleBinding"]
+    assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == ("Role", role["metadata"]["name"])
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "prometheus-k8s", "namespace": "openshift-monitoring"}
+    ]
+    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == NAMESPACE
+
+
+def test_all_of_monitoring_is_in_our_namespace_but_the_dashboard():
+    elsewhere = [one for one in MONITORING if one["metadata"]["namespace"] != NAMESPACE]
+    for one in elsewhere:
+        assert (one["kind"], one["metadata"]["namespace"]) == ("ConfigMap", "openshift-config-managed"), named(one)
+        assert one["metadata"]["labels"]["console.openshift.io/dashboard"] == "true"
 
 
 def test_the_definition_is_never_printed_with_the_rest():
@@ -69,8 +134,9 @@ def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
     for place in (copied, page):
         place.parent.mkdir()
         shutil.copy(root / place.relative_to(tmp_path), place)
+    shutil.copytree(root / "bindata" / "transitions", tmp_path / "bindata" / "transitions")
     main = runpy.run_path(str(copied))["main"]
-    assert main(["--check"]) == 1, "there is nothing in bindata"
+    assert main(["--check"]) == 1, "there is nothing in bindata but the transitions"
     assert main([]) == 0
     assert main(["--check"]) == 0
     assert page.read_bytes() == (root / "docs" / "rights.md").read_bytes()
@@ -98,7 +164,11 @@ def test_a_page_without_its_marks_is_said_and_left_alone(tmp_path):
 
 def test_accounts_roles_and_namespaces_fit_together():
     accounts = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in of_kind("ServiceAccount")}
-    roles = {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in of_kind("Role", "ClusterRole")}
+    # Those that grant paths are for others to be bound to.
+    ours = [
+        one for one in of_kind("Role", "ClusterRole") if not any("nonResourceURLs" in rule for rule in one["rules"])
+    ]
+    roles = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in ours}
     bound = set()
     for binding in of_kind("RoleBinding", "ClusterRoleBinding"):
         assert [(one["namespace"], one["name"]) for one in binding["subjects"]] == list(accounts), named(binding)
@@ -147,6 +217,7 @@ def test_the_pod_is_restricted():
 def test_image_and_namespace_are_put_in_everywhere():
     text = manifests.render(manifests.Kind.OPERATOR, image="example.com/op@sha256:" + "0" * 64, namespace="elsewhere")
     assert NAMESPACE not in text
+    assert "cluster-topology-operator.elsewhere.svc" in text, "the name that Prometheus asks for"
     assert ":unset" not in text
     (deployment,) = [one for one in yaml.safe_load_all(text) if one["kind"] == "Deployment"]
     assert deployment["metadata"]["namespace"] == "elsewhere"

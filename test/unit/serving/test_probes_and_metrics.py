@@ -1,12 +1,9 @@
-"""What a kubelet and Prometheus are told: alive, ready, and the numbers; over TLS, or on loopback only."""
+"""What a kubelet and Prometheus are told: alive, ready, and the numbers; on loopback only while there is no certificate."""
 
 from __future__ import annotations
 
 import asyncio
 import pathlib
-import shutil
-import ssl
-import subprocess
 
 import aiohttp
 import pytest
@@ -36,11 +33,11 @@ def queue():
     return Queue()
 
 
-def server(queue: Queue, *troubles: str, certificates: pathlib.Path | None = None) -> servers.Server:
+def server(queue: Queue, *troubles: str) -> servers.Server:
     measured = metrics.Metrics(TRANSITIONS, lease="test")
     watches = Watches(*troubles)
     routes = (*probes.Probes(watches, queue).routes(), *scrape.Scrape(measured, watches).routes())
-    return servers.Server(address.Address.parse("127.0.0.1:0"), routes, certificates)
+    return servers.Server(address.Address.parse("127.0.0.1:0"), routes)
 
 
 async def get(url: str, **options: object) -> tuple[int, str]:
@@ -106,15 +103,3 @@ def test_loopback_needs_no_certificate(text):
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(ValueError, match="HOST:PORT"):
         address.Address.parse(text)
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the openssl command to make a certificate")
-async def test_tls(queue, tmp_path):
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "tls.key", "-out", "tls.crt"]
-    await asyncio.to_thread(subprocess.run, command, cwd=tmp_path, check=True, capture_output=True, timeout=30)
-    trust = ssl.create_default_context(cafile=str(tmp_path / "tls.crt"))
-    async with server(queue, certificates=tmp_path) as served:
-        assert await get(f"https://127.0.0.1:{served.bound}/healthz", ssl=trust) == (200, "ok\n")
-        with pytest.raises(aiohttp.ClientError):
-            await get(f"http://127.0.0.1:{served.bound}/healthz")

@@ -35,6 +35,20 @@ async def test_steps_are_done_in_order(player, living):
     assert "desiredTopology" not in (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"]
 
 
+async def test_the_story_can_be_held_up_before_each_step(player, living):
+    seen = []
+
+    async def before(step):
+        seen.append((step.said[0], await living.voters()))
+
+    await player.play(story({"join": ["master-1"]}, {"wait-for": {"voters": 2}}, {"pause": 0.01}), before)
+    assert seen == [
+        ("join", ["master-0"]),
+        ("wait_for", ["master-0"]),
+        ("pause", ["master-0", "master-1"]),
+    ]
+
+
 async def test_a_wait_that_is_in_vain_says_what_was_found(player):
     wanted = r"step 1 of test: after 0\.1 s: wanted voters 3, found 1"
     with pytest.raises(play.ScenarioFailedError, match=wanted):

@@ -1,0 +1,235 @@
+"""Where the transition is, and what has happened to transitions.
+
+The gauges follow from the last decision alone (`series`), so whatever belonged to a former stage is gone with it. The
+counters are told of every change of phase that was written (`Counts.moved`), or that another controller was seen to
+make (`Counts.observed`), and begin at 0 for every way that a definition knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage
+
+from ...decide import happenings
+from . import family, labels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    import prometheus_client as prometheus
+    from prometheus_client import registry as registries
+
+    from topology_api.types import TopologyTransition
+
+    from ...decide.decision import Decision
+    from ...transitions import load
+
+_STAGES = frozenset(stage.value for stage in Stage)
+_STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
+_TIMED = (Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING)
+"""Phases whose length says something: in the others nothing is under way."""
+_ROUTE = {"source": labels.PAIRS | {labels.OTHER}, "target": labels.PAIRS | {labels.OTHER}}
+_BUCKETS = (5, 30, 120, 300, 900, 1800, 3600, 14400)
+
+PHASE = family.Family(
+    "topology_transition_phase",
+    "gauge",
+    "1 for the phase in which the transition is, 0 for the others; all 0 while this process does not lead.",
+    {"phase": frozenset(phase.value for phase in Phase)},
+)
+CHECKS = family.Family(
+    "topology_transition_check_status",
+    "gauge",
+    "1 for the status that a check of the current stage has, 0 for the others.",
+    {
+        "check": frozenset(check.value for check in CheckName),
+        "stage": _STAGES,
+        "status": frozenset(status.value for status in CheckStatus),
+    },
+)
+PROGRESS = family.Family(
+    "topology_transition_progress_ratio",
+    "gauge",
+    "Share of the checks of the current stage that are met, 0 to 1.",
+    {"stage": _STAGES},
+)
+STUCK = family.Family(
+    "topology_transition_stuck", "gauge", "1 while a transition has not converged by its deadline, otherwise 0."
+)
+STARTED_AT = family.Family(
+    "topology_transition_started_timestamp_seconds",
+    "gauge",
+    "Unix time, in seconds, at which the topology was moved by the transition that converges; 0 when none does.",
+)
+STARTED = family.Family("topology_transition_started_total", "counter", "Transitions whose topology was moved.", _ROUTE)
+COMPLETED = family.Family("topology_transition_completed_total", "counter", "Transitions that converged.", _ROUTE)
+CANCELLED = family.Family(
+    "topology_transition_cancelled_total",
+    "counter",
+    "Wishes that were withdrawn before the topology moved; target is other for a wish that no definition leads to.",
+    _ROUTE,
+)
+REJECTED = family.Family(
+    "topology_transition_rejected_total",
+    "counter",
+    "Wishes that no definition leads to from where the cluster is; target is the topology that was wished for.",
+    {"source": labels.PAIRS | {labels.OTHER}, "target": labels.WISHES | {labels.OTHER}},
+)
+DURATION = family.Family(
+    "topology_transition_phase_duration_seconds",
+    "histogram",
+    "How long phases lasted in which something is under way, in seconds, observed when they end.",
+    {"phase": frozenset(phase.value for phase in _TIMED)},
+)
+GAUGES: Final = (PHASE, CHECKS, PROGRESS, STUCK, STARTED_AT)
+FAMILIES: Final = (*GAUGES, STARTED, COMPLETED, CANCELLED, REJECTED, DURATION)
+
+SILENT: Final[dict[str, tuple[family.Series, ...]]] = {
+    PHASE.name: tuple(((phase.value,), 0.0) for phase in Phase),
+    STUCK.name: (((), 0.0),),
+    STARTED_AT.name: (((), 0.0),),
+}
+"""What the gauges show before the first decision, and while this process does not lead."""
+
+
+def series(decision: Decision, observed: TopologyTransition | None) -> dict[str, tuple[family.Series, ...]]:
+    """Series of every gauge by its name; `observed` is the transition of another controller that is in charge."""
+    stage = _STAGE.get(decision.phase)
+    # The decision that completes a transition still carries the answers that it rests on: they are of the stage before.
+    answers = {} if stage is None else {answer.name: answer.status for answer in decision.results}
+    met = sum(status is CheckStatus.MET for status in answers.values())
+    stuck = decision.degraded is not None and decision.degraded.reason is Reason.TRANSITION_STUCK
+    return {
+        PHASE.name: tuple(((phase.value,), float(phase is decision.phase)) for phase in Phase),
+        CHECKS.name: tuple(
+            ((name.value, str(stage), one.value), float(one is status))
+            for name, status in answers.items()
+            for one in CheckStatus
+        ),
+        PROGRESS.name: (((str(stage),), met / len(answers)),) if answers else (),
+        STUCK.name: (((), float(stuck)),),
+        STARTED_AT.name: (((), _started_at(decision, observed)),),
+    }
+
+
+def _started_at(decision: Decision, observed: TopologyTransition | None) -> float:
+    record = decision.record if decision.observed is None else observed
+    if decision.phase is not Phase.CONVERGING or record is None or record.admitted_time is None:
+        return 0.0
+    return record.admitted_time.timestamp()
+
+
+class Counts:
+    """What has happened to transitions since this process began.
+
+    `found` is where the transition of another controller was last seen.
+    """
+
+    def __init__(self, registry: registries.CollectorRegistry, transitions: load.Transitions) -> None:
+        self.found: TopologyTransition | None = None
+        self._started = STARTED.counter(registry)
+        self._completed = COMPLETED.counter(registry)
+        self._cancelled = CANCELLED.counter(registry)
+        self._rejected = REJECTED.counter(registry)
+        self._durations = DURATION.histogram(registry, _BUCKETS)
+        self._routes = frozenset(_routes(transitions))
+        self._sources = frozenset(source for source, _ in self._routes)
+        self._rejections = frozenset(_rejections(transitions))
+        for route in sorted(self._routes):
+            for counter in (self._started, self._completed, self._cancelled):
+                counter.labels(*route)
+        for source in sorted(self._sources):
+            self._cancelled.labels(source, labels.OTHER)
+        for rejection in sorted(self._rejections):
+            self._rejected.labels(*rejection)
+        for phase in _TIMED:
+            self._durations.labels(phase.value)
+
+    def moved(
+        self, before: TopologyTransition | None, after: TopologyTransition, wish: str | None, now: datetime
+    ) -> None:
+        """Count a change of phase that was written."""
+        was = _phase(before)
+        if was is after.phase:
+            return
+        self._ended(before, now)
+        # A record that goes from elsewhere to Converging was lost and rebuilt: it had been counted.
+        if after.phase is not Phase.CONVERGING or was is Phase.ADMITTING:
+            self._count(before, after, wish)
+
+    def observed(self, found: TopologyTransition | None, wish: str | None, now: datetime) -> None:
+        """Count what another controller is seen to do; None while nobody else is in charge.
+
+        Only what changes before our eyes: what stood there when we came may have been counted already.
+        """
+        before = self.found
+        if before is None or found is None:
+            self.found = found
+            return
+        if before.phase is found.phase:
+            return
+        after = found.model_copy(
+            update={
+                "source": found.source or before.source,
+                "phase_transition_time": now,
+                "admitted_time": now if found.phase is Phase.CONVERGING else None,
+            }
+        )
+        self.found = after
+        self._ended(before, now)
+        if after.source is not None:
+            self._count(before, after, wish)
+
+    def _ended(self, before: TopologyTransition | None, now: datetime) -> None:
+        if before is None or before.phase not in _TIMED or before.phase_transition_time is None:
+            return
+        lasted = (now - before.phase_transition_time).total_seconds()
+        self._durations.labels(before.phase.value).observe(max(0.0, lasted))
+
+    def _count(self, before: TopologyTransition | None, after: TopologyTransition, wish: str | None) -> None:
+        source = str(after.source or (before.source if before else "") or "")
+        target = str(after.target or (before.target if before else "") or "")
+        if after.phase is Phase.CONVERGING:
+            self._on(self._started, source, target)
+        elif after.phase is Phase.COMPLETED:
+            self._on(self._completed, source, target)
+        elif after.phase is Phase.UNSUPPORTED:
+            known = (source, wish or "") in self._rejections
+            self._rejected.labels(*((source, wish) if known else (labels.OTHER, labels.OTHER))).inc()
+        elif (
+            after.phase is Phase.IDLE
+            and _phase(before) in {Phase.PENDING, Phase.ADMITTING, Phase.UNSUPPORTED}
+            and happenings.withdrawn(before, wish)
+        ):
+            if (source, target) not in self._routes and source in self._sources:
+                self._cancelled.labels(source, labels.OTHER).inc()
+            else:
+                self._on(self._cancelled, source, target)
+
+    def _on(self, counter: prometheus.Counter, source: str, target: str) -> None:
+        known = (source, target) in self._routes
+        counter.labels(*((source, target) if known else (labels.OTHER, labels.OTHER))).inc()
+
+
+def _phase(record: TopologyTransition | None) -> Phase:
+    return Phase.IDLE if record is None else record.phase
+
+
+def _routes(transitions: load.Transitions) -> Iterator[tuple[str, str]]:
+    """Every way from a pair to a pair that a definition knows."""
+    for edge in transitions.edges():
+        for infrastructure in edge.source_infrastructures:
+            yield f"{edge.source_control_plane}/{infrastructure}", str(edge.target)
+
+
+def _rejections(transitions: load.Transitions) -> Iterator[tuple[str, str]]:
+    """What can be rejected: another control plane, or on other platforms what a definition leads to."""
+    for pair in labels.PAIRS:
+        here = pair.partition("/")[0]
+        for wish in labels.WISHES - {here}:
+            yield pair, wish
+    for edge in transitions.edges():
+        for infrastructure in edge.source_infrastructures:
+            yield f"{edge.source_control_plane}/{infrastructure}", edge.target.control_plane

@@ -1,0 +1,191 @@
+"""The shape of `/state`: what the status page shows, and what a script may read instead of it.
+
+Plain dictionaries, so that they are JSON as they stand. A list that cannot be shown comes with a sentence that says why
+(`Shown.said`): an empty one never has to be guessed at. Times are RFC 3339 in UTC with whole seconds, None where there
+is none. docs/page.md and docs/reference.md describe it; `view` makes it.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class Pair(TypedDict):
+    """Control plane and infrastructure topology."""
+
+    controlPlane: str | None
+    infrastructure: str | None
+
+
+class Said(TypedDict):
+    """A reason and a message of a condition."""
+
+    reason: str
+    message: str
+
+
+class Condition(TypedDict):
+    """A condition of ClusterOperator `topology`; `since` is None until it was written."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: str | None
+
+
+class Check(TypedDict):
+    """One check of the current stage, as the record has it."""
+
+    name: str
+    status: str
+    message: str
+    since: str
+
+
+class Progress(TypedDict):
+    """Checks of the current stage that are Met, out of all of them."""
+
+    met: int
+    total: int
+
+
+class Transition(TypedDict):
+    """The transition under way, or the last one. `deadline` is there from the flip to the end of it."""
+
+    name: str | None
+    summary: str
+    source: Pair | None
+    target: Pair | None
+    attempt: str | None
+    requested: str | None
+    admitted: str | None
+    completed: str | None
+    deadline: str | None
+    deadlineMinutes: int | None
+    settleSeconds: int | None
+
+
+class Operand(TypedDict):
+    """One object that has to follow the topology.
+
+    `have` of `wanted` are where they should be, counted in `unit` (replicas, nodes, machines); both are None where
+    there is nothing to count. `status` and `message` are what its check says of this one object.
+    """
+
+    check: str
+    kind: str
+    name: str
+    unit: str
+    have: int | None
+    wanted: int | None
+    status: str
+    message: str
+
+
+class Node(TypedDict):
+    """A control-plane node. `eligible` is None when that cannot be told; `why` says why not, or why it cannot."""
+
+    name: str
+    ready: str
+    eligible: bool | None
+    why: str
+
+
+class Member(TypedDict):
+    """A member of etcd. `role` is voter or learner; `node` is None for an address of no control-plane node."""
+
+    id: str
+    name: str
+    address: str
+    role: str
+    node: str | None
+
+
+class Operands(TypedDict):
+    """Operands, and what is to be said of the list itself."""
+
+    items: list[Operand]
+    said: str
+
+
+class Nodes(TypedDict):
+    """Control-plane nodes, and what is to be said of the list itself."""
+
+    items: list[Node]
+    said: str
+
+
+class Members(TypedDict):
+    """Members of etcd, and what is to be said of the list itself."""
+
+    items: list[Member]
+    said: str
+
+
+class Advisory(TypedDict):
+    """What a person has to do, with the command that does it."""
+
+    name: str
+    message: str
+    command: str
+
+
+class Blocker(TypedDict):
+    """A check that keeps a transition from being available."""
+
+    name: str
+    message: str
+
+
+class Available(TypedDict):
+    """A transition that could be asked for, and the command that would."""
+
+    name: str
+    summary: str
+    target: Pair
+    available: bool
+    evaluated: str
+    blockers: list[Blocker]
+    command: str
+
+
+class Cluster(TypedDict):
+    """Which cluster this is, and its topology now."""
+
+    name: str | None
+    platform: str | None
+    topology: Pair
+
+
+class State(TypedDict):
+    """Everything that the status page shows.
+
+    `leads` says whether the process that answers decides; if not, it tells what is recorded, and has no operands, nodes
+    or members. `headline` is the message of Progressing. `disturbed` names watches whose news may be late. `withdraw`
+    is the command that takes the wish back, None where that is not possible any more.
+    """
+
+    version: str
+    leads: bool
+    cluster: Cluster
+    wish: str | None
+    withdraw: str | None
+    phase: str
+    since: str | None
+    stuck: bool
+    paused: bool
+    headline: str
+    disabled: Said | None
+    degraded: Said | None
+    conditions: list[Condition]
+    transition: Transition | None
+    stage: str | None
+    checks: list[Check]
+    progress: Progress | None
+    operands: Operands
+    nodes: Nodes
+    etcd: Members
+    advisories: list[Advisory]
+    available: list[Available]
+    disturbed: list[str]

@@ -1,0 +1,224 @@
+"""The status page: `/`, the state behind it as JSON at `/state`, and the same as a stream of events at `/events`.
+
+A stream says the whole state when it begins and whenever it differs, a few times a second at most, and a comment when
+there was no news for a while, so that the reader knows that somebody is still there. The board tells when the loop has
+decided; a process that does not lead has an empty board, so there the idle watches are looked at every two seconds,
+which asks the API server for nothing. Without a reader nothing is computed, and the page is read from `bindata` when
+somebody asks for it first.
+
+Who may see it is decided by the server in front of these routes. What may run in the page is said here (`policy`): the
+script and the style that stand in it, by their hashes, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol, Self
+
+from aiohttp import web
+
+from .. import bindata
+from ..report import view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..observe import facts
+    from ..report import board as boards
+
+STREAMS = 8
+"""How many streams there may be at once; whoever comes then is told to come again, and can read /state meanwhile."""
+_AGAIN = 15
+_INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+_FRESH = {"Cache-Control": "no-store"}
+
+
+class Watched(Protocol):
+    """What the page asks of the watches."""
+
+    def known(self) -> facts.Facts:
+        """Everything that is known now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """Seconds that pass in a stream."""
+
+    apart: float = 0.25
+    """Between two looks, however much happens."""
+    breath: float = 15.0
+    """Of silence before a comment."""
+    standby: float = 2.0
+    """Between two looks where nobody decides, so that no board tells of news."""
+    patience: float = 10.0
+    """For which a reader may be too slow to take what is sent."""
+
+
+def utcnow() -> datetime:
+    """The time, aware of its zone."""
+    return datetime.now(UTC)
+
+
+def policy(page: str, *, forms: bool = False) -> str:
+    """The Content-Security-Policy of a page of ours: what stands in it may run, nothing is loaded from elsewhere.
+
+    `forms` says that the page may send a form to its own origin.
+    """
+    allowed: dict[str, list[str]] = {"script": [], "style": []}
+    for kind, text in _INLINE.findall(page):
+        digest = hashlib.sha256(text.encode()).digest()
+        allowed[kind].append(f"'sha256-{base64.b64encode(digest).decode()}'")
+    none, own = "'none'", "'self'"
+    return "; ".join(
+        (
+            f"default-src {none}",
+            f"script-src {' '.join(allowed['script']) or none}",
+            f"style-src {' '.join(allowed['style']) or none}",
+            f"connect-src {own}",
+            "img-src data:",
+            f"base-uri {none}",
+            f"form-action {own if forms else none}",
+            f"frame-ancestors {none}",
+        )
+    )
+
+
+class Page:
+    """`/`, `/state` and `/events`. `async with` it inside of the server: leaving ends all streams in order."""
+
+    def __init__(
+        self,
+        board: boards.Board,
+        watches: Watched,
+        about: view.About,
+        *,
+        now: Callable[[], datetime] = utcnow,
+        rhythm: Rhythm = Rhythm(),
+    ) -> None:
+        self._board = board
+        self._watches = watches
+        self._about = about
+        self._now = now
+        self._rhythm = rhythm
+        self._page: tuple[str, str] | None = None
+        self._seen: tuple[int, float, str] | None = None
+        self._streams: dict[asyncio.Task[None], web.Request] = {}
+        self._closed = False
+
+    def routes(self) -> Iterable[web.RouteDef]:
+        """Return what is served."""
+        return (
+            web.get("/", self._show),
+            web.get("/state", self._state),
+            web.get("/events", self._events, allow_head=False),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._closed = True
+        await self._end(list(self._streams))
+
+    @property
+    def streams(self) -> int:
+        """How many streams are open."""
+        return len(self._streams)
+
+    async def _show(self, _: web.Request) -> web.Response:
+        if self._page is None:
+            text = (bindata.root() / "page" / "index.html").read_text(encoding="utf-8")
+            self._page = text, policy(text)
+        text, allowed = self._page
+        headers = {**_FRESH, "Content-Security-Policy": allowed}
+        return web.Response(text=text, content_type="text/html", headers=headers)
+
+    async def _state(self, _: web.Request) -> web.Response:
+        return web.Response(text=self._dated(self._look()), content_type="application/json", headers=_FRESH)
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        # A reader who has left is noticed only when something is sent to it: its place is free all the same.
+        await self._end([task for task, theirs in self._streams.items() if _gone(theirs)])
+        if self._closed or len(self._streams) >= STREAMS:
+            text = f"There are {STREAMS} streams already; /state has the same\n"
+            return web.Response(status=503, text=text, headers={**_FRESH, "Retry-After": str(_AGAIN)})
+        headers = {**_FRESH, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
+        response = web.StreamResponse(headers=headers)
+        telling = asyncio.create_task(self._tell(request, response), name="stream of the status page")
+        self._streams[telling] = request
+        try:
+            await asyncio.wait({telling})
+        finally:
+            await self._end([telling])
+        return response
+
+    async def _tell(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Send what is shown until the reader leaves or does not read any more."""
+        loop = asyncio.get_running_loop()
+        told, spoken = "", loop.time()
+        try:
+            await response.prepare(request)
+            while not _gone(request):
+                number, looked = self._board.number, loop.time()
+                shown = self._look()
+                if shown != told:
+                    await self._send(response, f"data: {self._dated(shown)}\n\n")
+                    told, spoken = shown, loop.time()
+                elif loop.time() - spoken >= self._rhythm.breath:
+                    await self._send(response, ": still here\n\n")
+                    spoken = loop.time()
+                await self._news(number, spoken + self._rhythm.breath - loop.time())
+                await asyncio.sleep(max(0.0, looked + self._rhythm.apart - loop.time()))
+        except (ConnectionError, TimeoutError):
+            # Nobody takes it: a connection in that state is of no use to anybody.
+            if request.transport is not None:
+                request.transport.abort()
+
+    async def _send(self, response: web.StreamResponse, text: str) -> None:
+        async with asyncio.timeout(self._rhythm.patience):
+            await response.write(text.encode())
+
+    async def _news(self, number: int, longest: float) -> None:
+        """Wait until something else may have to be shown, or for so many seconds."""
+        if self._board.pinned is None:
+            longest = min(longest, self._rhythm.standby)
+        try:
+            async with asyncio.timeout(max(0.0, longest)):
+                await self._board.news(number)
+        except TimeoutError:
+            return
+        if self._board.pinned is None:
+            # It leads no more, mostly because it ends: what was decided last is worth more than such a last word.
+            await asyncio.sleep(self._rhythm.standby)
+
+    async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
+        """End these streams; what was said so far stays said."""
+        for task in tasks:
+            self._streams.pop(task, None)
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
+
+    def _look(self) -> str:
+        """What is to be shown now, as JSON. Streams that look at the same moment share one look."""
+        number, moment = self._board.number, asyncio.get_running_loop().time()
+        seen = self._seen
+        if seen is None or seen[0] != number or moment - seen[1] >= self._rhythm.apart:
+            found = view.look(self._board.pinned, self._watches.known(), self._about, self._now())
+            seen = self._seen = number, moment, json.dumps(found, separators=(",", ":"))
+        return seen[2]
+
+    def _dated(self, shown: str) -> str:
+        """The state, and the time at which it was sent, by which a reader tells ages whatever its own clock says."""
+        return f'{{"time":"{self._now().strftime("%Y-%m-%dT%H:%M:%SZ")}",{shown[1:]}'
+
+
+def _gone(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()

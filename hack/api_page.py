@@ -1,0 +1,343 @@
+"""Makes docs/api.md: every word, field and figure that others can see and script against.
+
+Nothing is told here. Fields come from the schema of the CRD, words and their meanings from the docstrings of
+`topology_api.vocabulary` and `shape`, stages and parameters of checks from the model of the transition definitions,
+these from `bindata/transitions`, metrics from what the registry is made of. So the page cannot know more than the
+code, nor less; what needs more words than a table has stands in docs/reference.md. `generate` writes the page and
+compares it.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from topology_api import crd, shape, vocabulary
+from topology_controller.report import metrics
+from topology_controller.transitions import load, model
+
+if TYPE_CHECKING:
+    import enum
+    import pathlib
+    from collections.abc import Callable, Iterable, Iterator
+
+_HEAD = """\
+# The API in tables
+
+<!-- made by `make generate` from api/topology_api, bindata/transitions and the registry of metrics; do not edit -->
+
+What others can see and script against, generated from the code. What a table has no room for stands in
+[reference.md](reference.md); what to do about it in [operations.md](operations.md).
+"""
+_BOUNDS = (
+    ("minLength", "at least {} character"),
+    ("maxLength", "at most {} characters"),
+    ("minimum", "at least {}"),
+    ("maximum", "at most {}"),
+    ("minItems", "at least {} items"),
+    ("maxItems", "at most {} items"),
+)
+
+
+class UndescribedError(Exception):
+    """A word of the vocabulary has no docstring below it."""
+
+
+def page(transitions_folder: pathlib.Path) -> str:
+    """Return the whole page.
+
+    Raises UndescribedError for a word without a meaning, load.DefinitionError for damaged definitions.
+    """
+    found = load.load(transitions_folder)
+    return "\n".join(
+        [
+            _HEAD,
+            _contents(),
+            *itertools.starmap(_section, ((title, text(found)) for title, text in _SECTIONS.items())),
+        ]
+    )
+
+
+def _section(title: str, text: str) -> str:
+    return f"## {title}\n\n{text.strip()}\n"
+
+
+def _contents() -> str:
+    return "\n".join(f"* [{title}](#{_anchor(title)})" for title in _SECTIONS) + "\n"
+
+
+def _anchor(title: str) -> str:
+    kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
+    return kept.replace(" ", "-")
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    heads = list(heads)
+    lines = [heads, ["---"] * len(heads), *(list(row) for row in rows)]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def meanings(module: Any) -> dict[str, str]:
+    """Return the docstring below each constant and each member of a class, by `NAME` or `Class.NAME`."""
+    tree = ast.parse(inspect.getsource(module))
+    found = _below(tree.body, "")
+    for part in tree.body:
+        if isinstance(part, ast.ClassDef):
+            found |= _below(part.body, f"{part.name}.")
+    return found
+
+
+def _below(body: list[ast.stmt], prefix: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for before, after in itertools.pairwise(body):
+        target = before.target if isinstance(before, ast.AnnAssign) else None
+        if isinstance(before, ast.Assign):
+            target = before.targets[0]  # type: ignore[assignment]  # a name wherever words are defined
+        said = after.value if isinstance(after, ast.Expr) else None
+        if isinstance(target, ast.Name) and isinstance(said, ast.Constant) and isinstance(said.value, str):
+            found[prefix + target.id] = " ".join(said.value.split())
+    return found
+
+
+_MEANINGS = meanings(vocabulary) | meanings(shape)
+
+
+def _meaning(name: str) -> str:
+    if name not in _MEANINGS:
+        raise UndescribedError(f"{name} of topology_api has no docstring below it")
+    return _MEANINGS[name]
+
+
+def _words(words: type[enum.Enum]) -> Iterator[tuple[enum.Enum, str]]:
+    return ((word, _meaning(f"{words.__name__}.{word.name}")) for word in words)
+
+
+def _plain(words: type[enum.Enum], head: str) -> str:
+    return _table((head, "meaning"), ((f"`{word.value}`", text) for word, text in _words(words)))
+
+
+# -- fields
+
+
+def _wish(_: load.Transitions) -> str:
+    intro = f"`{crd.WISH_PATH[1:]}` of `{crd.PLURAL}.{crd.GROUP}/{crd.VERSION}`, object `cluster`:\n\n"
+    return intro + _fields({"properties": {crd.WISH: crd.wish_schema()}}, "spec")
+
+
+def _record(_: load.Transitions) -> str:
+    schema = crd.record_schema()
+    intro = f"`status.{crd.RECORD}`. {schema['description']} Paths below are relative to it.\n\n"
+    return intro + _fields(schema, "")
+
+
+def _fields(schema: dict[str, Any], prefix: str) -> str:
+    return _table(("field", "type", "values and bounds", "meaning"), _rows(schema, prefix))
+
+
+def _rows(schema: dict[str, Any], prefix: str) -> Iterator[tuple[str, str, str, str]]:
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        path = f"{prefix}.{name}" if prefix else name
+        inner = field.get("items") or field
+        shown = field["type"] if inner is field else f"list of {inner['type']}"
+        needed = ", required" if name in required else ""
+        yield f"`{path}`", shown + needed, _bounds(field, inner), field.get("description", "")
+        if inner["type"] == "object":
+            yield from _rows(inner, path if inner is field else f"{path}[]")
+
+
+def _bounds(field: dict[str, Any], inner: dict[str, Any]) -> str:
+    said = [f"`{value}`" for value in inner.get("enum", ())]
+    if inner.get("format") == "date-time":
+        said.append("RFC 3339")
+    said += [words.format(field[key]) for key, words in _BOUNDS if key in field]
+    keys = field.get("x-kubernetes-list-map-keys")
+    if keys:
+        said.append("told apart by " + " and ".join(f"`{key}`" for key in keys))
+    return ", ".join(said)
+
+
+def _columns(_: load.Transitions) -> str:
+    rows = ((f"`{one['name']}`", f"`{one['jsonPath']}`") for one in crd.columns())
+    return "Columns of `oc get infrastructure cluster`.\n\n" + _table(("column", "field"), rows)
+
+
+# -- words
+
+
+def _phases(_: load.Transitions) -> str:
+    return _plain(vocabulary.Phase, "phase")
+
+
+def _topologies(_: load.Transitions) -> str:
+    outro = f"\n`{vocabulary.EXTERNAL}`: {_meaning('EXTERNAL')}\n"
+    return _plain(vocabulary.Topology, "topology") + outro
+
+
+def _shapes(_: load.Transitions) -> str:
+    intro = "What people call a cluster, as label `shape` of `topology_info` has it.\n\n"
+    return intro + _plain(shape.Shape, "shape")
+
+
+def _checks(_: load.Transitions) -> str:
+    rows = []
+    for word, text in _words(vocabulary.CheckName):
+        check = vocabulary.CheckName(word.value)
+        stages = model.STAGES.get(check, frozenset({vocabulary.Stage.PREFLIGHT}))
+        stage = "both" if len(stages) > 1 else next(iter(stages)).value
+        rows.append((f"`{check.value}`", stage, _parameters(check), text))
+    intro = (
+        "Each answers with a status. The message says what was wanted, what was found and which object to look at. "
+        "Parameters in italics are required.\n\n"
+    )
+    statuses = _plain(vocabulary.CheckStatus, "status")
+    stages_told = _plain(vocabulary.Stage, "stage")
+    listed = _table(("check", "stage", "parameters", "Met when"), rows)
+    return f"{intro}{statuses}\n{stages_told}\n{listed}"
+
+
+def _parameters(check: vocabulary.CheckName) -> str:
+    required = model.REQUIRED.get(check, frozenset())
+    taken = sorted(model.PARAMETERS.get(check, frozenset()))
+    return ", ".join(f"*`{name}`*" if name in required else f"`{name}`" for name in taken)
+
+
+def _parameter_meanings(_: load.Transitions) -> str:
+    told = model.CheckSpec.model_fields
+    below = meanings(model)
+    rows = []
+    for name in sorted(set().union(*model.PARAMETERS.values())):
+        field = next(key for key, value in told.items() if (value.alias or key) == name)
+        takers = [check.value for check in vocabulary.CheckName if name in model.PARAMETERS.get(check, ())]
+        field_schema = model.CheckSpec.model_json_schema()["properties"][name]["anyOf"][0]
+        rows.append(
+            (
+                f"`{name}`",
+                ", ".join(f"`{taker}`" for taker in takers),
+                ", ".join([field_schema["type"], *_limits(field_schema)]),
+                below[f"CheckSpec.{field}"],
+            )
+        )
+    return _table(("parameter", "of", "values", "meaning"), rows)
+
+
+def _limits(schema: dict[str, Any]) -> Iterator[str]:
+    words = (
+        ("exclusiveMinimum", "more than {:g}"),
+        ("minimum", "at least {:g}"),
+        ("maximum", "at most {:g}"),
+    )
+    return (text.format(schema[key]) for key, text in words if key in schema)
+
+
+def _advisories(_: load.Transitions) -> str:
+    intro = (
+        f"In `status.{crd.RECORD}.advisories`, each with the command that ends it. What cannot be read gives none.\n\n"
+    )
+    return intro + _plain(vocabulary.AdvisoryName, "advisory")
+
+
+def _conditions(_: load.Transitions) -> str:
+    intro = f"Of ClusterOperator `{vocabulary.CLUSTER_OPERATOR}`; always all of them.\n\n"
+    return intro + _plain(vocabulary.ConditionType, "condition")
+
+
+def _reasons(_: load.Transitions) -> str:
+    every = tuple(vocabulary.ConditionType)
+    rows = []
+    for word, text in _words(vocabulary.Reason):
+        on = vocabulary.REASON_CONDITIONS[vocabulary.Reason(word.value)]
+        rows.append((f"`{word.value}`", "all" if on == every else ", ".join(one.value for one in on), text))
+    return _table(("reason", "on", "meaning"), rows)
+
+
+def _events(_: load.Transitions) -> str:
+    intro = "Kind `events.k8s.io/v1`, about Infrastructure `cluster`, in namespace `default`, each once per change.\n\n"
+    return intro + _plain(vocabulary.EventReason, "reason")
+
+
+def _switches(_: load.Transitions) -> str:
+    names = ("PAUSED_ANNOTATION", "ETCD_BACKUP_ANNOTATION", "IMAGE_BASED_INSTALL_LABEL")
+    rows = []
+    for name in names:
+        kind = "label" if name.endswith("LABEL") else "annotation"
+        rows.append((f"`{getattr(vocabulary, name)}`", kind, _meaning(name)))
+    return _table(("name", "kind", "meaning"), rows)
+
+
+def _names(_: load.Transitions) -> str:
+    names = ("OPERATOR_NAME", "CLUSTER_OPERATOR", "DEFAULT_NAMESPACE", "LEASE")
+    return _table(("name", "what it is"), ((f"`{getattr(vocabulary, name)}`", _meaning(name)) for name in names))
+
+
+def _exit_codes(_: load.Transitions) -> str:
+    return _plain(vocabulary.ExitCode, "code")
+
+
+# -- definitions and metrics
+
+
+def _definitions(found: load.Transitions) -> str:
+    rows = []
+    for one in found.definitions:
+        source = f"{one.source.control_plane}, infrastructure {' or '.join(one.source.infrastructure)}"
+        rows.append(
+            (
+                f"`{one.name}`",
+                source,
+                f"{one.target.control_plane}, infrastructure {one.target.infrastructure}",
+                str(one.workers),
+                ", ".join(one.platforms),
+                f"{one.convergence.settle_seconds} s, {one.convergence.deadline_minutes} min",
+                one.summary,
+            )
+        )
+    heads = ("definition", "from", "to", "dedicated workers", "platforms", "settle, deadline", "summary")
+    asked = _table(
+        ("definition", "preflight", "convergence"),
+        ((f"`{one.name}`", _asked(one.preflight), _asked(one.convergence.checks)) for one in found.definitions),
+    )
+    return f"{_table(heads, rows)}\nWhat each asks:\n\n{asked}"
+
+
+def _asked(specs: Iterable[model.CheckSpec]) -> str:
+    said = []
+    for spec in specs:
+        given = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"check"})
+        text = ", ".join(f"{name}: {str(value).lower()}" for name, value in given.items())
+        said.append(f"`{spec.check.value}`" + (f" ({text})" if text else ""))
+    return ", ".join(said)
+
+
+def _metrics(_: load.Transitions) -> str:
+    rows = []
+    for family in sorted(metrics.FAMILIES, key=lambda family: family.name):
+        shown = ", ".join(f"`{label}`" for label in family.labels)
+        told = family.help.replace("<", "&lt;").replace(">", "&gt;")
+        rows.append((f"`{family.name}`", family.type, shown, told))
+    intro = "Units, values of labels, and when a series is absent: [reference.md](reference.md#metrics).\n\n"
+    outro = "\nBesides: `process_*`, as every Prometheus client has them.\n"
+    return intro + _table(("metric", "type", "labels", "help"), rows) + outro
+
+
+_SECTIONS: dict[str, Callable[[load.Transitions], str]] = {
+    "The wish": _wish,
+    "The record": _record,
+    "Columns": _columns,
+    "Topologies": _topologies,
+    "Shapes": _shapes,
+    "Phases": _phases,
+    "Checks": _checks,
+    "Parameters": _parameter_meanings,
+    "Advisories": _advisories,
+    "Conditions": _conditions,
+    "Reasons": _reasons,
+    "Events": _events,
+    "Annotations and labels": _switches,
+    "Names": _names,
+    "Transitions": _definitions,
+    "Metrics": _metrics,
+    "Exit codes": _exit_codes,
+}

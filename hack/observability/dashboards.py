@@ -1,0 +1,348 @@
+# ruff: noqa: INP001 - a script, and a test's way to what it writes
+
+"""Writes both dashboards from dashboard.yaml beside this file: the OpenShift console's and Grafana's.
+
+    dashboards.py            write *_dashboard.yaml and grafana/cluster-topology.json in bindata/monitoring
+    dashboards.py --check    say what is not current, exit code 1
+
+The console reads JSON that looks like that of an old Grafana, and only a part of it: rows of panels `graph`,
+`singlestat` and `table`, widths of twelfths, one query and value mappings for a singlestat, `styles` for the columns of
+a table. Source: openshift/monitoring-plugin, src/components/dashboards. Grafana gets the panels of today (`stat`,
+`timeseries`, `state-timeline`, `table`), with a data source that is asked for when it is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import string
+import sys
+from typing import Any
+
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+MONITORING = HERE.parents[1] / "bindata" / "monitoring"
+CONSOLE = MONITORING / "0000_90_topology-operator_dashboard.yaml"
+GRAFANA = MONITORING / "grafana" / "cluster-topology.json"
+SOURCE = HERE / "dashboard.yaml"
+
+_DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_COLUMNS = 24
+_HEIGHTS = {"stat": 4, "table": 8, "graph": 8, "matrix": 8}
+_SCHEMA = 39
+_HEAD = """\
+# Written by hack/observability/dashboards.py from dashboard.yaml beside it; not to be edited here.
+# The OpenShift console shows it under Observe, Dashboards.
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: grafana-dashboard-cluster-topology
+  namespace: openshift-config-managed
+  labels:
+    app: cluster-topology-operator
+    console.openshift.io/dashboard: "true"
+data:
+  cluster-topology.json: |-
+"""
+
+
+def _letters(queries: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    return list(zip(string.ascii_uppercase, queries, strict=False))
+
+
+# -- the OpenShift console
+
+
+def console(source: dict[str, Any]) -> dict[str, Any]:
+    """Return the dashboard as the console reads it."""
+    number = 0
+    rows = []
+    for row in source["rows"]:
+        panels = []
+        for panel in row["panels"]:
+            number += 1
+            panels.append(_console_panel(panel, number))
+        rows.append({"title": row["title"], "showTitle": True, "collapse": False, "panels": panels})
+    return {
+        "title": source["title"],
+        "tags": ["cluster-topology-operator"],
+        "templating": {"list": []},
+        "rows": rows,
+    }
+
+
+def _console_panel(panel: dict[str, Any], number: int) -> dict[str, Any]:
+    made: dict[str, Any] = {"id": number, "title": panel["title"], "span": panel["width"]}
+    unit = panel.get("unit", "short")
+    targets = [
+        {"refId": letter, "expr": query["expr"], "legendFormat": query.get("legend", "")}
+        for letter, query in _letters(panel["queries"])
+    ]
+    match panel["kind"]:
+        case "stat":
+            made |= {"type": "singlestat", "format": unit, "decimals": 0}
+            made["valueMaps"] = [
+                {"op": "=", "value": value, "text": shown["text"]} for value, shown in panel.get("values", {}).items()
+            ]
+            if "thresholds" in panel:
+                made["options"] = {"fieldOptions": {"thresholds": panel["thresholds"]}}
+        case "table":
+            made |= {"type": "table", "transform": "table", "styles": _styles(panel)}
+        case kind:
+            # It has no panel for states over time: what is 1 while something holds is stacked there.
+            stacked = kind == "matrix"
+            made |= {"type": "graph", "stack": stacked, "legend": {"show": True}, "yaxes": [{"format": unit}]}
+    return {**made, "targets": targets}
+
+
+def _styles(panel: dict[str, Any]) -> list[dict[str, Any]]:
+    labels = [{"pattern": label, "alias": title, "type": "string"} for label, title in panel["labels"].items()]
+    values = [
+        {
+            "pattern": f"Value #{letter}",
+            "alias": query["column"],
+            "type": "number",
+            "unit": query.get("unit", "short"),
+            "decimals": 0,
+        }
+        for letter, query in _letters(panel["queries"])
+        if "column" in query
+    ]
+    return [*labels, *values]
+
+
+# -- Grafana
+
+
+def grafana(source: dict[str, Any]) -> dict[str, Any]:
+    """Return the dashboard as Grafana imports it."""
+    panels: list[dict[str, Any]] = []
+    top = 0
+    for row in source["rows"]:
+        place = {"h": 1, "w": _COLUMNS, "x": 0, "y": top}
+        panels.append(
+            {
+                "type": "row",
+                "title": row["title"],
+                "collapsed": False,
+                "gridPos": place,
+                "id": len(panels) + 1,
+                "panels": [],
+            }
+        )
+        top += 1
+        left = height = 0
+        for panel in row["panels"]:
+            width = panel["width"] * 2
+            if left + width > _COLUMNS:
+                top, left, height = top + height, 0, 0
+            place = {"h": _HEIGHTS[panel["kind"]], "w": width, "x": left, "y": top}
+            panels.append({"id": len(panels) + 1, "gridPos": place, **_grafana_panel(panel)})
+            left += width
+            height = max(height, place["h"])
+        top += height
+    return {
+        "uid": source["uid"],
+        "title": source["title"],
+        "tags": ["cluster-topology-operator", "openshift"],
+        "schemaVersion": _SCHEMA,
+        "version": 1,
+        "editable": True,
+        "graphTooltip": 1,
+        "fiscalYearStartMonth": 0,
+        "liveNow": False,
+        "weekStart": "",
+        "timezone": "browser",
+        "refresh": "30s",
+        "time": {"from": "now-6h", "to": "now"},
+        "timepicker": {},
+        "links": [],
+        "annotations": {"list": []},
+        "templating": {"list": [_data_source()]},
+        "panels": panels,
+    }
+
+
+def _data_source() -> dict[str, Any]:
+    return {
+        "type": "datasource",
+        "name": "datasource",
+        "label": "Data source",
+        "query": "prometheus",
+        "current": {},
+        "hide": 0,
+        "includeAll": False,
+        "multi": False,
+        "options": [],
+        "refresh": 1,
+        "regex": "",
+        "skipUrlSync": False,
+    }
+
+
+def _grafana_panel(panel: dict[str, Any]) -> dict[str, Any]:
+    kind = panel["kind"]
+    instant = kind in {"stat", "table"}
+    targets = [
+        {
+            "refId": letter,
+            "datasource": _DATA_SOURCE,
+            "editorMode": "code",
+            "expr": query["expr"],
+            "format": "table" if kind == "table" else "time_series",
+            "instant": instant,
+            "range": not instant,
+            "legendFormat": query.get("legend", "__auto"),
+        }
+        for letter, query in _letters(panel["queries"])
+    ]
+    defaults = _defaults(panel)
+    made: dict[str, Any] = {
+        "title": panel["title"],
+        "description": _description(panel),
+        "datasource": _DATA_SOURCE,
+        "targets": targets,
+        "fieldConfig": {"defaults": defaults, "overrides": []},
+    }
+    match kind:
+        case "stat":
+            return {**made, "type": "stat", "options": _STAT}
+        case "table":
+            made["fieldConfig"]["overrides"] = _column_units(panel)
+            return {**made, "type": "table", "options": _TABLE, "transformations": _transformations(panel)}
+        case "matrix":
+            return {**made, "type": "state-timeline", "options": _TIMELINE}
+        case _:
+            return {**made, "type": "timeseries", "options": _LINES}
+
+
+_LEGEND = {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": True}
+_STAT = {
+    "colorMode": "value",
+    "graphMode": "none",
+    "justifyMode": "auto",
+    "orientation": "auto",
+    "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+    "textMode": "value",
+    "wideLayout": True,
+}
+_TABLE = {
+    "cellHeight": "sm",
+    "footer": {"countRows": False, "fields": "", "reducer": ["sum"], "show": False},
+    "showHeader": True,
+}
+_TIMELINE = {
+    "alignValue": "left",
+    "legend": {**_LEGEND, "showLegend": False},
+    "mergeValues": True,
+    "rowHeight": 0.9,
+    "showValue": "never",
+    "tooltip": {"mode": "single", "sort": "none"},
+}
+_LINES = {"legend": _LEGEND, "tooltip": {"mode": "multi", "sort": "none"}}
+
+
+def _defaults(panel: dict[str, Any]) -> dict[str, Any]:
+    shown = panel.get("values", {})
+    values = {value: {"index": index, **one} for index, (value, one) in enumerate(shown.items()) if value != "null"}
+    mappings: list[dict[str, Any]] = [{"type": "value", "options": values}] if values else []
+    if "null" in shown:
+        mappings.append(
+            {"type": "special", "options": {"match": "null+nan", "result": {"index": len(shown), **shown["null"]}}}
+        )
+    first, *others = panel.get("thresholds", [{"color": "green", "value": 0}])
+    steps = [
+        {"color": first["color"], "value": None},
+        *({"color": one["color"], "value": one["value"]} for one in others),
+    ]
+    made: dict[str, Any] = {
+        "unit": panel.get("unit", "short"),
+        "mappings": mappings,
+        "thresholds": {"mode": "absolute", "steps": steps},
+        "color": {"mode": "palette-classic" if panel["kind"] == "graph" else "thresholds"},
+    }
+    if "null" in shown:
+        made["noValue"] = shown["null"]["text"]
+    if panel["kind"] == "graph":
+        made["custom"] = {
+            "drawStyle": "line",
+            "fillOpacity": 10,
+            "lineInterpolation": "stepAfter",
+            "lineWidth": 1,
+            "showPoints": "auto",
+            "spanNulls": False,
+            "stacking": {"group": "A", "mode": "none"},
+        }
+        made["min"] = 0
+        if "max" in panel:
+            made["max"] = panel["max"]
+    if panel["kind"] == "matrix":
+        made["custom"] = {"fillOpacity": 80, "lineWidth": 0}
+    return made
+
+
+def _description(panel: dict[str, Any]) -> str:
+    """Return what the panel says, and when it has nothing to show, so that an empty one alarms nobody."""
+    phases = panel.get("data", {}).get("phases")
+    said = " ".join(panel["says"].split())
+    return said if phases is None else f"{said} Has data in phase {' and '.join(phases)}; elsewhere it may be empty."
+
+
+def _column_units(panel: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "matcher": {"id": "byName", "options": query["column"]},
+            "properties": [{"id": "unit", "value": query["unit"]}],
+        }
+        for query in panel["queries"]
+        if "unit" in query
+    ]
+
+
+def _transformations(panel: dict[str, Any]) -> list[dict[str, Any]]:
+    single = len(panel["queries"]) == 1
+    names = dict(panel["labels"])
+    hidden = {"Time": True}
+    for letter, query in _letters(panel["queries"]):
+        value = "Value" if single else f"Value #{letter}"
+        if "column" in query:
+            names[value] = query["column"]
+        else:
+            hidden[value] = True
+    order = {name: index for index, name in enumerate(names)}
+    organize = {"id": "organize", "options": {"excludeByName": hidden, "indexByName": order, "renameByName": names}}
+    return [organize] if single else [{"id": "merge", "options": {}}, organize]
+
+
+# -- files
+
+
+def files() -> dict[pathlib.Path, str]:
+    """Return what is to be written, by file."""
+    source = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
+    shown = json.dumps(console(source), indent=2)
+    indented = "".join(f"    {line}\n" for line in shown.splitlines())
+    return {CONSOLE: _HEAD + indented, GRAFANA: json.dumps(grafana(source), indent=2) + "\n"}
+
+
+def main() -> int:
+    """Write the files, or say which are not current."""
+    parser = argparse.ArgumentParser(description="writes the dashboards from dashboard.yaml")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 when a file is not current")
+    asked = parser.parse_args()
+    stale = [path for path, text in files().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if asked.check:
+            sys.stderr.write(
+                f"{path.relative_to(HERE.parents[1])} is not current: run hack/observability/dashboards.py\n"
+            )
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(files()[path], encoding="utf-8")
+    return 1 if asked.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

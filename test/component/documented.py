@@ -1,0 +1,164 @@
+"""The commands that the documentation shows: found, taken apart, and sorted by what may be done with them in a test.
+
+A command is a line of a code block (indented or fenced) that begins with `oc`, `kubectl` or the name of the operator's
+program, with or without a prompt. What it is sorted into:
+
+    READ     asks the API server and changes nothing: it is run
+    WRITE    changes one object: it is run with --dry-run=server, so that the API server judges it and nothing happens
+    PIPED    what the program prints, into `oc apply` or `oc delete`: both sides are parsed
+    PRINT    the program by itself: its arguments are parsed
+    TALK     needs pods, files, a login or a person: only its verb is looked at
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_controller import cli
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Iterator
+
+PROGRAM = "cluster-topology-operator"
+_CLIENTS = ("oc", "kubectl")
+_READS = {"get", "explain", "describe", "wait", "api-resources"}
+_WRITES = {"patch", "annotate", "label", "scale", "delete"}
+_TALKS = {
+    "adm",
+    "create",
+    "debug",
+    "edit",
+    "exec",
+    "extract",
+    "login",
+    "logs",
+    "port-forward",
+    "rollout",
+    "rsh",
+    "set",
+    "whoami",
+}
+_VALUED = {"-n", "--namespace", "--context", "--kubeconfig"}
+_PLACEHOLDER = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
+
+
+class Sort(enum.Enum):
+    """What may be done with a command."""
+
+    READ = enum.auto()
+    WRITE = enum.auto()
+    PIPED = enum.auto()
+    PRINT = enum.auto()
+    TALK = enum.auto()
+
+
+class NoCommandError(ValueError):
+    """A line of a page looks like a command and is none that is known here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command, where it stands, and its arguments without the program."""
+
+    page: str
+    line: int
+    text: str
+    sort: Sort
+    arguments: tuple[str, ...]
+
+    @property
+    def at(self) -> str:
+        """Where it stands."""
+        return f"{self.page}:{self.line}"
+
+
+def of(page: pathlib.Path) -> list[Command]:
+    """Return every command of a page, in order. Raises NoCommandError."""
+    found = []
+    for number, line in _lines(page.read_text(encoding="utf-8")):
+        text, _, _ = line.removeprefix("$ ").partition("  #")
+        if text.partition(" ")[0] in (*_CLIENTS, PROGRAM):
+            found.append(_sorted(page.name, number, text.strip()))
+    return found
+
+
+def _lines(page: str) -> Iterator[tuple[int, str]]:
+    """Yield each line of a code block with its number; one that ends with a backslash goes on in the next."""
+    fenced, begun, first = False, "", 0
+    for number, line in enumerate(page.splitlines(), 1):
+        if line.strip().startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            whole = f"{begun} {line.strip()}" if begun else line.strip()
+            first = first if begun else number
+            begun = whole.removesuffix("\\").strip() if whole.endswith("\\") else ""
+            if not begun:
+                yield first, whole
+
+
+def _sorted(page: str, line: int, text: str) -> Command:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise NoCommandError(f"{page}:{line}: {error}: {text}") from None
+    left, piped, right = _pipe(words)
+    if left[0] == PROGRAM:
+        _parse(page, line, left[1:])
+        if piped and right[:1] != ["oc"]:
+            raise NoCommandError(f"{page}:{line}: only oc is piped into: {text}")
+        if piped:
+            _takes_a_file(page, line, right)
+        return Command(page, line, text, Sort.PIPED if piped else Sort.PRINT, tuple(left[1:]))
+    verb = _verb(left[1:])
+    if piped:
+        if right[:1] != ["oc"]:
+            raise NoCommandError(f"{page}:{line}: a reader copies one command, without a shell around it: {text}")
+        _takes_a_file(page, line, right)
+        return Command(page, line, text, Sort.TALK, tuple(left[1:]))
+    for sort, verbs in ((Sort.READ, _READS), (Sort.WRITE, _WRITES), (Sort.TALK, _TALKS)):
+        if verb in verbs:
+            return Command(page, line, text, sort, tuple(left[1:]))
+    raise NoCommandError(f"{page}:{line}: verb {verb!r} is not known here: {text}")
+
+
+def _pipe(words: list[str]) -> tuple[list[str], bool, list[str]]:
+    for sign in ("|", ">"):
+        if sign in words:
+            cut = words.index(sign)
+            return words[:cut], sign == "|", words[cut + 1 :]
+    return words, False, []
+
+
+def _verb(words: list[str]) -> str:
+    left = iter(words)
+    for word in left:
+        if word in _VALUED:
+            next(left, "")
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def _parse(page: str, line: int, words: list[str]) -> None:
+    """Let the program's own parser judge; a placeholder such as REGISTRY is a word like any other."""
+    try:
+        cli._parser().parse_args(words)
+    except SystemExit:
+        raise NoCommandError(f"{page}:{line}: {PROGRAM} does not understand {' '.join(words)}") from None
+
+
+def _takes_a_file(page: str, line: int, words: list[str]) -> None:
+    verb = _verb(words[1:])
+    if verb not in {"apply", "delete", "create"} or words[-2:] != ["-f", "-"]:
+        raise NoCommandError(f"{page}:{line}: what is printed goes into oc apply or oc delete with -f -")
+
+
+def has_placeholder(command: Command) -> bool:
+    """Is there a word in capital letters, or a variable, that a reader has to replace?"""
+    open_text = re.sub(r"'[^']*'", "", command.text)
+    return "$" in open_text or bool(_PLACEHOLDER.search(open_text))

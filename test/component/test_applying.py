@@ -1,0 +1,167 @@
+"""What `cluster-topology-operator manifests` prints is taken by an API server, whole, from kubectl and at once.
+
+On both servers, so that the definitions of ServiceMonitor and PrometheusRule judge our objects: kubectl validates each
+against what the server says its kind looks like, and an unknown field is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pathlib
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from test.component import test_kubectl
+from topology_simulator import client as clients
+from topology_simulator import install, kinds, kubeconfig
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from test.component import backend
+
+RUNBOOK = pathlib.Path(__file__).parents[2] / "docs" / "runbooks" / "TopologyOperatorNotWatching.md"
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Administrator:
+    """Somebody with kubectl, and with a client that looks at what came of it."""
+
+    binary: str
+    environment: dict[str, str]
+    api: clients.Client
+
+    async def kubectl(self, *arguments: str, given: str = "") -> tuple[int, str, str]:
+        """Run kubectl to its end; return its exit code, what it printed and what it complained about.
+
+        Less the warnings about what was there before: the rights of operators, on the real server of a test run.
+        """
+        code, printed, said = await _run(self.binary, *arguments, given=given, environment=self.environment)
+        kept = [line for line in said.splitlines() if "is missing the kubectl.kubernetes.io/last-applied" not in line]
+        return code, printed, "\n".join(kept)
+
+
+async def _run(*command: str, given: str = "", environment: dict[str, str] | None = None) -> tuple[int, str, str]:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            printed, complaint = await process.communicate(given.encode())
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode or 0, printed.decode(), complaint.decode()
+
+
+async def printed_manifests(*flags: str) -> str:
+    code, printed, complaint = await _run(sys.executable, "-m", "topology_controller", "manifests", *flags)
+    assert code == 0, complaint
+    return printed
+
+
+@pytest.fixture
+async def administrator(
+    apiserver: backend.Place, tmp_path: pathlib.Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Administrator]:
+    """An API server with the definitions of a cluster and the namespaces of others, without ours."""
+    binary = test_kubectl._found()
+    if not binary:
+        text = "no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build"
+        if os.environ.get("CI") == "true":
+            pytest.fail(text, pytrace=False)
+        pytest.skip(text)
+    objects = list(yaml.safe_load_all(await printed_manifests()))
+    ours = {one["metadata"]["name"] for one in objects if one["kind"] == "Namespace"}
+    async with apiserver.opened() as server:
+        access = server.kubeconfig()
+        place = tmp_path / "kubeconfig"
+        place.write_text(yaml.safe_dump(access))
+        async with clients.Client(kubeconfig.load(place), "administrator") as api:
+            await install.define(api)
+            for name in {one["metadata"].get("namespace", "default") for one in objects} - ours:
+                if await api.find(kinds.NAMESPACES, name) is None:
+                    await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(name))
+            if apiserver.is_real:
+                # Around the proxy: kubectl sends no token over HTTP.
+                place.write_text(yaml.safe_dump(request.getfixturevalue("real_server").server.kubeconfig()))
+            environment = {"KUBECONFIG": str(place), "HOME": str(tmp_path), "PATH": os.defpath}
+            yield Administrator(binary, environment, api)
+
+
+async def test_everything_is_applied_at_once_and_applying_it_again_changes_nothing(
+    administrator: Administrator,
+) -> None:
+    manifests = await printed_manifests()
+    count = len(list(yaml.safe_load_all(manifests)))
+    code, said, complaint = await administrator.kubectl("apply", "-f", "-", given=manifests)
+    assert (code, complaint) == (0, ""), complaint
+    assert len(re.findall(r" (?:created|configured|unchanged)$", said, re.MULTILINE)) == count, said
+    monitor = await administrator.api.get(
+        kinds.SERVICE_MONITORS, "cluster-topology-operator", "openshift-topology-operator"
+    )
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["tlsConfig"]["certFile"].endswith("/metrics-client-certs/tls.crt"), "a field was pruned"
+    rules = await administrator.api.get(
+        kinds.PROMETHEUS_RULES, "cluster-topology-operator", "openshift-topology-operator"
+    )
+    (printed,) = [one for one in yaml.safe_load_all(manifests) if one["kind"] == "PrometheusRule"]
+    assert rules["spec"] == printed["spec"]
+    code, said, complaint = await administrator.kubectl("apply", "-f", "-", given=manifests)
+    assert (code, complaint) == (0, ""), complaint
+    assert "created" not in said
+    for kind in ("prometheusrule", "servicemonitor", "configmap", "role", "rolebinding"):
+        lines = [line for line in said.splitlines() if line.startswith(kind)]
+        assert lines, kind
+        assert all(line.endswith(" unchanged") for line in lines), lines
+
+
+async def test_the_runbook_finds_what_prometheus_needs(administrator: Administrator) -> None:
+    code, _, complaint = await administrator.kubectl("apply", "-f", "-", given=await printed_manifests())
+    assert code == 0, complaint
+    commands = re.findall(
+        r"^ +oc (-n \S+ get (?:service,|role,).*|get namespace .*)$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(commands) == 3, commands
+    for command in commands:
+        code, said, complaint = await administrator.kubectl(*command.split())
+        assert (code, complaint) == (0, ""), complaint
+        assert said, command
+        if "namespace " in command:
+            assert "openshift.io/cluster-monitoring=true" in said
+
+
+async def test_a_cluster_without_monitoring_takes_what_is_printed_without_it(administrator: Administrator) -> None:
+    for kind in (kinds.SERVICE_MONITORS, kinds.PROMETHEUS_RULES):
+        assert f"kind: {kind.kind}" not in await printed_manifests("--without-monitoring")
+    code, said, complaint = await administrator.kubectl(
+        "apply", "-f", "-", given=await printed_manifests("--without-monitoring")
+    )
+    assert (code, complaint) == (0, ""), complaint
+    assert "monitoring.coreos.com" not in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("serverName: ", "servername: ", 'unknown field "spec.endpoints[0].tlsConfig.servername"'),
+        ("interval: 30s\n      tls", "interval: thirty\n      tls", "spec.endpoints[0].interval"),
+        ("severity: info", "severity: 3", "labels.severity"),
+        ("for: 1h", "for: an hour", "spec.groups[0].rules["),
+    ],
+)
+async def test_a_mistake_in_the_monitoring_is_refused(
+    administrator: Administrator, old: str, new: str, why: str
+) -> None:
+    manifests = await printed_manifests()
+    assert old in manifests
+    code, _, complaint = await administrator.kubectl("apply", "-f", "-", given=manifests.replace(old, new))
+    assert code == 1
+    assert why in complaint

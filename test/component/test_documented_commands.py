@@ -1,0 +1,209 @@
+"""What the documentation tells a reader to type works: each command, against a cluster in four states.
+
+Reading commands must succeed in one of the states at least, and print something if they have a jsonpath: a wrong path
+prints nothing and is no error. Writing ones are judged by the API server and not executed (--dry-run=server).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pathlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from test.component import documented, test_kubectl, world
+from topology_api import vocabulary
+from topology_simulator import cluster as simulated
+from topology_simulator import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from test.component import backend, real
+
+REPOSITORY = pathlib.Path(__file__).parents[2]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+DEPLOYMENT = REPOSITORY / "bindata" / "manifests" / "0000_30_topology-operator_07_deployment.yaml"
+_PATIENCE = 30.0
+_AT_ONCE = 3
+_OVERRIDE = {"kind": "X", "group": "example.com", "namespace": "", "name": "x", "unmanaged": True}
+NOT_HERE = {
+    "get secret etcd-client": "the cluster of a test has no Secrets",
+    "get csr": "no node asks for a certificate there, and our own server has no such kind",
+    "get pods": "neither the operator nor etcd is a pod there",
+    "get service,servicemonitor,networkpolicy": "the operator is not applied there: test_applying asks for these",
+    "get role,rolebinding prometheus-k8s": "the same",
+}
+NOT_SERVED = (" scale ", "endpoints", " csr")
+"""What our own API server does not serve; the real one is asked."""
+REFUSED = {
+    "DualReplica": "cannot be reached from status.controlPlaneTopology",
+}
+"""Commands that a page shows because they are refused, and how."""
+
+
+def commands(*sorts: documented.Sort) -> list[documented.Command]:
+    return [one for page in PAGES for one in documented.of(page) if one.sort in sorts]
+
+
+@dataclass
+class Trial:
+    """One command in all states: what it printed where it succeeded, what it complained about where it did not."""
+
+    command: documented.Command
+    printed: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with it; empty when nothing is."""
+        refusals = [text for sign, text in REFUSED.items() if sign in self.command.text]
+        if refusals:
+            return "" if any(refusals[0] in said for said in self.complaints) else f"{self.command.at}: was not refused"
+        if not self.printed:
+            return f"{self.command.at}: {self.command.text}\n    failed: {self.complaints[-1]}"
+        if (
+            "jsonpath" in self.command.text
+            and "wait" not in self.command.arguments
+            and not any(text.strip() for text in self.printed)
+        ):
+            return f"{self.command.at}: {self.command.text}\n    printed nothing in any state"
+        return ""
+
+
+@pytest.fixture
+async def pinned(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIterator[world.World]:
+    """A grown cluster with something to advise, with overrides and with the operator's Deployment."""
+    shape = simulated.Shape(masters=3, router_replicas=1)
+    async with world.opened(apiserver, tmp_path, shape) as made:
+        deployment = yaml.safe_load(DEPLOYMENT.read_text())
+        space = deployment["metadata"]["namespace"]
+        # On a cluster the service CA operator puts this into every namespace.
+        authority = kinds.CONFIG_MAPS.new("openshift-service-ca.crt", space, data={"service-ca.crt": "certificate"})
+        for kind, wanted in (
+            (kinds.NAMESPACES, kinds.NAMESPACES.new(space)),
+            (kinds.DEPLOYMENTS, deployment),
+            (kinds.CONFIG_MAPS, authority),
+        ):
+            if await made.api.find(kind, wanted["metadata"]["name"], wanted["metadata"].get("namespace", "")) is None:
+                await made.api.create(kind, wanted)
+        await made.api.patch(kinds.CLUSTER_VERSIONS, "version", {"spec": {"overrides": [_OVERRIDE]}})
+        yield made
+
+
+async def _try(trial: Trial, kubectl: str, environment: dict[str, str]) -> None:
+    arguments = list(trial.command.arguments)
+    if trial.command.sort is documented.Sort.WRITE:
+        arguments.append("--dry-run=server")
+    if "wait" in arguments:
+        arguments = [one for one in arguments if not one.startswith("--timeout")] + ["--timeout=1s"]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        kubectl, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment
+    )
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            printed, complaint = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        trial.complaints.append(complaint.decode().strip())
+    else:
+        trial.printed.append(printed.decode())
+
+
+async def _try_all(trials: list[Trial], kubectl: str, environment: dict[str, str]) -> None:
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(trial: Trial) -> None:
+        async with room:
+            await _try(trial, kubectl, environment)
+
+    await asyncio.gather(*(one(trial) for trial in trials))
+
+
+@pytest.fixture
+def access(pinned: world.World, apiserver: backend.Place, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """A reader's kubeconfig; to a real server around the proxy, because kubectl sends no token over HTTP."""
+    if not apiserver.is_real:
+        return pinned.server.kubeconfig()
+    session: real.Session = request.getfixturevalue("real_server")
+    return session.server.kubeconfig()
+
+
+async def test_what_a_reader_types_works(pinned: world.World, access: dict[str, Any], tmp_path: pathlib.Path) -> None:
+    kubectl = test_kubectl._found()
+    if not kubectl:
+        pytest.skip("no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build")
+    place = tmp_path / "kubeconfig-reader"
+    place.write_text(yaml.safe_dump(access))
+    environment = {"KUBECONFIG": str(place), "HOME": str(tmp_path), "PATH": os.defpath}
+    asked = {one.text: one for one in commands(documented.Sort.READ, documented.Sort.WRITE)}
+    left_out = [*NOT_HERE, *(() if pinned.server.is_real else NOT_SERVED)]
+    trials = [
+        Trial(one)
+        for one in asked.values()
+        if not documented.has_placeholder(one) and not any(sign in one.text for sign in left_out)
+    ]
+    assert len(trials) > 20
+
+    await pinned.idle_operator()
+    await _try_all(trials, kubectl, environment)
+    await pinned.wish()
+    await pinned.until_phase("Converging")
+    await _try_all([one for one in trials if one.fault], kubectl, environment)
+    await pinned.api.patch(kinds.INGRESS_CONTROLLERS, "default", {"spec": {"replicas": 2}}, simulated.INGRESS_NAMESPACE)
+    await pinned.operands.go_on()
+    await pinned.until_phase("Completed", seconds=30.0)
+    await _try_all([one for one in trials if one.fault], kubectl, environment)
+    paused = {"metadata": {"annotations": {vocabulary.PAUSED_ANNOTATION: "true"}}}
+    await pinned.api.patch(kinds.CLUSTER_OPERATORS, "topology", paused)
+    await _try_all([one for one in trials if one.fault], kubectl, environment)
+    faults = [one.fault for one in trials if one.fault]
+    assert not faults, "\n".join(faults)
+
+
+def test_the_pages_show_commands_of_every_sort():
+    assert {one.sort for one in commands(*documented.Sort)} >= {
+        documented.Sort.READ,
+        documented.Sort.WRITE,
+        documented.Sort.PIPED,
+        documented.Sort.PRINT,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("oc frobnicate node", "verb 'frobnicate' is not known here"),
+        ("oc get nodes | grep Ready", "without a shell around it"),
+        ("oc get 'nodes", "No closing quotation"),
+        ("cluster-topology-operator manifest", "does not understand manifest"),
+        ("cluster-topology-operator manifests | oc apply", "with -f -"),
+        ("cluster-topology-operator manifests | sh", "only oc is piped into"),
+    ],
+)
+def test_what_is_no_command_is_refused(tmp_path, text, why):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n\n    {text}\n\nnot in a block: oc frobnicate\n")
+    with pytest.raises(documented.NoCommandError, match=why):
+        documented.of(page)
+
+
+def test_a_command_is_found_in_a_block_with_or_without_a_prompt(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "oc get text\n\n    $ oc get a     # why\n    output\n\n```sh\nkubectl get b\noc -n x logs c\n```\n"
+    )
+    found = documented.of(page)
+    assert [(one.line, one.text, one.sort.name) for one in found] == [
+        (3, "oc get a", "READ"),
+        (7, "kubectl get b", "READ"),
+        (8, "oc -n x logs c", "TALK"),
+    ]

@@ -1,0 +1,248 @@
+"""The example of docs/for-operator-authors.md, as a process, beside the operator and through whole transitions.
+
+The cluster waits for it: while the example reports Progressing, ClusterOperatorsStable is not met. Nobody makes pods
+here, so a test says when its Deployment is ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pathlib
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from test.component import polling
+from topology_simulator import conditions, kinds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from test.component.world import World
+
+EXAMPLE = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "react_to_topology.py"
+NAMESPACE, DEPLOYMENT, OPERATOR = "openshift-example", "example", "example"
+AGENT = "OpenAPI-Generator/*"
+"""User agent of the library that the example uses."""
+
+
+class Example:
+    """The example's process, and the Deployment that it looks after."""
+
+    def __init__(self, world: World, process: asyncio.subprocess.Process, log: pathlib.Path) -> None:
+        self._world = world
+        self.process = process
+        self._log = log
+
+    def words(self) -> str:
+        return self._log.read_text()
+
+    async def deployment(self) -> dict[str, Any]:
+        return await self._world.api.get(kinds.DEPLOYMENTS, DEPLOYMENT, NAMESPACE)
+
+    async def until_replicas(self, number: int) -> None:
+        async def asked() -> bool:
+            return bool((await self.deployment())["spec"]["replicas"] == number)
+
+        await self.until(f"the Deployment asks for {number}", asked)
+
+    async def until_progressing(self, status: str, text: str = "") -> dict[str, Any]:
+        async def said() -> dict[str, Any] | None:
+            found = conditions.of(await self._world.api.find(kinds.CLUSTER_OPERATORS, OPERATOR), "Progressing")
+            return found if found.get("status") == status and text in found.get("message", "") else None
+
+        return await self.until(f"Progressing={status} {text}", said)
+
+    async def until(self, what: str, ask: Any) -> Any:
+        try:
+            return await polling.until(what, ask, 20.0)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n--- the example\n{self.words()}") from None
+
+    async def make_ready(self) -> None:
+        """Do what the controller of Deployments and its pods do."""
+        await make_ready(self._world)
+
+
+async def make_ready(world: World) -> None:
+    found = await world.api.get(kinds.DEPLOYMENTS, DEPLOYMENT, NAMESPACE)
+    number = found["spec"]["replicas"]
+    status = {
+        "observedGeneration": found["metadata"]["generation"],
+        **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), number),
+    }
+    await world.api.patch_status(kinds.DEPLOYMENTS, DEPLOYMENT, status, NAMESPACE)
+
+
+async def furnish(world: World) -> None:
+    """Put the example's Deployment and ClusterOperator there, as they are on a single node."""
+    # On a real server without its controllers a namespace outlives the test before.
+    if await world.api.find(kinds.NAMESPACES, NAMESPACE) is None:
+        await world.api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(NAMESPACE))
+    labels = {"app": DEPLOYMENT}
+    containers = [{"name": "example", "image": "example.invalid/example:1"}]
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
+    }
+    await world.api.create(kinds.DEPLOYMENTS, kinds.DEPLOYMENTS.new(DEPLOYMENT, NAMESPACE, spec=spec))
+    await make_ready(world)
+    await world.api.create(kinds.CLUSTER_OPERATORS, kinds.CLUSTER_OPERATORS.new(OPERATOR, spec={}))
+    wanted = [
+        conditions.Condition(type_, status, "AsExpected", "All is well")
+        for type_, status in (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
+    ]
+    made = await world.api.get(kinds.CLUSTER_OPERATORS, OPERATOR)
+    await world.api.patch_status(kinds.CLUSTER_OPERATORS, OPERATOR, {"conditions": conditions.merged(made, wanted)})
+
+
+@contextlib.asynccontextmanager
+async def running(world: World, folder: pathlib.Path) -> AsyncIterator[Example]:
+    place, log = folder / "kubeconfig-example", folder / "example.log"
+    place.write_text(yaml.safe_dump(world.server.kubeconfig()))
+    command = [sys.executable, str(EXAMPLE), "--kubeconfig", str(place), "--namespace", NAMESPACE]
+    command += ["--deployment", DEPLOYMENT, "--operator", OPERATOR]
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"},
+        )
+    made = Example(world, process, log)
+    try:
+        yield made
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGKILL)
+        await process.wait()
+    assert "Traceback" not in made.words(), made.words()
+
+
+@pytest.fixture
+async def example(world: World, tmp_path: pathlib.Path) -> AsyncIterator[Example]:
+    await furnish(world)
+    async with running(world, tmp_path) as made:
+        await made.until_progressing("False", "1 of 1 replicas for control plane topology SingleReplica")
+        yield made
+
+
+async def test_it_follows_a_whole_transition_and_the_cluster_waits_for_it(world: World, example: Example) -> None:
+    await world.idle_operator()
+    before = await example.deployment()
+    await world.wish()
+    await world.until_phase("Converging")
+    await example.until_replicas(2)
+    await example.until_progressing("True", "1 of 2 replicas for control plane topology HighlyAvailable")
+
+    async def waited_for() -> bool:
+        found = await world.check("ClusterOperatorsStable", stage="Convergence")
+        return found.get("status") == "Unmet" and "example" in found["message"]
+
+    await example.until("the cluster waits for it", waited_for)
+    await example.make_ready()
+    await example.until_progressing("False", "2 of 2 replicas")
+    await world.completed_once()
+    after = await example.deployment()
+    assert after["metadata"]["generation"] == before["metadata"]["generation"] + 1, "it was scaled once"
+
+
+async def test_a_wish_alone_moves_nothing(world: World, example: Example) -> None:
+    world.echo.on = False
+    await world.idle_operator()
+    before = await example.deployment()
+    await world.wish()
+    await world.until_phase("Admitting")
+    await example.until("it has seen the wish", lambda: _said(example, "phase Admitting"))
+    await world.wish(None)
+    await world.until_phase("Idle")
+    await example.until("it has seen it go", lambda: _said(example, "phase Idle", again=True))
+    assert (await example.deployment())["spec"] == before["spec"]
+    assert (await example.deployment())["metadata"]["generation"] == before["metadata"]["generation"]
+
+
+async def _said(example: Example, text: str, *, again: bool = False) -> bool:
+    words = example.words()
+    return text in (words.rpartition("phase Admitting")[2] if again else words)
+
+
+async def test_a_flip_while_its_watch_is_down_is_found_by_the_next_one(world: World, example: Example) -> None:
+    await world.idle_operator()
+    refusing = world.server.fault("status", code=503, user_agent=AGENT, resource="infrastructures")
+    world.server.fault("cut", user_agent=AGENT, mid_line=True)
+    await world.wish()
+    await world.until_phase("Converging")
+    await example.until("it has tried again", lambda: _said(example, "503: "))
+    assert (await example.deployment())["spec"]["replicas"] == 1
+    world.server.lift(refusing)
+    await example.until_replicas(2)
+
+
+async def test_a_watch_that_is_cut_goes_on_from_where_it_was(world: World, example: Example) -> None:
+    await world.idle_operator()
+    await example.until("it watches", lambda: _said(example, "phase Idle"))
+    world.server.fault("cut", user_agent=AGENT, mid_line=True)
+    await example.until("it has noticed", lambda: _said(example, "going on from "))
+    await world.wish()
+    await world.until_phase("Converging")
+    await example.until_replicas(2)
+    assert "with a new list" not in example.words()
+
+
+async def test_a_version_that_is_forgotten_costs_a_list(world: World, example: Example) -> None:
+    await world.idle_operator()
+    await world.server.forget_history()
+    await world.wish()
+    await world.until_phase("Converging")
+    await example.until_replicas(2)
+    assert "with a new list" in example.words()
+
+
+async def test_a_server_that_restarts_is_found_again(world: World, example: Example) -> None:
+    await world.idle_operator()
+    await world.server.restart()
+    await world.wish()
+    await world.until_phase("Converging", seconds=60.0)
+    await example.until_replicas(2)
+
+
+async def test_a_reaction_that_fails_is_tried_again(world: World, example: Example) -> None:
+    await world.idle_operator()
+    refusing = world.server.fault("status", code=500, verb="patch", user_agent=AGENT, resource="deployments", count=2)
+    await world.wish()
+    await world.until_phase("Converging")
+    await example.until_replicas(2)
+    assert refusing.over
+    assert "trying again" in example.words()
+
+
+async def test_started_after_the_flip_it_acts_on_what_is_true(world: World, tmp_path: pathlib.Path) -> None:
+    await furnish(world)
+    await world.idle_operator()
+    await world.wish()
+    await world.until_phase("Converging")
+    async with running(world, tmp_path) as late:
+        await late.until_replicas(2)
+        await late.make_ready()
+        await late.until_progressing("False", "2 of 2 replicas")
+        await world.completed_once()
+
+
+async def test_a_topology_that_it_does_not_know_changes_nothing(world: World, example: Example) -> None:
+    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"controlPlaneTopology": "External"})
+    await example.until("it has seen it", lambda: _said(example, "says nothing about replicas"))
+    assert (await example.deployment())["spec"]["replicas"] == 1
+
+
+async def test_it_ends_when_it_is_told_to(example: Example) -> None:
+    example.process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(10.0):
+        assert await example.process.wait() == 0

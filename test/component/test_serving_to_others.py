@@ -1,0 +1,236 @@
+"""The operator as a process with a serving certificate, before a real kube-apiserver: who gets in, and by which TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+
+from test.component import backend, polling, real, visitors
+from test.component import world as worlds
+from topology_simulator import kinds, serving
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator, Callable
+
+_SECONDS = 20.0
+
+
+@pytest.fixture
+async def world(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
+    async with worlds.opened(backend.Place(real_server), tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def served(world: worlds.World, real_server: real.Session, tmp_path: pathlib.Path) -> visitors.Served:
+    return await visitors.served(world, real_server, tmp_path / "tls")
+
+
+@pytest.fixture
+def known(world: worlds.World) -> visitors.Visitors:
+    return visitors.Visitors(world.api)
+
+
+async def test_who_may_scrape_and_who_may_look(
+    served: visitors.Served, known: visitors.Visitors, real_server: real.Session
+) -> None:
+    async with (
+        known.account("wrong") as wrong,
+        known.account("scraper", visitors.METRICS_ROLE) as scraper,
+        known.account("viewer", visitors.PAGE_ROLE) as viewer,
+    ):
+        for path in ("/healthz", "/livez", "/readyz"):
+            assert await served.ask(path) == (200, "ok\n"), "open: a kubelet has no credentials"
+        for path in ("/metrics", "/", "/state", "/events", "/nothing"):
+            assert (await served.ask(path))[0] == 401
+            code, text = await served.ask(path, wrong)
+            assert (code, '"system:serviceaccount:default:wrong" may not get' in text) == (403, True), text
+        assert (await served.ask("/metrics", "made.up.token"))[0] == 401
+        code, text = await served.ask("/metrics", scraper)
+        assert (code, "topology_transition_phase{" in text) == (200, True)
+        assert 'topology_watch_last_activity_timestamp_seconds{resource="client_ca"}' in text
+        assert 'topology_watch_last_activity_timestamp_seconds{resource="apiserver"}' in text
+        assert (await served.ask("/", scraper))[0] == 403
+        assert (await served.ask("/state", viewer))[0] == 200
+        assert (await served.ask("/metrics", viewer))[0] == 403
+        asked = real_server.server.audit()
+        for _ in range(10):
+            assert (await served.ask("/metrics", scraper))[0] == 200
+        assert not reviews(asked.read()), "remembered"
+
+
+async def test_prometheus_comes_in_with_its_certificate_and_nobody_is_asked(
+    served: visitors.Served, real_server: real.Session, tmp_path: pathlib.Path
+) -> None:
+    asked = real_server.server.audit()
+    for _ in range(3):
+        code, text = await served.operator.ask("/metrics", tls=served.serving.scraper().tls())
+        assert (code, "topology_transition_phase{" in text) == (200, True)
+    assert not reviews(asked.read())
+    assert (await served.operator.ask("/state", tls=served.serving.scraper().tls()))[0] == 403
+    # The Kubernetes API has the same opinion of this certificate: the CA is its own.
+    assert len(reviews(asked.read())) == 1
+
+    strangers = serving.Serving(tmp_path / "strangers", serving.authority())
+    foreign = strangers.scraper().tls()
+    foreign.load_verify_locations(served.serving.scraper().authority)
+    with pytest.raises(aiohttp.ClientError):
+        await served.operator.ask("/metrics", tls=foreign)
+    with pytest.raises(aiohttp.ClientError):
+        await served.operator.ask("/healthz", tls=foreign)
+    assert served.operator.alive
+
+
+async def test_a_new_serving_certificate_is_served_without_a_restart(
+    served: visitors.Served, known: visitors.Visitors
+) -> None:
+    tls, port = served.nobody, await served.port()
+    async with known.account("viewer", visitors.PAGE_ROLE) as viewer, stream(port, tls, viewer) as events:
+        assert (await events.readuntil(b"\n\n")).startswith(b"data: {")
+        before = await serial(port, tls)
+        served.serving.renew()
+
+        async def renewed() -> bool:
+            return await serial(port, tls) != before
+
+        await polling.until("the new certificate is served", renewed, _SECONDS)
+        assert (await served.ask("/readyz"))[0] == 200
+        # It says something at least every 15 seconds; a stream that was cut says nothing more.
+        async with asyncio.timeout(40):
+            assert await events.readuntil(b"\n\n")
+    assert served.operator.alive
+    await served.operator.said("was replaced")
+
+
+async def test_tls_12_is_spoken_or_not_as_the_cluster_says_while_it_runs(
+    served: visitors.Served, world: worlds.World
+) -> None:
+    async def speaks(tls: ssl.SSLContext) -> bool:
+        try:
+            return (await served.operator.ask("/healthz", tls=tls))[0] == 200
+        except aiohttp.ClientError:
+            return False
+
+    async def is_so(*, old: bool) -> bool:
+        return await speaks(served.old_nobody) is old and await speaks(served.nobody)
+
+    async def wants(profile: dict[str, Any] | None) -> None:
+        await world.api.patch(kinds.API_SERVERS, "cluster", {"spec": {"tlsSecurityProfile": profile}})
+
+    await polling.until("Intermediate, where nothing is said", lambda: is_so(old=True), _SECONDS)
+    await wants({"type": "Modern"})
+    await polling.until("TLS 1.2 is refused", lambda: is_so(old=False), _SECONDS)
+    await wants({"type": "Intermediate"})
+    await polling.until("TLS 1.2 is accepted", lambda: is_so(old=True), _SECONDS)
+    await world.api.delete(kinds.API_SERVERS, "cluster")
+    await polling.until("the same without the object", lambda: is_so(old=True), _SECONDS)
+    assert served.operator.alive
+
+
+async def test_a_browser_signs_in_with_a_token(served: visitors.Served, known: visitors.Visitors) -> None:
+    port = await served.port()
+    jar = aiohttp.CookieJar(unsafe=True)
+    limit = aiohttp.ClientTimeout(total=10)
+    async with (
+        known.account("viewer", visitors.PAGE_ROLE) as viewer,
+        known.account("wrong") as wrong,
+        aiohttp.ClientSession(f"https://127.0.0.1:{port}", cookie_jar=jar, timeout=limit) as browser,
+    ):
+        tls, html = served.nobody, {"Accept": "text/html"}
+        async with browser.get("/", ssl=tls, headers=html) as answer:
+            assert (answer.status, 'action="/sign-in"' in await answer.text()) == (401, True)
+        async with browser.post("/sign-in", ssl=tls, data={"token": wrong}) as answer:
+            assert (answer.status, visitors.PAGE_ROLE in await answer.text()) == (403, True)
+        async with browser.post("/sign-in", ssl=tls, data={"token": viewer}) as answer:
+            assert (answer.status, str(answer.url.path)) == (200, "/")
+        async with browser.get("/state", ssl=tls) as answer:
+            assert answer.status == 200
+    words = await served.operator.said("has signed in")
+    assert viewer not in words
+    assert "system:serviceaccount:default:viewer" in words
+
+
+async def test_while_the_api_server_is_away_only_those_are_let_in_who_need_no_question(
+    served: visitors.Served, known: visitors.Visitors, world: worlds.World
+) -> None:
+    async with known.account("scraper", visitors.METRICS_ROLE) as scraper:
+        assert (await served.ask("/metrics", scraper))[0] == 200
+        async with world.server.away():
+            assert (await served.ask("/metrics", scraper))[0] == 200, "believed for a minute"
+            code, text = await served.ask("/metrics", "another.made.up")
+            assert (code, "cannot be asked at the moment" in text) == (503, True), text
+            assert (await served.operator.ask("/metrics", tls=served.serving.scraper().tls()))[0] == 200
+            assert (await served.ask("/healthz"))[0] == 200
+
+        async def nobodys() -> bool:
+            return (await served.ask("/metrics", "another.made.up"))[0] == 401
+
+        await polling.until("it is asked again", nobodys, _SECONDS)
+
+
+async def test_memory_does_not_grow_with_requests(
+    served: visitors.Served, known: visitors.Visitors, figure: Callable[[str], None]
+) -> None:
+    port, tls = await served.port(), served.nobody
+
+    async def ask(number: int, token: str) -> None:
+        limit = aiohttp.ClientTimeout(total=60)
+        connector = aiohttp.TCPConnector(ssl=tls, limit=4)
+        paths = ("/metrics", "/healthz", "/state", "/nothing")
+        async with aiohttp.ClientSession(f"https://127.0.0.1:{port}", connector=connector, timeout=limit) as client:
+
+            async def some(first: int) -> None:
+                for one in range(first, number, 4):
+                    who = token if one % 8 < 6 else f"made.up.{one % 16}"
+                    headers = {
+                        "Authorization": f"Bearer {who}",
+                        "Connection": "close" if one % 20 == 0 else "keep-alive",
+                    }
+                    async with client.get(paths[one % 4], headers=headers) as answer:
+                        await answer.read()
+
+            await asyncio.gather(*(some(first) for first in range(4)))
+
+    async with known.account("both", visitors.METRICS_ROLE, visitors.PAGE_ROLE) as token:
+        await ask(400, token)
+        before = resident(served)
+        await ask(2000, token)
+        after = resident(served)
+    figure(f"{before / 1024:.1f} MiB before 2,000 requests over TLS, {after / 1024:.1f} MiB after")
+    assert after - before < 2048, f"{before} KiB, then {after} KiB"
+
+
+def reviews(events: list[Any]) -> list[Any]:
+    return [one for one in events if one.resource in visitors.REVIEWS and one.user == real.OPERATOR.name]
+
+
+def resident(served: visitors.Served) -> int:
+    """Return how much memory the process has, in KiB."""
+    status = pathlib.Path(f"/proc/{served.operator.process.pid}/status").read_text(encoding="ascii")
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
+async def serial(port: int, tls: ssl.SSLContext) -> str:
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+    try:
+        return str(writer.get_extra_info("peercert")["serialNumber"])
+    finally:
+        writer.transport.abort()
+
+
+@contextlib.asynccontextmanager
+async def stream(port: int, tls: ssl.SSLContext, token: str) -> AsyncIterator[aiohttp.StreamReader]:
+    limit = aiohttp.ClientTimeout(total=None, sock_connect=10)
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        aiohttp.ClientSession(timeout=limit) as client,
+        client.get(f"https://127.0.0.1:{port}/events", ssl=tls, headers=headers) as answer,
+    ):
+        assert answer.status == 200
+        yield answer.content

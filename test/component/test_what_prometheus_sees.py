@@ -1,0 +1,123 @@
+"""The numbers of a real process: through a whole transition, and of two replicas of which one leads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeAlias
+
+from prometheus_client import parser
+
+from test.component import phases, polling
+from topology_controller.report import metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from test.component import process
+    from test.component.world import World
+
+MOST = 300
+ROUTE = ("SingleReplica/SingleReplica", "HighlyAvailable/HighlyAvailable")
+Series: TypeAlias = dict[tuple[str, ...], float]
+
+
+class Scrape:
+    """One scrape, read as Prometheus would. Series go by the values of their labels, in the order of the names."""
+
+    def __init__(self, text: str) -> None:
+        families = list(parser.text_string_to_metric_families(text))
+        self.samples = [sample for family in families for sample in family.samples]
+        self.names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+
+    def __getitem__(self, name: str) -> Series:
+        return {tuple(one.labels.values()): one.value for one in self.samples if one.name == name}
+
+    def ones(self, name: str) -> list[tuple[str, ...]]:
+        """The labels of the series that are 1."""
+        return [labels for labels, number in self[name].items() if number == 1]
+
+
+async def scrape(operator: process.Operator) -> Scrape:
+    status, text = await operator.ask("/metrics")
+    assert status == 200, text
+    return Scrape(text)
+
+
+async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figure: Callable[[str], None]) -> None:
+    operator = await world.idle_operator()
+    world.operands.on = False
+    first = await scrape(operator)
+    declared = {family.name for family in metrics.FAMILIES}
+    assert {name for name in first.names if not name.startswith("process_")} == declared
+    assert first["process_resident_memory_bytes"], "the process itself is measured"
+    assert first.ones("topology_transition_phase") == [("Idle",)]
+    assert first["topology_info"] == {("SingleReplica", "", "SingleReplica", "single-node"): 1}
+    for absent in ("topology_control_plane_nodes", "topology_etcd_members", "topology_transition_check_status"):
+        assert first[absent] == {}, absent
+    for counter in ("started", "completed", "cancelled", "rejected"):
+        found = first[f"topology_transition_{counter}_total"]
+        assert found, counter
+        assert set(found.values()) == {0}, counter
+    port = world.server.kubeconfig()["clusters"][0]["cluster"]["server"].rpartition(":")[2]
+    assert {host.rpartition(":")[2] for _, host, _ in first["rest_client_requests_total"]} == {port}
+
+    await world.wish()
+    await world.until_phase("Converging")
+    await phases.until_watching(world, phases.OPEN)
+    moved = await scrape(operator)
+    figure(f"series: {len(first.samples)} idle, {len(moved.samples)} converging")
+    assert len(moved.samples) <= MOST
+    assert moved.ones("topology_transition_phase") == [("Converging",)]
+    record = await world.record()
+    told = {(one["name"], one["stage"], one["status"]) for one in record["checks"] if one["stage"] == "Convergence"}
+    assert {labels[1] for labels in moved["topology_transition_check_status"]} == {"Convergence"}
+    assert len(moved["topology_transition_check_status"]) == 3 * len(told)
+    assert moved["topology_etcd_members"] == {("voter",): 3}
+    assert set(moved["topology_control_plane_nodes"].values()) == {3}
+    assert moved["topology_transition_started_total"][ROUTE] == 1
+    open_now = moved["topology_watch_last_activity_timestamp_seconds"]
+    assert len(open_now) == phases.OPEN + phases.NOT_SERVED
+    assert min(open_now.values()) > 1e9, open_now
+
+    await phases.go_on(world, "Converging")
+    await world.until_phase("Completed")
+
+    async def over() -> Scrape | None:
+        found = await scrape(operator)
+        return found if found.ones("topology_transition_phase") == [("Completed",)] else None
+
+    last = await polling.until("the last phase is scraped", over)
+    assert last["topology_transition_completed_total"][ROUTE] == 1
+    assert last["topology_transition_check_status"] == {}
+    assert last["topology_transition_progress_ratio"] == {}
+    assert last["topology_control_plane_nodes"] == {}, "nobody looks at nodes any more"
+    assert last["topology_etcd_members"] == {}
+    assert last["topology_transition_started_timestamp_seconds"] == {(): 0}
+    lasted = last["topology_transition_phase_duration_seconds_count"]
+    assert lasted == {("Pending",): lasted["Pending",], ("Admitting",): 1, ("Converging",): 1}
+    assert last["controller_runtime_reconcile_total"]["topology", "success"] > 0
+    assert last["workqueue_adds_total"]["topology",] > 0
+    assert set(first["rest_client_requests_total"]) <= set(last["rest_client_requests_total"])
+
+
+async def test_of_two_replicas_one_speaks_and_max_is_what_it_says(world: World) -> None:
+    leader = await world.idle_operator("operator-a")
+    standby = await world.operator("operator-b")
+    first, second = await asyncio.gather(scrape(leader), scrape(standby))
+    assert first.ones("leader_election_master_status") == [("cluster-topology-operator",)]
+    assert second.ones("leader_election_master_status") == []
+    assert first.ones("topology_transition_phase") == [("Idle",)]
+    assert second.ones("topology_transition_phase") == []
+    assert second["topology_transition_phase"].keys() == first["topology_transition_phase"].keys()
+    assert second["topology_info"] == {}
+    assert len(second["topology_watch_last_activity_timestamp_seconds"]) == phases.IDLE, "it is warm"
+
+    assert await leader.stop() == 0
+
+    async def took_over() -> bool:
+        found = await scrape(standby)
+        return bool(found.ones("leader_election_master_status")) and found.ones("topology_transition_phase") == [
+            ("Idle",)
+        ]
+
+    await polling.until("the other one speaks", took_over)

@@ -1,0 +1,255 @@
+"""Using the page: keyboard, copying, light and dark, text that wants to be markup, and what it says when it cannot.
+
+Here the page is served from facts that a test makes, so that anything can be shown at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+from selenium.webdriver.common import keys
+
+from test.observability.page import browser as browsers
+from test.observability.page import looking
+from test.unit.core import worlds
+from test.unit.serving import pages
+from topology_controller.observe import facts
+from topology_controller.serve import connections, page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+MARKUP = "<script>window.broken=1</script><img src=x onerror='window.broken=2'><b>bold</b>"
+_FOCUSED = """
+const one = document.activeElement, style = getComputedStyle(one);
+if (one === document.body) return null;
+const said = one.getAttribute("aria-label") || one.innerText || "";
+return {what: (one.id || one.tagName.toLowerCase()) + ": " + said.trim(),
+        outline: style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth),
+        seen: one.getBoundingClientRect().bottom > 0};
+"""
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[pages.House]:
+    async with pages.opened() as made:
+        yield made
+
+
+def pending(**changes: Any) -> facts.Facts:
+    """A node is cordoned, and the machine config that the installer left is there, of which an advisory tells."""
+    nodes = (worlds.node(0), worlds.node(1), worlds.node(2, cordoned=True))
+    return dataclasses.replace(
+        worlds.healthy(datetime.now(UTC), control_plane_nodes=nodes, dnsmasq=facts.Present()), **changes
+    )
+
+
+async def shown(house: pages.House, browser: browsers.Browser, known: facts.Facts, word: str) -> None:
+    house.pin(known, datetime.now(UTC))
+    await browser.open(house.url)
+    await browser.phase(word)
+
+
+async def test_news_changes_the_page_and_leaves_the_reader_alone(house, browser):
+    await shown(house, browser, pending(), "Pending")
+    await browser.run("window.loaded = 'once'; document.querySelector('#advisories button').focus()")
+    await browser.run("document.getElementById('met').open = true")
+    house.pin(pending(scheduler=facts.Scheduler(masters_schedulable=False)), datetime.now(UTC))
+    await browser.says("#checks-open", "ControlPlaneNodes", "MastersSchedulable")
+    await browser.says("#announce", "MastersSchedulable is Unmet. 6 of 8 checks met")
+    assert await browser.run("return window.loaded") == "once"
+    assert await browser.run("return document.getElementById('met').open"), "what was opened stays open"
+    assert await browser.run("return document.activeElement.textContent") == "Copy", "the focus stays where it was"
+
+
+async def test_progress_is_told_to_those_who_do_not_see_it(house, browser):
+    known = worlds.moved(worlds.healthy(), worlds.converging())
+    house.pin(known)
+    await browser.open(house.url)
+    await browser.phase("Converging")
+    bar = "document.querySelector('[data-key$=\"openshift-console/console\"] [role=progressbar]')"
+    assert await browser.run(f"return {bar}.getAttribute('aria-valuetext')") == "1 of 2 replicas, Unmet"
+    assert await browser.run(f"return {bar}.querySelectorAll('.on').length + '/' + {bar}.children.length") == "1/2"
+    whole = "document.getElementById('overall-bar').getAttribute('aria-valuetext')"
+    assert (await browser.run(f"return {whole}")).endswith(" of 20 checks met")
+    step = await browser.run("return document.querySelector('[aria-current=step]').textContent")
+    assert step == "Converging (now)"
+    house.pin(known, worlds.NOW + timedelta(minutes=61))
+    await browser.phase("Stuck")
+    await browser.says("#phases", "Converging, stuck (now)")
+    await browser.says("#announce", "Phase Stuck")
+
+
+async def test_text_from_the_cluster_is_text(house, browser):
+    node = worlds.node(0, name=MARKUP, cordoned=True)
+    found = worlds.conditions(EtcdMembersAvailable=MARKUP, EtcdMembersDegraded="False", EtcdMembersProgressing="False")
+    known = worlds.healthy(control_plane_nodes=(node,), etcd=facts.Etcd(found))
+    known = worlds.with_infrastructure(known, cluster_name=MARKUP)
+    await shown(house, browser, known, "Pending")
+    for selector in ("#nodes", "#checks-open", "#cluster"):
+        await browser.says(selector, MARKUP)
+    assert await browser.run("return window.broken") is None
+    inside = "document.querySelectorAll('main script, main img, main b:not(.condition b)').length"
+    assert await browser.run(f"return {inside}") == 0
+    assert await browser.complaints() == []
+
+
+async def test_commands_are_copied_and_that_is_said(house, browser):
+    await browser.command("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    await shown(house, browser, pending(), "Pending")
+    command = await browser.text("#advisories code")
+    assert command == "oc delete machineconfig 50-master-dnsmasq-configuration"
+    for refuse in ("", "navigator.clipboard.writeText = () => Promise.reject(new Error('no')); "):
+        await browser.run(f"{refuse}document.getElementById('announce').textContent = ''")
+        await browser.click("#advisories button")
+        await browser.says("#announce", "The command was copied")
+        assert await browser.text("#advisories button") == "Copied"
+        assert await browser.later("navigator.clipboard.readText().then(arguments[0], arguments[0])") == command
+        await browser.later("navigator.clipboard.write([]).then(arguments[0], arguments[0])")
+        await browser.says("#advisories button", "Copy")
+
+
+async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(house, browser):
+    await shown(house, browser, pending(), "Pending")
+    reached = []
+    for _ in range(12):
+        await browser.press(keys.Keys.TAB)
+        found = await browser.run(_FOCUSED)
+        if found is None or (reached and found["what"] == reached[0]):
+            break
+        assert found["outline"] >= 2, f"nothing shows that the focus is on {found}"
+        assert found["seen"], found
+        reached.append(found["what"])
+    wanted = (
+        "a: Skip to the status",
+        "theme: Theme: auto",
+        "met-title: 7 met",
+        "button: Copy the command of DnsmasqConfigurationLeft",
+        "button: Copy the command that takes the wish back",
+        "a: This as JSON",
+    )
+    assert tuple(reached) == wanted
+
+
+async def test_the_skip_link_leads_past_the_bar(house, browser):
+    await shown(house, browser, pending(), "Pending")
+    await browser.press(keys.Keys.TAB, keys.Keys.ENTER)
+    assert await browser.run("return document.activeElement.id") == "main"
+    await browser.press(keys.Keys.TAB)
+    assert (await browser.run(_FOCUSED))["what"] == "met-title: 7 met"
+
+
+async def test_light_and_dark_follow_the_system_until_one_is_chosen(house, browser):
+    await browser.wear("dark")
+    await shown(house, browser, pending(), "Pending")
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    dark = await browser.run(ground)
+    await browser.wear("light")
+    light = await browser.run(ground)
+    assert dark != light
+    for label, colour in (("Theme: light", light), ("Theme: dark", dark)):
+        await browser.click("#theme")
+        assert (await browser.text("#theme"), await browser.run(ground)) == (label, colour)
+    await browser.open(house.url)
+    assert (await browser.text("#theme"), await browser.run(ground)) == ("Theme: dark", dark), "it is remembered"
+    await browser.click("#theme")
+    assert await browser.text("#theme") == "Theme: auto"
+
+
+async def test_a_page_too_many_looks_now_and_then(house, browser):
+    house.pin(pending())
+    limit = aiohttp.ClientTimeout(total=30)
+    async with aiohttp.ClientSession(timeout=limit, connector=aiohttp.TCPConnector(limit=0)) as session:
+        answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
+        await browser.open(house.url)
+        await browser.phase("Pending")
+        await browser.until("it says how often", "document.getElementById('live').textContent === 'Every 15 s'")
+        assert await browser.run("return document.getElementById('stale').hidden")
+        for answer in answers:
+            answer.close()
+
+
+@pytest.mark.parametrize("name", ["learner", "unsupported", "standby", "unreadable", "nothing known"])
+async def test_states_that_are_rare_can_be_read_too(house, browser, name):
+    if name == "learner":
+        ids = sorted(zip(worlds.MEMBERS, worlds.NAMES, strict=True))
+        listed = tuple(facts.EtcdMember(id_, one, learner=id_ == ids[2][0]) for id_, one in ids)
+        house.pin(pending(etcd_members=facts.EtcdMembers(worlds.voices(members=listed))))
+        word, selector, text = "Pending", "#etcd", "Learner"
+    elif name == "unsupported":
+        house.pin(worlds.with_infrastructure(worlds.healthy(), desired="DualReplica"))
+        word, selector, text = "Unsupported", "#headline", "No transition leads from"
+    elif name == "standby":
+        house.watches.facts = worlds.moved(worlds.healthy(), worlds.converging())
+        word, selector, text = "Converging", "#standby", "This process does not lead"
+    elif name == "unreadable":
+        house.pin(pending(cluster_operators=worlds.BROKEN, etcd_endpoints=worlds.BROKEN, disturbed=("nodes",)))
+        word, selector, text = "Pending", "#disturbed", "nodes"
+    else:
+        house.watches.facts = facts.Facts()
+        word, selector, text = "Idle", "#conditions-said", "no conditions yet"
+    await browser.open(house.url)
+    await browser.phase(word)
+    await browser.says(selector, text)
+    await looking.assert_readable(browser, name)
+
+
+async def test_long_words_do_not_break_a_narrow_page(house, browser):
+    name = "a-node-with-a-name-that-is-as-long-as-names-of-nodes-may-be." * 4
+    nodes = (worlds.node(0, name=name, cordoned=True), worlds.node(1))
+    await shown(
+        house, browser, worlds.with_infrastructure(pending(control_plane_nodes=nodes), cluster_name=name), "Pending"
+    )
+    await looking.assert_readable(browser, "long names")
+
+
+async def test_without_javascript_there_are_the_commands(house, browser):
+    await browser.command("Emulation.setScriptExecutionDisabled", value=True)
+    await browser.open(house.url)
+    said = await browser.text("noscript")
+    await browser.command("Emulation.setScriptExecutionDisabled", value=False)
+    assert "oc get infrastructure cluster" in said
+
+
+async def test_nobody_else_is_asked_for_anything(house, browser):
+    await shown(house, browser, pending(), "Pending")
+    await asyncio.sleep(0.5)
+    asked = await browser.asked_for()
+    assert browsers.hosts(asked) == {"127.0.0.1"}, asked
+    paths = {url.removeprefix(house.url) for url in asked if url.startswith(house.url)}
+    assert paths == {"/", "/events"}
+    assert await browser.complaints() == []
+
+
+async def test_the_sign_in_page_can_be_read_and_says_what_went_wrong(browser, tmp_path):
+    text = (worlds.BINDATA / "page" / "sign-in.html").read_text()
+    file = tmp_path / "sign-in.html"
+    file.write_text(text.replace("<!-- problem -->", '<p role="alert">The API server does not know this token.</p>'))
+    await browser.open(file.as_uri())
+    assert await browser.text("[role=alert]") == "The API server does not know this token."
+    form = await browser.run("const one = document.forms[0]; return [one.method, one.getAttribute('action')]")
+    assert form == ["post", "/sign-in"]
+    assert await browser.run("return document.querySelector('label').control.name") == "token"
+    await looking.assert_readable(browser, "sign-in")
+
+
+async def test_a_stream_that_ends_in_good_order_is_taken_up_again_without_a_word(browser):
+    async with pages.opened(limits=dataclasses.replace(connections.DEFAULT, stream=4.0)) as house:
+        await shown(house, browser, pending(), "Pending")
+        await browser.run(
+            "window.seen = []; const banner = document.getElementById('stale');"
+            "const look = () => banner.hidden || seen.push(banner.innerText);"
+            "new MutationObserver(look).observe(banner, {attributes: true})"
+        )
+        await browser.run("performance.clearResourceTimings()")
+        again = "performance.getEntriesByName(location.href + 'events').length >= 1"
+        await browser.until("the stream was asked for again", again)
+        house.pin(pending(scheduler=facts.Scheduler(masters_schedulable=False)), datetime.now(UTC))
+        await browser.says("#checks-open", "MastersSchedulable")
+        assert await browser.text("#live") == "Live"
+        assert await browser.run("return window.seen") == [], "the banner was not shown"

@@ -1,0 +1,147 @@
+"""A real Prometheus: loopback only, data in a temporary folder, and gone whatever becomes of the test.
+
+It runs under the simulator's keeper, as etcd's members do: the keeper knows its pid, ends it when this context is left,
+and also when the test's own process is killed. Its configuration is what bindata/monitoring makes of a cluster's
+(`monitoring`), scraping once a second; pods come and go through a file, as endpoints do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from test.component import polling
+from test.observability import asking, monitoring, neighbours
+from topology_simulator.etcd import keeping
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+    from topology_simulator import serving
+
+INSTALL = "run hack/observability/install"
+READY_SECONDS = 60.0
+_NAME = "prometheus"
+_ATTEMPTS = 3
+
+
+class Prometheus(asking.Api):
+    """One that runs. `scrape` says which pods there are."""
+
+    def __init__(self, url: str, targets: pathlib.Path, kept: keeping.Keeping) -> None:
+        super().__init__(url)
+        self._targets = targets
+        self._kept = kept
+
+    @property
+    def pid(self) -> int:
+        """Its process id. Raises AssertionError when it has ended."""
+        found = self._kept.pid(_NAME)
+        assert found is not None, f"Prometheus has ended\n{self.last_words()}"
+        return found
+
+    @property
+    def folder(self) -> pathlib.Path:
+        """Where its data and its log are."""
+        return self._kept.folder
+
+    def scrape(self, *addresses: str) -> None:
+        """Let these be the operator's pods from now on, HOST:PORT each; none is possible."""
+        _write_targets(self._targets, addresses)
+
+    def last_words(self) -> str:
+        """Return the end of its log."""
+        return self._kept.last_words(_NAME)
+
+
+def binary() -> str:
+    """Return where Prometheus is; fails the test with one line where it is not."""
+    found = shutil.which(_NAME)
+    if found is None:
+        pytest.fail(f"{_NAME} is not installed: {INSTALL}", pytrace=False)
+    return found
+
+
+@contextlib.asynccontextmanager
+async def running(
+    folder: pathlib.Path, scraper: serving.Scraper, operator: str, version_operator: str
+) -> AsyncIterator[Prometheus]:
+    """Start one that scrapes an operator and the version operator, HOST:PORT each; `folder` has its configuration."""
+    path = binary()
+    targets = folder / "targets.json"
+    _write_targets(targets, (operator,))
+    found = monitoring.load()
+    rules = folder / "rules.yaml"
+    rules.write_text(yaml.safe_dump(monitoring.rule_file(found)))
+    job = monitoring.scrape_job(found.monitor, scraper, targets)
+    configuration = folder / "prometheus.yaml"
+    configuration.write_text(yaml.safe_dump(_configuration(job, rules, version_operator)))
+    async with keeping.Keeping() as kept:
+        url = await _started(kept, path, configuration)
+        async with Prometheus(url, targets, kept) as made:
+            yield made
+
+
+async def _started(kept: keeping.Keeping, path: str, configuration: pathlib.Path) -> str:
+    for attempt in range(1, _ATTEMPTS + 1):
+        port = _free_port()
+        url = f"http://127.0.0.1:{port}"
+        await kept.start(_NAME, _command(path, configuration, kept.folder / f"data-{attempt}", port))
+        async with asking.Api(url) as api:
+            ready = await _ready(kept, api)
+        if ready:
+            return url
+        # Somebody else may have taken the port between our look and its bind.
+        if "address already in use" not in kept.last_words(_NAME) or attempt == _ATTEMPTS:
+            break
+    raise AssertionError(f"Prometheus is not ready\n{kept.last_words(_NAME)}")
+
+
+async def _ready(kept: keeping.Keeping, api: asking.Api) -> bool:
+    async def ready_or_gone() -> bool:
+        return kept.pid(_NAME) is None or await api.ready()
+
+    await polling.until("Prometheus is ready", ready_or_gone, READY_SECONDS)
+    return kept.pid(_NAME) is not None
+
+
+def _command(path: str, configuration: pathlib.Path, data: pathlib.Path, port: int) -> list[str]:
+    return [
+        path,
+        f"--config.file={configuration}",
+        f"--storage.tsdb.path={data}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--log.level=warn",
+    ]
+
+
+def _configuration(job: dict[str, Any], rules: pathlib.Path, version_operator: str) -> dict[str, Any]:
+    labelled = {"targets": [version_operator], "labels": neighbours.LABELS}
+    return {
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(rules)],
+        "scrape_configs": [job, {"job_name": neighbours.JOB, "static_configs": [labelled]}],
+    }
+
+
+def _write_targets(file: pathlib.Path, addresses: tuple[str, ...]) -> None:
+    content = [
+        {"targets": [address], "labels": monitoring.target_labels(number)} for number, address in enumerate(addresses)
+    ]
+    fresh = file.with_suffix(".new")
+    fresh.write_text(json.dumps(content))
+    fresh.replace(file)
+
+
+def _free_port() -> int:
+    """Return a port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,9 @@
+"""Stories of the rules in bindata/monitoring, in promtool's own format: `promtool test rules FILE`.
+
+stuck, blocked, two_voters, not_watching   one file for each alert: when it fires, when it does not quite, when it ends
+recorded   what a fleet collects
+promtool   runs promtool on them, and on rules that were broken on purpose
+expressions   which series and labels an expression asks for
+
+By hand: `python -m test.observability.rules.promtool FOLDER` puts the stories and their rules.yaml into a folder.
+"""

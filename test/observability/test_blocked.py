@@ -1,0 +1,54 @@
+"""A wish waits for an hour, because a member of etcd stays a learner: that is told, until the topology has moved.
+
+Here etcd is real, and the operator asks its members: who is a learner is known nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from test.observability import panels, stage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from topology_simulator import scenario
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+ALERT = "TopologyTransitionBlocked"
+HOUR = 60.0
+"""Seconds, here."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[stage.Stage]:
+    """The story, held up until the alert fires and played on to its end."""
+    async with stage.opened(panels.LEARNER_STUCK, tmp_path_factory.mktemp("blocked"), etcd="real") as made:
+
+        async def before(step: scenario.Step) -> None:
+            if step.heal_learner == "master-2":
+                await made.until_state(ALERT, "pending")
+                await made.until_state(ALERT, "firing", HOUR + stage.PATIENCE)
+
+        await made.play(before)
+        yield made
+
+
+async def test_it_resolves_when_the_topology_moves(seen: stage.Stage) -> None:
+    await seen.until_state(ALERT, None)
+
+
+async def test_that_two_vote_is_told_too_and_nothing_else(seen: stage.Stage) -> None:
+    assert await seen.fired() == {ALERT, "TopologyTransitionTwoVoters"}
+
+
+async def test_every_rule_is_healthy(seen: stage.Stage) -> None:
+    assert await seen.faults() == []
+
+
+@pytest.mark.parametrize("query", panels.queries(panels.LEARNER_STUCK), ids=str)
+async def test_a_query_of_the_dashboards_has_data(seen: stage.Stage, query: panels.Query) -> None:
+    assert not await panels.fault(seen, query)

@@ -1,0 +1,141 @@
+"""A whole transition as Prometheus sees it: every rule evaluated, every series there, and nothing to alarm anybody."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from test.observability import asking, monitoring, panels, stage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from topology_simulator import scenario
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+FOUND = monitoring.load()
+ROUTE = '{source="SingleReplica/SingleReplica",target="HighlyAvailable/HighlyAvailable"}'
+MOST_SERIES = 300
+_TLS_SECONDS = 5.0
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[stage.Stage]:
+    """The story, played to its end; operator and Prometheus go on."""
+    async with stage.opened("happy-path", tmp_path_factory.mktemp("happy-path")) as made:
+
+        async def before(step: scenario.Step) -> None:
+            if step.wish is not None:
+                await made.until_seen('topology_transition_phase{phase="Idle"} == 1')
+
+        await made.play(before)
+        await made.until_seen('topology_transition_phase{phase="Completed"} == 1')
+        yield made
+
+
+async def test_phases_are_seen_in_their_order(seen: stage.Stage) -> None:
+    order = await seen.phases()
+    # Admitting lasts as long as the version operator's echo: often less than a scrape, and the histogram knows of it.
+    assert [one for one in order if one != "Admitting"] == ["Idle", "Pending", "Converging", "Completed"], order
+    for phase in ("Pending", "Admitting", "Converging"):
+        ended = await seen.prometheus.value(f'topology_transition_phase_duration_seconds_count{{phase="{phase}"}}')
+        assert ended == 1, phase
+
+
+async def test_the_transition_is_counted_once(seen: stage.Stage) -> None:
+    found = {
+        name: await seen.prometheus.value(f"topology_transition_{name}_total{ROUTE}")
+        for name in ("started", "completed", "cancelled")
+    }
+    assert found == {"started": 1, "completed": 1, "cancelled": 0}
+    assert await seen.prometheus.value("sum(topology_transition_rejected_total)") == 0
+
+
+async def test_every_rule_is_evaluated_without_an_error(seen: stage.Stage) -> None:
+    rules = await seen.prometheus.rules()
+    assert sorted(one.name for one in rules) == sorted([*FOUND.recorded, *FOUND.alerts])
+
+    async def healthy() -> bool:
+        return not await seen.faults()
+
+    await seen.until("every rule is evaluated", healthy)
+    assert await seen.faults() == []
+
+
+@pytest.mark.parametrize("name", sorted(set(FOUND.recorded)))
+async def test_what_is_recorded_has_data(seen: stage.Stage, name: str) -> None:
+    found = await seen.prometheus.query_range(name, seen.began, asking.now())
+    assert found, f"{name} was never there\n{await seen.describe()}"
+
+
+async def test_nothing_alarms_anybody(seen: stage.Stage) -> None:
+    assert await seen.fired() == set()
+
+
+async def test_it_is_scraped_over_https_and_stays_within_its_series(seen: stage.Stage) -> None:
+    targets = {one.job: one for one in await seen.prometheus.targets()}
+    ours = targets[monitoring.SERVICE]
+    assert (ours.health, ours.error) == ("up", "")
+    assert ours.url.startswith("https://127.0.0.1:"), ours
+    most = await seen.prometheus.query_range(
+        f'scrape_samples_scraped{{job="{monitoring.SERVICE}"}}', seen.began, asking.now()
+    )
+    largest = max(value for one in most for _, value in one.points)
+    assert 0 < largest <= MOST_SERIES
+
+
+@pytest.mark.parametrize("query", panels.queries(panels.HAPPY_PATH), ids=str)
+async def test_a_query_of_the_dashboards_has_data(seen: stage.Stage, query: panels.Query) -> None:
+    assert not await panels.fault(seen, query)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "wrong"),
+    [
+        ("graph", "topology_no_such_metric", "no data in"),
+        (
+            "graph",
+            'topology_transition_phase{phase="Converging"} == 1',
+            r"no data in \['Idle'\], data in \['Converging'\]",
+        ),
+        ("stat", "topology_transition_phase", "more than one value at the same time"),
+        ("table", 'label_replace(topology_transition_phase, "a", "same", "", "")', "more than one value"),
+    ],
+    ids=["no such metric", "another phase", "several numbers", "several rows as one"],
+)
+async def test_a_query_that_would_show_nothing_or_half_of_it_is_found_out(
+    seen: stage.Stage, kind: str, text: str, wrong: str
+) -> None:
+    query = panels.Query("a panel", kind, 1, text, panels.HAPPY_PATH, ("Idle",))
+    assert re.search(wrong, await panels.fault(seen, query))
+
+
+async def test_a_query_that_is_none_fails(seen: stage.Stage) -> None:
+    with pytest.raises(asking.QueryError, match="bad_data"):
+        await seen.prometheus.query("sum by (")
+
+
+async def test_a_new_serving_certificate_is_served_and_scraped_without_a_restart(seen: stage.Stage) -> None:
+    assert seen.box.serving is not None
+    seen.box.serving.renew()
+    wanted = (seen.box.serving.certificates / "tls.crt").read_text()
+    host, _, port = seen.address.partition(":")
+
+    async def served() -> bool:
+        found = await asyncio.to_thread(ssl.get_server_certificate, (host, int(port)), timeout=_TLS_SECONDS)
+        return found.strip() == wanted.strip()
+
+    await seen.until("the new certificate is served", served)
+    since = asking.now()
+
+    async def scraped() -> bool:
+        found = await seen.prometheus.query_range(f'up{{job="{monitoring.SERVICE}"}} == 1', since, asking.now())
+        return sum(len(one.points) for one in found) >= 3
+
+    await seen.until("it is scraped three times more", scraped)
+    assert seen.operator.returncode is None

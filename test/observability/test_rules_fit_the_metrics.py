@@ -1,0 +1,132 @@
+"""The rules ask for series that the operator has, by labels and values that they can have."""
+
+from __future__ import annotations
+
+import pathlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import prometheus_client
+import pytest
+from prometheus_client import parser
+
+from test.observability.rules import expressions, promtool
+from test.unit.core import worlds
+from topology_controller.report import metrics
+from topology_controller.transitions import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TRANSITIONS = load.load(pathlib.Path(__file__).parents[2] / "bindata" / "transitions")
+OURS: dict[str, Mapping[str, frozenset[str] | None]] = {one.name: one.labels for one in metrics.FAMILIES}
+THEIRS: dict[str, Mapping[str, frozenset[str] | None]] = {
+    "cluster_operator_conditions": {"name": None, "condition": None, "reason": None}
+}
+"""Of the cluster version operator; its labels are those of its pkg/cvo/metrics.go."""
+TARGET = frozenset({"instance", "job", "namespace", "pod", "service", "container", "endpoint"})
+"""What Prometheus adds to whatever it scrapes from a ServiceMonitor."""
+RULES = {**promtool.rules("record"), **promtool.rules("alert")}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One selector in one rule."""
+
+    rule: str
+    series: expressions.Series
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.series.name}"
+
+
+ASKED = [Asked(name, one) for name, rule in RULES.items() for one in expressions.series(rule["expr"])]
+
+
+def recorded(name: str) -> Mapping[str, frozenset[str] | None] | None:
+    """The labels of a recorded series, with the values that they have in what it is made of."""
+    rule = promtool.rules("record").get(name)
+    if rule is None:
+        return None
+    sources: dict[str, frozenset[str] | None] = {}
+    for one in expressions.series(rule["expr"]):
+        sources.update(OURS.get(one.name, {}))
+    lists = [labels for word, labels in expressions.grouped(rule["expr"]) if word == "by"]
+    return {label: sources[label] for label in (lists[0] if lists else ())}
+
+
+def labels_of(name: str) -> Mapping[str, frozenset[str] | None] | None:
+    return OURS.get(name) or THEIRS.get(name) or recorded(name) or (OURS | THEIRS).get(name)
+
+
+def test_the_reader_of_names_reads_what_is_in_an_expression():
+    text = 'max by (a, b) (rate(x_total{l=~"p|q",m!="r"}[5m:30s]) > 6e2) and on (i) group_left () y:z:sum or up'
+    found = expressions.series(text)
+    assert [one.name for one in found] == ["x_total", "y:z:sum", "up"]
+    assert found[0].matchers == (("l", "=~", "p|q"), ("m", "!=", "r"))
+    assert expressions.grouped(text) == [
+        ("by", frozenset({"a", "b"})), ("on", frozenset({"i"})), ("group_left", frozenset()),
+    ]  # fmt: skip
+
+
+def test_something_is_asked_for_in_every_rule():
+    assert {one.rule for one in ASKED} == set(RULES)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_what_is_asked_for_exists_with_these_labels_and_values(asked: Asked):
+    name = asked.series.name
+    known = OURS | THEIRS | {one: recorded(one) for one in promtool.rules("record")}
+    assert name in known, f"{asked.rule} asks for {name}, which nobody has"
+    labels = known[name]
+    for label, how, value in asked.series.matchers:
+        assert label in labels or label in TARGET, f"{name} has no label {label}, only {sorted(labels)}"
+        possible = labels.get(label)
+        wanted = value.split("|") if how in {"=~", "!~"} else [value]
+        assert possible is None or set(wanted) <= possible, f"{label} of {name} is never {set(wanted) - possible}"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_is_grouped_by_is_a_label_of_what_is_asked_for(name: str):
+    known = OURS | THEIRS | {one: recorded(one) for one in promtool.rules("record")}
+    there = TARGET.union(*(known[one.series.name] or () for one in ASKED if one.rule == name))
+    for word, labels in expressions.grouped(RULES[name]["expr"]):
+        assert labels <= there, f"{word} {sorted(labels - there)} in {name}"
+
+
+def scraped(found: metrics.Metrics) -> dict[str, list[dict[str, str]]]:
+    """The series of a scrape by name, less those that are 0."""
+    text = prometheus_client.generate_latest(found.registry).decode()
+    samples = [one for family in parser.text_string_to_metric_families(text) for one in family.samples]  # type: ignore[no-untyped-call]  # the library left its annotations out
+    names = {one.name for one in samples}
+    return {name: [one.labels for one in samples if one.name == name and one.value] for name in names}
+
+
+def test_a_leader_with_an_open_wish_has_what_the_rules_read():
+    leader = metrics.Metrics(TRANSITIONS, lease="lease")
+    leader.leading(leads=True)
+    known = worlds.healthy(control_plane_nodes=())
+    leader.decided(worlds.decide(known), known)
+    leader.watches({"infrastructure": 1.0})
+    found = scraped(leader)
+    missing = {one.series.name for one in ASKED if one.series.name in OURS} - set(found)
+    assert not missing, missing
+    assert found["topology_transition_phase"] == [{"phase": "Pending"}]
+    assert len(found["topology_info"]) == 1
+    assert {one["status"] for one in found["topology_transition_check_status"]} >= {"Unmet", "Met"}
+
+
+def test_who_does_not_lead_has_no_word_that_the_rules_would_take():
+    """The rules take the word of whoever has topology_info."""
+    standby = metrics.Metrics(TRANSITIONS, lease="lease")
+    found = scraped(standby)
+    assert "topology_info" not in found
+    assert found["topology_transition_phase"] == []
+    known = worlds.healthy()
+    standby.leading(leads=True)
+    standby.decided(worlds.decide(known), known)
+    assert "topology_info" in scraped(standby)
+    standby.leading(leads=False)
+    found = scraped(standby)
+    assert "topology_info" not in found
+    assert found["topology_transition_phase"] == []

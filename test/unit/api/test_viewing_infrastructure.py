@@ -1,0 +1,116 @@
+"""What another operator makes of Infrastructure: only what it knows for certain gives it a reason to act."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topology_api import view
+from topology_api.vocabulary import EXTERNAL, Phase, Topology
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from([*Topology, *Phase]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["status", "controlPlaneTopology", "infrastructureTopology", "topologyTransition", "phase", "other"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def infrastructure(status: object, **besides: object) -> dict[str, object]:
+    return {"kind": "Infrastructure", "metadata": {"name": "cluster"}, "status": status, **besides}
+
+
+@pytest.mark.parametrize(
+    ("topology", "several"),
+    [
+        ("SingleReplica", False),
+        ("HighlyAvailable", True),
+        ("HighlyAvailableArbiter", True),
+        ("DualReplica", True),
+        (EXTERNAL, None),
+        ("Quintuple", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_what_a_topology_implies(topology, several):
+    assert view.several(topology) is several
+
+
+def test_every_topology_that_may_be_wished_for_implies_something():
+    assert {topology for topology in Topology if view.several(topology) is None} == set()
+
+
+def test_both_topologies_and_the_phase_are_read():
+    status = {
+        "controlPlaneTopology": "HighlyAvailable",
+        "infrastructureTopology": "SingleReplica",
+        "topologyTransition": {"phase": "Converging"},
+    }
+    found = view.parse(infrastructure(status))
+    assert found == view.View("HighlyAvailable", "SingleReplica", Phase.CONVERGING)
+    assert (found.control_plane_several, found.infrastructure_several, found.converging) == (True, False, True)
+
+
+def test_a_wish_is_nothing_to_act_on():
+    status = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
+    before = view.parse(infrastructure(status))
+    assert view.parse(infrastructure(status, spec={"desiredTopology": "HighlyAvailable"})) == before
+    assert before.control_plane_several is False
+
+
+def test_what_changes_besides_makes_no_other_view():
+    status = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
+    busy = {**status, "topologyTransition": {"phase": "Pending", "progress": {"met": 3}}, "apiServerURL": "other"}
+    calm = {**status, "topologyTransition": {"phase": "Pending", "progress": {"met": 4}}}
+    assert view.parse(infrastructure(busy)) == view.parse(infrastructure(calm))
+
+
+def test_an_item_of_a_list_has_no_kind():
+    item = infrastructure({"controlPlaneTopology": "SingleReplica"})
+    del item["kind"]
+    assert view.parse(item).control_plane == "SingleReplica"
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        ({"kind": "Status", "code": 410}, "found Status without a name"),
+        ({"kind": "Infrastructure", "metadata": {"name": "other"}}, "found Infrastructure other"),
+        ({"kind": "Node", "metadata": {"name": "cluster"}}, "found Node cluster"),
+        (None, "found no kind without a name"),
+        ([], "found no kind without a name"),
+    ],
+)
+def test_another_object_is_refused_and_named(obj, message):
+    with pytest.raises(view.NotInfrastructureError, match=message):
+        view.parse(obj)
+
+
+@given(JSON)
+def test_whatever_stands_in_status_it_is_read_or_counts_as_missing(status):
+    found = view.parse(infrastructure(status))
+    assert found.control_plane is None or isinstance(found.control_plane, str)
+    assert found.control_plane_several in {True, False, None}
+    assert found.phase is None or isinstance(found.phase, Phase)
+
+
+def test_it_needs_nothing_but_the_standard_library():
+    program = (
+        "import sys; from topology_api import view; print(*sorted({'pydantic','aiohttp','yaml'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)  # noqa: S603 - our own program
+    assert found.stdout.strip() == ""

@@ -1,0 +1,54 @@
+"""What the status page would show of a world, as its tests ask for it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from topology_controller.report import board, view
+
+from . import worlds
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from topology_controller.decide import decision
+    from topology_controller.observe import facts
+    from topology_controller.transitions import load
+
+VERSION = "1.2.3"
+
+
+def about(transitions: load.Transitions = worlds.ONLY_COMPACT, **changes: Any) -> view.About:
+    return view.About(VERSION, transitions, **changes)
+
+
+def led(
+    known: facts.Facts,
+    now: datetime = worlds.NOW,
+    term: decision.Term | None = None,
+    transitions: load.Transitions = worlds.ONLY_COMPACT,
+) -> dict[str, Any]:
+    """What the process that leads shows once it has decided; what comes back has been through JSON."""
+    decided = worlds.decide(known, term, now, transitions)
+    return _through(view.look(board.Pinned(decided, known, now, 1), known, about(transitions), now))
+
+
+def standing_by(known: facts.Facts, now: datetime = worlds.NOW) -> dict[str, Any]:
+    """What a process without the lease shows."""
+    return _through(view.look(None, known, about(), now))
+
+
+def _through(found: Any) -> dict[str, Any]:
+    text = json.dumps(found, allow_nan=False)
+    again: dict[str, Any] = json.loads(text)
+    assert again == found, "what is shown is JSON as it stands"
+    return again
+
+
+def row(shown: dict[str, Any], part: str, name: str) -> dict[str, Any]:
+    """One item of a list by its name."""
+    items = shown[part]["items"] if isinstance(shown[part], dict) else shown[part]
+    found = [item for item in items if item["name"] == name]
+    assert len(found) == 1, f"{name} among {[item['name'] for item in items]}"
+    return dict(found[0])

@@ -1,0 +1,367 @@
+"""Events: each occurrence once, none lost while there is hope, the end waited for, and flapping is no news."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import CheckStatus, EventReason, Phase
+from topology_controller.decide import decision, happenings
+from topology_controller.kube import errors
+from topology_controller.kube import events as kube_events
+from topology_controller.report import events
+
+from . import clusters, worlds
+from .clusters import Cluster, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+pytestmark = pytest.mark.looptime
+REQUESTED = decision.Happening(EventReason.TRANSITION_REQUESTED, "Topology HighlyAvailable is wanted")
+BLOCKED = decision.Happening(EventReason.TRANSITION_BLOCKED, "Waiting for ControlPlaneNodes", warning=True)
+CANCELLED = decision.Happening(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn")
+STUCK = decision.Happening(EventReason.TRANSITION_STUCK, "Not converged", warning=True)
+
+
+class Api:
+    """Takes events as the API would: a name that exists is refused. `fault` may raise, `lasting` is seconds."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[str, dict[str, Any]] = {}
+        self.asked: list[float] = []
+        self.fault: Callable[[dict[str, Any]], None] = clusters.accept
+        self.lasting = 0.0
+
+    async def create(self, resource: Any, body: dict[str, Any], **_: Any) -> dict[str, Any]:
+        self.asked.append(asyncio.get_running_loop().time())
+        assert len(self.asked) < 2000, "a hot loop"
+        await asyncio.sleep(self.lasting)
+        self.fault(body)
+        name = body["metadata"]["name"]
+        if name in self.bodies:
+            raise errors.AlreadyExists("create", resource, "default", name, 409, "AlreadyExists", "")
+        self.bodies[name] = body
+        return body
+
+    @property
+    def reasons(self) -> list[str]:
+        return [body["reason"] for body in self.bodies.values()]
+
+    def fail(self, kind: type[errors.KubeError], status: int) -> None:
+        def refuse(_: dict[str, Any]) -> None:
+            raise kind("create", kube_events.EVENTS, "default", None, status, kind.__name__, "as the test wants")
+
+        self.fault = refuse
+
+
+class Telling:
+    """A teller at work."""
+
+    def __init__(self, api: Api, identity: str = "me") -> None:
+        client: Any = api
+        self.teller = events.Teller(client, identity, clusters.virtual_now)
+        self.task = asyncio.create_task(self.teller.run())
+
+    def tell(self, happening: decision.Happening, record: TopologyTransition) -> None:
+        self.teller.tell(worlds.infrastructure(), record, happening)
+
+    async def end(self) -> float:
+        """End it as the operator does, and say how long that took."""
+        began = asyncio.get_running_loop().time()
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        return asyncio.get_running_loop().time() - began
+
+
+def pending(generation: int = 2, *unmet: str, at: datetime = worlds.NOW) -> TopologyTransition:
+    known = worlds.healthy(etcd=worlds.BROKEN)
+    record = worlds.decide(known).record
+    assert record is not None
+    checks = tuple(
+        one.model_copy(update={"status": CheckStatus.UNMET if one.name in unmet else CheckStatus.MET})
+        for one in record.checks
+    )
+    return record.model_copy(
+        update={"observed_generation": generation, "requested_time": at, "phase_transition_time": at, "checks": checks}
+    )
+
+
+def idle(generation: int) -> TopologyTransition:
+    return TopologyTransition(phase=Phase.IDLE, phase_transition_time=worlds.NOW, observed_generation=generation)
+
+
+# -- names
+
+
+async def test_a_wish_that_is_withdrawn_and_made_again_within_one_second_is_told_again() -> None:
+    api = Api()
+    telling = Telling(api)
+    for generation in (2, 4, 6):
+        telling.tell(REQUESTED, pending(generation, "EtcdHealthy"))
+        telling.tell(BLOCKED, pending(generation, "EtcdHealthy"))
+        telling.tell(CANCELLED, idle(generation + 1))
+    await asyncio.sleep(1)
+    assert api.reasons == ["TransitionRequested", "TransitionBlocked", "TransitionCancelled"] * 3
+    await telling.end()
+
+
+async def test_another_change_of_the_spec_makes_no_other_wish() -> None:
+    api = Api()
+    telling = Telling(api)
+    for generation in range(2, 30):
+        telling.tell(REQUESTED, pending(generation, "EtcdHealthy"))
+        telling.tell(BLOCKED, pending(generation, "EtcdHealthy"))
+    await asyncio.sleep(1)
+    assert api.reasons == ["TransitionRequested", "TransitionBlocked"]
+    await telling.end()
+
+
+async def test_a_crash_repeats_nothing() -> None:
+    api = Api()
+    for _ in range(3):
+        telling = Telling(api)
+        telling.tell(REQUESTED, pending(2, "EtcdHealthy"))
+        telling.tell(BLOCKED, pending(2, "EtcdHealthy"))
+        telling.tell(STUCK, worlds.converging())
+        await asyncio.sleep(1)
+        telling.task.cancel()
+        await telling.end()
+    assert api.reasons == ["TransitionRequested", "TransitionBlocked", "TransitionStuck"]
+
+
+def test_another_set_of_checks_is_another_event_and_the_order_of_checks_is_none() -> None:
+    record = pending(2, "EtcdHealthy", "ControlPlaneNodes")
+    turned = record.model_copy(update={"checks": record.checks[::-1]})
+    blocked = EventReason.TRANSITION_BLOCKED
+    assert events.name("u", blocked, record) == events.name("u", blocked, turned)
+    assert events.name("u", blocked, record) != events.name("u", blocked, pending(2, "EtcdHealthy"))
+
+
+# -- what the API takes
+
+
+async def test_limits_of_the_api_are_kept_whatever_the_names_are() -> None:
+    api = Api()
+    telling = Telling(api, identity="ä" * 200)
+    telling.tell(dataclasses.replace(BLOCKED, note="ö" * 2000), pending())
+    await asyncio.sleep(1)
+    (body,) = api.bodies.values()
+    assert len(body["note"].encode()) <= 1024
+    assert 0 < len(body["reportingInstance"].encode()) <= 128
+    assert all(len(reason.value) <= 128 for reason in EventReason)
+    await telling.end()
+
+
+async def test_an_event_has_the_time_at_which_it_happened() -> None:
+    api = Api()
+    api.fail(errors.Unreachable, 0)
+    telling = Telling(api)
+    telling.tell(REQUESTED, pending())
+    await asyncio.sleep(100)
+    api.fault = clusters.accept
+    await asyncio.sleep(31)
+    (body,) = api.bodies.values()
+    assert body["eventTime"].startswith(worlds.NOW.strftime("%Y-%m-%dT%H:%M:00"))
+    await telling.end()
+
+
+# -- trouble
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [(errors.Unauthorized, 401), (errors.Forbidden, 403), (errors.NotFound, 404), (errors.ServerError, 503)],
+)
+async def test_what_is_refused_waits_in_order_and_is_said_once(
+    kind: type[errors.KubeError], status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="topology_controller")
+    api = Api()
+    api.fail(kind, status)
+    telling = Telling(api)
+    telling.tell(REQUESTED, pending(2, "EtcdHealthy"))
+    await asyncio.sleep(3600)
+    telling.tell(STUCK, worlds.converging())
+    await asyncio.sleep(3600)
+    assert 2 * 60 <= len(api.asked) <= 2 * 180, "a slow pace"
+    assert len(caplog.records) == 1
+    assert (
+        f"TransitionRequested was not sent: cannot create events.events.k8s.io in namespace default: {status}"
+        in caplog.text
+    )
+    api.fault = clusters.accept
+    await asyncio.sleep(61)
+    assert sorted(api.reasons) == ["TransitionRequested", "TransitionStuck"]
+    assert caplog.records[-1].getMessage() == "events are sent again"
+    assert len(caplog.records) == 2
+    await telling.end()
+
+
+async def test_one_that_is_refused_does_not_hold_up_the_others() -> None:
+    """A webhook may mind the one and not the other."""
+    api = Api()
+
+    def mind(body: dict[str, Any]) -> None:
+        if body["reason"] == "TransitionBlocked":
+            raise errors.Forbidden("create", kube_events.EVENTS, "default", None, 403, "Forbidden", "a webhook")
+
+    api.fault = mind
+    telling = Telling(api)
+    telling.tell(BLOCKED, pending())
+    telling.tell(STUCK, worlds.converging())
+    await asyncio.sleep(7)
+    assert api.reasons == ["TransitionStuck"]
+    await telling.end()
+
+
+async def test_one_that_makes_no_sense_to_the_api_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    api = Api()
+    api.fail(errors.Invalid, 422)
+    telling = Telling(api)
+    telling.tell(REQUESTED, pending())
+    await asyncio.sleep(600)
+    assert len(api.asked) == 1
+    assert "given up" in caplog.text
+    await telling.end()
+
+
+async def test_so_many_wait_and_the_oldest_are_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    api = Api()
+    api.fail(errors.Forbidden, 403)
+    telling = Telling(api)
+    for number in range(1000):
+        telling.tell(
+            dataclasses.replace(REQUESTED, note=str(number)), pending(at=worlds.NOW + timedelta(seconds=number))
+        )
+    await asyncio.sleep(600)
+    api.fault = clusters.accept
+    await asyncio.sleep(100)
+    assert sorted(int(body["note"]) for body in api.bodies.values()) == list(range(936, 1000))
+    assert sum("more than 64 events wait" in record.getMessage() for record in caplog.records) == 1
+    await telling.end()
+
+
+# -- the end
+
+
+async def test_what_waits_at_the_end_is_sent_before_it() -> None:
+    api = Api()
+    api.fail(errors.ServerError, 503)
+    telling = Telling(api)
+    telling.tell(REQUESTED, pending())
+    telling.tell(STUCK, worlds.converging())
+    await asyncio.sleep(20)
+    api.fault = clusters.accept
+    assert await telling.end() < 0.1
+    assert api.reasons == ["TransitionRequested", "TransitionStuck"]
+
+
+async def test_what_the_loop_tells_while_it_ends_is_sent_too() -> None:
+    api = Api()
+    telling = Telling(api)
+    await asyncio.sleep(1)
+    telling.task.cancel()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    telling.tell(STUCK, worlds.converging())
+    await asyncio.gather(telling.task, return_exceptions=True)
+    assert api.reasons == ["TransitionStuck"]
+
+
+@pytest.mark.parametrize("lasting", [1.5, 3600.0])
+async def test_the_end_is_not_waited_for_longer_than_two_seconds(
+    lasting: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    api = Api()
+    api.lasting = lasting
+    telling = Telling(api)
+    telling.tell(REQUESTED, pending())
+    telling.tell(BLOCKED, pending(2, "EtcdHealthy"))
+    telling.tell(STUCK, worlds.converging())
+    await asyncio.sleep(0)
+    assert await telling.end() == pytest.approx(events.FLUSH)
+    told = 1 if lasting < events.FLUSH else 0
+    assert len(api.bodies) == told
+    assert f"{3 - told} events were not sent before the end" in caplog.text
+    assert "TransitionStuck" in caplog.text
+
+
+# -- what is news
+
+
+def blocked_by(cluster: Cluster) -> list[str]:
+    """What each TransitionBlocked would be named after."""
+    return [check["name"] for check in cluster.record["checks"] if check["status"] != "Met"]
+
+
+async def test_nodes_that_flap_for_an_hour_are_one_event() -> None:
+    cluster = Cluster()
+    cluster.limit = 20_000
+    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    cluster.wish("HighlyAvailable")
+    node = ("nodes", None, worlds.NAMES[1])
+    async with running(cluster) as operator:
+        await asyncio.sleep(1)
+        for _ in range(180):
+            cluster.change(node, {"spec": {"unschedulable": True}})
+            await asyncio.sleep(10)
+            assert "ControlPlaneNodes" in blocked_by(cluster)
+            cluster.change(node, {"spec": {"unschedulable": None}})
+            await asyncio.sleep(10)
+        assert operator.told.reasons == ["TransitionRequested", "TransitionBlocked"]
+
+
+async def test_another_set_of_unmet_checks_is_told_once_it_has_stood_for_five_minutes() -> None:
+    cluster = Cluster()
+    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    cluster.wish("HighlyAvailable")
+    node = ("nodes", None, worlds.NAMES[1])
+    async with running(cluster) as operator:
+        await asyncio.sleep(10)
+
+        def told() -> int:
+            return operator.told.reasons.count("TransitionBlocked")
+
+        cluster.change(node, {"spec": {"unschedulable": True}})
+        await asyncio.sleep(295)
+        assert told() == 1
+        await asyncio.sleep(10)
+        assert told() == 2
+        for unschedulable in (None, True):
+            # Both sets have been told.
+            cluster.change(node, {"spec": {"unschedulable": unschedulable}})
+            await asyncio.sleep(3600)
+            assert told() == 2
+
+
+async def test_an_admission_that_a_check_takes_back_is_told_at_once() -> None:
+    cluster = Cluster()
+    cluster.echo = False
+    cluster.wish("HighlyAvailable")
+    node = ("nodes", None, worlds.NAMES[1])
+    async with running(cluster) as operator:
+        await asyncio.sleep(10)
+        assert cluster.phase == "Admitting"
+        for _ in range(10):
+            cluster.change(node, {"spec": {"unschedulable": True}})
+            await asyncio.sleep(5)
+            assert cluster.phase == "Pending"
+            cluster.change(node, {"spec": {"unschedulable": None}})
+            await asyncio.sleep(5)
+        assert operator.told.reasons == ["TransitionRequested", "TransitionBlocked"]
+
+
+def test_standing_is_reckoned_from_the_last_check_that_changed() -> None:
+    record = pending(2, "EtcdHealthy")
+    later = worlds.NOW + timedelta(seconds=90)
+    changed = (record.checks[0].model_copy(update={"last_transition_time": later}), *record.checks[1:])
+    assert happenings.stands_at(record) == worlds.NOW + happenings.STANDING
+    assert happenings.stands_at(record.model_copy(update={"checks": changed})) == later + happenings.STANDING

@@ -1,0 +1,31 @@
+"""Puts the loggers of this process back as they were."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from topology_controller import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def untouched() -> Iterator[None]:
+    """Put the loggers back as they were."""
+    root = logging.getLogger()
+    names = ("topology_controller", "topology_api")
+    before = root.level, list(root.handlers), [logging.getLogger(name).level for name in names]
+    yield
+    logging.captureWarnings(capture=False)
+    logging.getLogger("aiohttp.server").removeFilter(logs._from_strangers)
+    for handler in list(root.handlers):
+        if handler not in before[1]:
+            root.removeHandler(handler)
+    root.handlers[:] = before[1]
+    root.setLevel(before[0])
+    for name, level in zip(names, before[2], strict=True):
+        logging.getLogger(name).setLevel(level)

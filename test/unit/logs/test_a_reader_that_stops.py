@@ -1,0 +1,120 @@
+"""Whoever reads stderr may stop reading: the loop goes on, what fits is kept, and what is lost is said."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from topology_controller import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    yield reader, writer
+    for end in (reader, writer):
+        with contextlib.suppress(OSError):
+            os.close(end)
+
+
+def handler(writer: int) -> logs.Stderr:
+    made = logs.Stderr(writer)
+    made.setFormatter(logging.Formatter("%(message)s"))
+    return made
+
+
+def say(made: logs.Stderr, text: str) -> None:
+    made.handle(logging.LogRecord("x", logging.INFO, "x.py", 1, "%s", (text,), None))
+
+
+def until(what: str, holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends, what
+        time.sleep(0.001)
+
+
+def test_a_line_is_there_when_the_call_returns(pipe: tuple[int, int]) -> None:
+    """Also right before os._exit."""
+    made = handler(pipe[1])
+    say(made, "hello")
+    assert os.read(pipe[0], 100) == b"hello\n"
+
+
+def test_a_full_pipe_does_not_block_and_loses_nothing_that_fits(pipe: tuple[int, int]) -> None:
+    made = handler(pipe[1])
+    began = time.monotonic()
+    for number in range(200):
+        say(made, f"{number:04d} {'x' * 100}")
+    assert time.monotonic() - began < 5.0
+    found = bytearray()
+
+    def all_read() -> bool:
+        found.extend(os.read(pipe[0], 65536))
+        return found.count(b"\n") == 200
+
+    until("all lines were read", all_read)
+    assert [int(line[:4]) for line in found.splitlines()] == list(range(200))
+    until("the thread has ended", lambda: all(one.name != "stderr" for one in threading.enumerate()))
+    say(made, "as ever")
+    assert os.read(pipe[0], 100) == b"as ever\n"
+
+
+def test_what_does_not_fit_is_counted(pipe: tuple[int, int]) -> None:
+    made = logs.Stderr(pipe[1])
+    made.setFormatter(logs.Text())
+    for number in range(1500):
+        say(made, f"line {number} {'x' * 50}")
+    found = bytearray()
+
+    def told() -> bool:
+        found.extend(os.read(pipe[0], 65536))
+        return b"lines are lost" in found
+
+    until("the loss is told", told)
+    lines = found.decode().splitlines()
+    lost = int(lines[-1].partition("not read: ")[2].split()[0])
+    assert lines[-1].startswith("W")
+    assert lost + len(lines) - 1 == 1500
+    assert lost > 300
+
+
+def test_a_line_longer_than_a_pipe_comes_whole(pipe: tuple[int, int]) -> None:
+    made = handler(pipe[1])
+    say(made, "y" * 20_000)
+    say(made, "next")
+    found = bytearray()
+
+    def all_read() -> bool:
+        found.extend(os.read(pipe[0], 65536))
+        return found.endswith(b"next\n")
+
+    until("all was read", all_read)
+    assert bytes(found) == b"y" * 20_000 + b"\nnext\n"
+
+
+def test_the_end_waits_a_second_for_the_reader_and_no_longer(pipe: tuple[int, int]) -> None:
+    made = handler(pipe[1])
+    say(made, "z" * 20_000)
+    began = time.monotonic()
+    made.close()
+    assert 0.9 <= time.monotonic() - began < 5.0
+
+
+def test_a_reader_that_went_away_is_no_trouble(pipe: tuple[int, int]) -> None:
+    made = handler(pipe[1])
+    os.close(pipe[0])
+    for _ in range(10):
+        say(made, "to nobody")
+    made.close()

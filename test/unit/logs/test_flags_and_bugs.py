@@ -1,0 +1,100 @@
+"""The flags of logging on the command line, and what becomes of an exception that nobody expected."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pathlib
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from topology_controller import cli, logs, process
+from topology_controller.kube import logged
+
+if TYPE_CHECKING:
+    from topology_controller.transitions import load
+
+ADDRESS = ("--bind-address", "127.0.0.1:0")
+PAGE = (pathlib.Path(__file__).resolve().parents[3] / "docs" / "reference.md").read_text()
+SECTION = PAGE.partition("\n## Logs\n")[2].partition("\n## ")[0]
+
+
+@pytest.fixture
+def began(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The level at which the operator process would have begun; it raises what `fails` holds."""
+    found: list[int] = []
+
+    async def run(_: process.Options, __: load.Transitions) -> None:
+        found.append(logging.getLogger("topology_controller").getEffectiveLevel())
+
+    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(cli.gc, "freeze", lambda: None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("flags", "level"),
+    [
+        ([], logging.INFO),
+        (["-v", "0"], logging.WARNING),
+        (["-v=4"], logging.DEBUG),
+        (["-v6"], logged.REQUESTS),
+        (["--v=2", "--log-level", "info"], logging.INFO),
+        (["--v", "9"], logged.REQUESTS),
+        (["--log-level", "error"], logging.ERROR),
+    ],
+)
+def test_the_spellings_of_klog_are_understood(untouched: None, began: list[int], flags: list[str], level: int) -> None:
+    assert cli.main(["run", *ADDRESS, *flags]) == cli.OK
+    assert began == [level]
+
+
+def test_two_flags_that_mean_different_things_are_bad_usage(
+    untouched: None, began: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", *ADDRESS, "-v", "6", "--log-level", "info"]) == cli.USAGE
+    said = capsys.readouterr().err
+    assert said.startswith("cluster-topology-operator: --log-level info is the same as -v 2, and -v 6 was given too")
+    assert began == []
+
+
+@pytest.mark.parametrize("number", ["-1", "x", "2.5", ""])
+def test_a_verbosity_is_a_number(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["run", *ADDRESS, f"--v={number}"])
+    assert stopped.value.code == cli.USAGE
+    assert "is not a number, 0 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", logs.FORMATS)
+def test_a_bug_ends_the_process_with_one_record_and_its_trace(
+    untouched: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], form: str
+) -> None:
+    async def run(*_: Any) -> None:
+        raise KeyError("Authorization: Bearer abcdefghijklmnop")
+
+    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(cli.gc, "freeze", lambda: None)
+    assert cli.main(["run", *ADDRESS, "--log-format", form]) == cli.FAILED
+    said = capfd.readouterr().err
+    assert "abcdefghijklmnop" not in said
+    assert said.count("Traceback") == 1
+    assert said.count("this is a bug") == 1
+    if form == "json":
+        assert "in run" in json.loads(said)["exception"]
+
+
+def test_help_and_reference_know_every_flag_and_level(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["run", "--help"])
+    said = capsys.readouterr().out
+    for flag in ("--log-level", "--log-format", "-v N", "--v N"):
+        assert flag in said
+        assert flag in SECTION
+    rows = re.findall(r"^\| (\d)?[^|]*\| `(\w+)` \|", SECTION, re.MULTILINE)
+    assert {name for _, name in rows} == set(logs.LEVELS)
+    for number, name in rows:
+        if number:
+            assert logs.level(None, int(number)) == logs.LEVELS[name]

@@ -1,0 +1,262 @@
+"""What a line says, in both formats: the same facts, one line each, bounded, from the levels that were asked for."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import logging
+import os
+import re
+import sys
+import time
+from typing import Any
+
+import pytest
+from aiohttp import http_exceptions
+
+from topology_controller import logs
+from topology_controller.kube import errors, exchange, logged, resource
+
+INFRASTRUCTURES = resource.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
+CONFLICT = errors.Conflict("patch", INFRASTRUCTURES, None, "cluster", 409, "Conflict", "the object has been modified")
+HEADER = re.compile(
+    r"(?P<letter>[IWE])(?P<when>\d{4} \d\d:\d\d:\d\d\.\d{6}) +(?P<process>\d+) (?P<place>[^ ]+:\d+)\] (?P<rest>.*)"
+)
+
+
+def record(msg: str, *args: Any, level: int = logging.INFO, error: BaseException | None = None) -> logging.LogRecord:
+    trace = None if error is None else (type(error), error, error.__traceback__)
+    return logging.LogRecord("topology_controller.reconcile", level, "/x/reconcile.py", 42, msg, args, trace)
+
+
+def both(*args: Any, **options: Any) -> tuple[str, dict[str, Any]]:
+    made = record(*args, **options)
+    return logs.Text().format(made), json.loads(logs.Json().format(made))
+
+
+def test_a_text_line_has_the_header_of_klog_in_utc() -> None:
+    made = record("phase %(phase)s", {"phase": "Idle"})
+    found = HEADER.fullmatch(logs.Text().format(made))
+    assert found is not None
+    assert (found["letter"], found["place"], found["rest"]) == ("I", "reconcile.py:42", "phase Idle")
+    assert int(found["process"]) == os.getpid()
+    said = dt.datetime.strptime(found["when"], "%m%d %H:%M:%S.%f")  # noqa: DTZ007 - klog says no zone; it is UTC
+    true = dt.datetime.fromtimestamp(made.created, dt.UTC)
+    assert (said.month, said.day, said.hour, said.minute) == (true.month, true.day, true.hour, true.minute)
+
+
+def test_times_are_utc_wherever_the_process_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = record("x")
+    here = both("x")[0][:6], logs.Json().format(made)
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    time.tzset()
+    try:
+        assert logs.Json().format(made) == here[1]
+        assert logs.Text().format(made)[1:8] == time.strftime("%m%d %H", time.gmtime(made.created))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert json.loads(here[1])["ts"].endswith("Z")
+
+
+@pytest.mark.parametrize(
+    ("level", "letter", "name"),
+    [
+        (logging.CRITICAL, "E", "critical"),
+        (logging.ERROR, "E", "error"),
+        (logging.WARNING, "W", "warning"),
+        (logging.INFO, "I", "info"),
+        (logging.DEBUG, "I", "debug"),
+        (logged.REQUESTS, "I", "debug"),
+    ],
+)
+def test_levels_are_letters_and_words(level: int, letter: str, name: str) -> None:
+    text, fields = both("x", level=level)
+    assert text[0] == letter
+    assert fields["level"] == name
+
+
+def test_both_formats_say_the_same_facts_and_none_twice() -> None:
+    given = {
+        "check": "EtcdHealthy",
+        "status": "Unmet",
+        "message": "1 of 3",
+        "generation": 7,
+        "attempt": None,
+        "ok": True,
+    }
+    text, fields = both("check %(check)s is %(status)s: %(message)s", given)
+    assert text.endswith("] check EtcdHealthy is Unmet: 1 of 3 generation=7 ok=true")
+    assert {name: fields[name] for name in given if name != "attempt"} == {
+        "check": "EtcdHealthy", "status": "Unmet", "message": "1 of 3", "generation": 7, "ok": True,
+    }  # fmt: skip
+    assert "attempt" not in fields
+    assert fields["msg"] == "check EtcdHealthy is Unmet: 1 of 3"
+    assert fields["logger"] == "topology_controller.reconcile"
+
+
+def test_an_error_of_the_api_brings_its_fields() -> None:
+    text, fields = both("%(error)s; trying again in %(seconds).1f s", {"error": CONFLICT, "seconds": 1.23456})
+    said = "cannot patch infrastructures.config.openshift.io/cluster: 409 Conflict: the object has been modified"
+    assert text.endswith(f"] {said}; trying again in 1.2 s")
+    assert fields["object"] == "infrastructures.config.openshift.io/cluster"
+    assert (fields["verb"], fields["code"], fields["reason"]) == ("patch", 409, "Conflict")
+    assert fields["seconds"] == 1.235
+    assert "error" not in fields
+
+
+def test_a_fact_cannot_pass_for_another_part_of_the_line() -> None:
+    _, fields = both("x %(level)s", {"level": "forged", "ts": "forged", "msg": "forged", "other": float("inf")})
+    assert (fields["level"], fields["msg"], fields["other"]) == ("info", "x forged", "inf")
+    assert fields["ts"] != "forged"
+
+
+@pytest.mark.parametrize("foreign", ["one\ntwo", "one\r\n\ttwo", "one\x1b[31m\x00two", "one\u2028two", "one \x85 two"])
+def test_what_has_several_lines_becomes_one(foreign: str) -> None:
+    text, fields = both("found: %(message)s", {"message": foreign})
+    for said in (text, fields["msg"], fields["message"]):
+        assert said.isprintable()
+        assert len(said.splitlines()) == 1
+        assert "one" in said
+        assert "two" in said
+
+
+def test_a_long_text_loses_its_end_and_a_long_trace_its_beginning() -> None:
+    text, fields = both("%(message)s", {"message": "ä" * 100_000})
+    assert len(text) < 4100
+    assert len(fields["msg"]) == 4000
+    assert len(fields["message"]) == 1000
+    assert text.endswith("...")
+    _, fields = both("x", error=ValueError("y" * 100_000 + " the end"))
+    assert len(fields["exception"]) < 8100
+    assert fields["exception"].endswith("the end")
+
+
+def test_lines_of_others_are_printed_too() -> None:
+    text, fields = both("%s of %d", "1", 2, level=logging.WARNING)
+    assert text.endswith("] 1 of 2")
+    assert fields["msg"] == "1 of 2"
+
+
+def _deep() -> None:
+    raise KeyError("control_plane")
+
+
+def test_a_bug_is_one_record_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        _deep()
+    except KeyError as error:
+        logs.bug(logging.getLogger("topology_controller.cli"), error)
+    (made,) = caplog.records
+    text, fields = logs.Text().format(made), json.loads(logs.Json().format(made))
+    assert text.count("Traceback") == 1
+    assert "in _deep" in text
+    assert "KeyError: 'control_plane'" in text.splitlines()[0]
+    assert "in _deep" in fields["exception"]
+    assert fields["kind"] == "KeyError"
+
+
+# -- levels
+
+
+@pytest.mark.parametrize(
+    ("named", "number", "found"),
+    [
+        (None, None, logging.INFO),
+        ("debug", None, logging.DEBUG),
+        (None, 0, logging.WARNING),
+        (None, 1, logging.WARNING),
+        (None, 2, logging.INFO),
+        (None, 3, logging.INFO),
+        (None, 4, logging.DEBUG),
+        (None, 5, logging.DEBUG),
+        (None, 6, logged.REQUESTS),
+        (None, 10, logged.REQUESTS),
+        ("info", 2, logging.INFO),
+        ("warning", 0, logging.WARNING),
+        ("debug", 5, logging.DEBUG),
+    ],
+)
+def test_verbosity_and_level_are_the_same_scale(named: str | None, number: int | None, found: int) -> None:
+    assert logs.level(named, number) == found
+
+
+@pytest.mark.parametrize(
+    ("named", "number", "words"),
+    [
+        ("info", 4, "--log-level info is the same as -v 2, and -v 4 was given too: give one of the two"),
+        ("debug", 6, "--log-level debug is the same as -v 4, and -v 6 was given too: give one of the two"),
+        ("error", 0, "--log-level error has no -v that is the same, and -v 0 was given too: give one of the two"),
+    ],
+)
+def test_a_contradiction_is_refused(named: str, number: int, words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        logs.level(named, number)
+
+
+def test_others_are_heard_from_warnings_on_whatever_is_asked(
+    untouched: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logs.set_up(logged.REQUESTS, "text")
+    for name in ("asyncio", "aiohttp.client", "kubernetes_asyncio.client.rest"):
+        logging.getLogger(name).info("chatter")
+        logging.getLogger(name).warning("trouble of %s", name)
+    logging.getLogger("topology_controller.kube.exchange").log(logged.REQUESTS, "a request")
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.partition("] ")[2] for line in lines] == [
+        "trouble of asyncio", "trouble of aiohttp.client", "trouble of kubernetes_asyncio.client.rest", "a request",
+    ]  # fmt: skip
+
+
+def test_what_is_no_http_is_no_line(untouched: None, capfd: pytest.CaptureFixture[str]) -> None:
+    logs.set_up(logging.INFO, "text")
+    server = logging.getLogger("aiohttp.server")
+    server.error("Error handling request from %s", "192.0.2.1", exc_info=http_exceptions.BadHttpMethod("\x16\x03"))
+    server.error("Error handling request from %s", "192.0.2.1", exc_info=KeyError("ours"))
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.partition("] ")[2] for line in lines] == ["Error handling request from 192.0.2.1", ""]
+    assert lines[1] == "KeyError: 'ours'"
+
+
+def test_the_default_is_quiet_about_requests_and_conflicts(untouched: None, capfd: pytest.CaptureFixture[str]) -> None:
+    logs.set_up(logs.level(None, None), "json")
+    ours = logging.getLogger("topology_controller.reconcile")
+    ours.debug("%(error)s", {"error": CONFLICT})
+    logging.getLogger(exchange.__name__).log(logged.REQUESTS, "a request")
+    ours.info("phase %(phase)s", {"phase": "Idle"})
+    (line,) = capfd.readouterr().err.splitlines()
+    assert json.loads(line)["phase"] == "Idle"
+
+
+def test_a_line_that_cannot_be_formatted_ends_nothing(untouched: None, capfd: pytest.CaptureFixture[str]) -> None:
+    logs.set_up(logging.INFO, "text")
+    logging.getLogger("topology_controller.x").info("%(missing)s", {"other": 1})
+    logging.getLogger("topology_controller.x").info("after it")
+    first, second = capfd.readouterr().err.splitlines()
+    assert "cannot be formatted" in first
+    assert second.endswith("] after it")
+
+
+def test_why_a_command_ends_is_a_plain_line_or_a_json_line(untouched: None, capfd: pytest.CaptureFixture[str]) -> None:
+    logs.complain("program", "no such file\nhttps://me:pass@proxy:3128")
+    logs.set_up(logging.INFO, "json")
+    logs.complain("program", "no such file")
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[:2] == ["program: no such file", "program: https://(removed)@proxy:3128"]
+    assert json.loads(lines[2])["msg"] == "no such file"
+
+
+def test_a_line_costs_next_to_nothing() -> None:
+    """The loop writes a line in far less time than a request takes."""
+    made = record("check %(check)s is %(status)s: %(message)s", {"check": "c", "status": "s", "message": "word " * 100})
+    formatter = logs.Json()
+    best = min(_took(formatter, made) for _ in range(5))
+    print(f"a line of 500 letters: {1e6 * best:.0f} us", file=sys.stderr)  # noqa: T201 - a figure, shown when it fails
+    assert best < 0.005
+
+
+def _took(formatter: logging.Formatter, made: logging.LogRecord) -> float:
+    began = time.perf_counter()
+    for _ in range(20):
+        formatter.format(made)
+    return (time.perf_counter() - began) / 20

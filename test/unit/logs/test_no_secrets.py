@@ -1,0 +1,110 @@
+"""No line carries a credential: neither one that looks like one, nor one that we know because we send it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topology_controller import logs
+from topology_controller.kube import logged
+
+JWT = "eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJpc3MiOiJrdWJlIn0.c2lnbmF0dXJl-x_y"
+OAUTH = "sha256~Qm9uam91ciBsZSBtb25kZQ-abc_def"
+PEM = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIDm1YQ\n-----END EC PRIVATE KEY-----"
+OPAQUE = "s3cr3tS3cr3tValue0987"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Authorization: Bearer {OPAQUE}",
+        f"authorization: {OPAQUE}",
+        f"Proxy-Authorization: Digest user={OPAQUE}, nonce={OPAQUE}",
+        f'{{"Authorization": "Negotiate {OPAQUE}"}}',
+        f'"{{\\"Authorization\\": \\"Bearer {OPAQUE}\\"}}"',
+        f"map[Authorization:[Token {OPAQUE}] Accept:[*/*]]",
+        f"{{'authorization': 'Bearer {OPAQUE}'}}",
+        f"Cookie: topology_session={OPAQUE}; other={OPAQUE}",
+        f"Set-Cookie: topology_session={OPAQUE}; HttpOnly",
+        f"topology_session={OPAQUE}",
+        f"bearer {OPAQUE}",
+        f"Basic {base64.b64encode(OPAQUE.encode()).decode()}",
+        f"token {JWT} has expired",
+        f"the token is {OAUTH}.",
+        f"key: {PEM}",
+        f"client-key-data: {base64.b64encode(PEM.encode()).decode()}",
+        f"https://user:{OPAQUE}@proxy.example:3128/path",
+        f"http://{OPAQUE}@proxy.example",
+        f"cannot connect to https://user:p@ss{OPAQUE}@proxy:3128",
+        f"GET /watch?access_token={OPAQUE}&x=1",
+        f'{{"status": {{"token": "{OPAQUE}"}}}}',
+        f"password: {OPAQUE}",
+        f"client_secret={OPAQUE}",
+        f"api-key={OPAQUE}",
+    ],
+)
+@pytest.mark.parametrize("form", logs.FORMATS)
+def test_what_looks_like_a_credential_is_removed(text: str, form: str) -> None:
+    formatter = logs.Json() if form == "json" else logs.Text()
+    for message, args in ((text, ()), ("found: %(message)s", ({"message": text, "unsaid": text},)), ("%s", (text,))):
+        line = formatter.format(logging.LogRecord("x", logging.INFO, "x.py", 1, message, args, None))
+        for secret in (OPAQUE, JWT, OAUTH, "MHcCAQEEIDm1YQ", base64.b64encode(PEM.encode()).decode()[8:]):
+            assert secret not in line
+            assert base64.b64encode(secret.encode()).decode()[:-4] not in line
+        assert "removed" in line
+
+
+def test_a_trace_is_cleaned_too() -> None:
+    error = ValueError(f"Authorization: Bearer {OPAQUE}")
+    trace = (ValueError, error, None)
+    line = logs.Json().format(logging.LogRecord("x", logging.ERROR, "x.py", 1, "bug", (), trace))
+    assert OPAQUE not in line
+    assert "ValueError" in json.loads(line)["exception"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "phase Pending: Waiting for ControlPlaneNodes, EtcdHealthy",
+        "cannot get secrets/x in namespace y: 403 Forbidden",
+        'oc patch infrastructure cluster --type merge -p \'{"spec":{"desiredTopology":null}}\'',
+        "https://192.0.2.1:2379 answers",
+        "leading as operator-a_7f1c2d3e-1111-2222-3333-444455556666",
+        "the token is empty",
+        "the certificates in /etc/etcd-client were replaced",
+        "GET /apis/config.openshift.io/v1/infrastructures: 200 after 3.2 ms",
+        "watching leases.coordination.k8s.io/openshift-cluster-etcd-operator-lock@openshift-etcd-operator",
+    ],
+)
+def test_what_is_none_is_left(text: str) -> None:
+    assert logged.redacted(text) == text
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logged, "_known", {})
+
+
+@given(value=st.text(st.characters(codec="ascii", categories=("L", "N"), include_characters="-._~+/"), min_size=16))
+def test_what_we_send_ourselves_is_removed_wherever_it_appears(value: str) -> None:
+    known = dict(logged._known)
+    try:
+        logged.remember(f"Bearer {value}")
+        assert value not in logged.redacted(f"x{value}y and {value}")
+    finally:
+        logged._known.clear()
+        logged._known.update(known)
+
+
+def test_only_the_newest_are_remembered_and_no_words(forgetful: None) -> None:
+    logged.remember("Bearer operator-a")
+    assert logged.redacted("leading as operator-a") == "leading as operator-a"
+    for number in range(100):
+        logged.remember(f"Bearer {number:020d}")
+    assert len(logged._known) == 16
+    assert logged.redacted(f"{99:020d}") == "(removed)"

@@ -1,0 +1,55 @@
+"""The status page on a port of its own, in front of a board and facts that a test puts there."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from test.unit.core import showing, worlds
+
+from topology_controller.report import board as boards
+from topology_controller.serve import address, connections, page, server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from datetime import datetime
+
+    from topology_controller.observe import facts
+
+QUICK = page.Rhythm(apart=0.05, breath=0.3, standby=0.1, patience=0.5)
+LONG = 10.0
+
+
+class Watches:
+    def __init__(self) -> None:
+        self.facts: facts.Facts = worlds.healthy()
+        self.looks = 0
+
+    def known(self) -> facts.Facts:
+        self.looks += 1
+        return self.facts
+
+
+class House:
+    """A board, watches, and the page that shows them, on a port of its own."""
+
+    def __init__(self, rhythm: page.Rhythm) -> None:
+        self.board = boards.Board()
+        self.watches = Watches()
+        self.page = page.Page(self.board, self.watches, showing.about(), rhythm=rhythm)
+        self.url = ""
+
+    def pin(self, known: facts.Facts, now: datetime = worlds.NOW) -> None:
+        """Let the loop have decided from these facts."""
+        self.watches.facts = known
+        self.board.pin(worlds.decide(known, now=now), known, now)
+
+
+@contextlib.asynccontextmanager
+async def opened(rhythm: page.Rhythm = QUICK, limits: connections.Limits = connections.DEFAULT) -> AsyncIterator[House]:
+    """Serve it as the operator does on loopback."""
+    house = House(rhythm)
+    where = address.Address.parse("127.0.0.1:0")
+    async with server.Server(where, house.page.routes(), limits=limits) as served, house.page:
+        house.url = f"http://127.0.0.1:{served.bound}"
+        yield house

@@ -1,0 +1,161 @@
+"""The serving certificate and the client CA as they change under our hands, or turn out to be no good."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import pytest
+
+from topology_controller.serve import profile, tls
+from topology_simulator.etcd import certificates
+
+from . import ground
+
+CA = ground.CLIENTS.certificate.decode()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return ground.serving_pair(tmp_path / "serving")
+
+
+@pytest.fixture
+def said(caplog):
+    caplog.set_level(logging.INFO, logger="topology_controller")
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+def put(folder, name: str, content: bytes) -> None:
+    (folder / name).write_bytes(content)
+
+
+def test_nothing_new_makes_nothing_new(folder, said):
+    contexts = tls.Contexts(folder)
+    assert contexts.renew(CA, profile.INTERMEDIATE)
+    before = contexts.current
+    assert not contexts.renew(CA, profile.INTERMEDIATE)
+    assert contexts.current is before
+    assert not said()
+
+
+def test_each_of_the_three_makes_a_new_context_and_never_changes_the_old(folder, said):
+    contexts = tls.Contexts(folder)
+    seen = [contexts.current]
+    for change in (
+        lambda: contexts.renew("", profile.INTERMEDIATE),
+        lambda: contexts.renew(CA, profile.INTERMEDIATE),
+        lambda: (ground.serving_pair(folder), contexts.renew(CA, profile.INTERMEDIATE))[1],
+    ):
+        versions = [(one.minimum_version, one.verify_mode) for one in seen]
+        assert change()
+        assert contexts.current not in seen
+        assert [(one.minimum_version, one.verify_mode) for one in seen] == versions
+        seen.append(contexts.current)
+    assert said() == [f"the serving certificate in {folder} was replaced"]
+
+
+def test_a_half_written_pair_leaves_the_one_before_and_names_the_file(folder, said):
+    contexts = tls.Contexts(folder)
+    before = contexts.current
+    new = ground.SERVICES.member("new")
+    put(folder, "tls.crt", new.certificate)
+    for _ in range(3):
+        contexts.renew("", profile.MODERN)
+    assert contexts.current is before
+    assert len(said()) == 1, "said once, not at every look"
+    assert "tls.crt and tls.key cannot be used: key values mismatch" in said()[0]
+    put(folder, "tls.key", new.key)
+    assert contexts.renew("", profile.MODERN)
+    assert said()[1:] == [f"the serving certificate in {folder} was replaced"]
+
+
+@pytest.mark.parametrize("name", ["tls.crt", "tls.key"])
+@pytest.mark.parametrize("content", [None, b"", b"nonsense", b"-----BEGIN CERTIFICATE-----\n!\n", b"x" * 2_000_000])
+def test_what_is_no_pair_is_refused_at_the_start_and_survived_later(folder, name, content, said):
+    good = tls.Contexts(folder)
+    before = good.current
+    if content is None:
+        (folder / name).unlink()
+    else:
+        put(folder, name, content)
+    with pytest.raises(tls.CertificateError, match=name.replace(".", r"\.")) as raised:
+        tls.Contexts(folder)
+    assert "BEGIN" not in str(raised.value)
+    assert good.renew("", profile.MODERN) is False
+    assert good.current is before
+    assert name in said()[0]
+
+
+def test_a_new_profile_is_followed_while_the_files_are_no_good(folder):
+    """The pair is kept as it was read, not as a name of files."""
+    contexts = tls.Contexts(folder)
+    put(folder, "tls.key", b"half")
+    assert contexts.renew("", profile.INTERMEDIATE)
+    assert contexts.current.minimum_version == profile.INTERMEDIATE.minimum
+
+
+def test_a_secret_volume_is_read_behind_its_link(tmp_path, said):
+    for number in ("1", "2"):
+        ground.serving_pair(tmp_path / f"..{number}", f"serving-{number}")
+    os.symlink("..1", tmp_path / "..data")
+    for name in ("tls.crt", "tls.key"):
+        os.symlink(f"..data/{name}", tmp_path / name)
+    contexts = tls.Contexts(tmp_path)
+    assert tls.read(tmp_path).certificate == (tmp_path / "..1" / "tls.crt").read_bytes()
+    os.symlink("..2", tmp_path / "..new")
+    (tmp_path / "..new").rename(tmp_path / "..data")
+    assert contexts.renew("", profile.MODERN)
+    assert tls.read(tmp_path).certificate == (tmp_path / "..2" / "tls.crt").read_bytes()
+
+
+def test_an_encrypted_key_does_not_ask_at_the_terminal(folder):
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - for this one only
+
+    key = serialization.load_pem_private_key((folder / "tls.key").read_bytes(), None)
+    sealed = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+    put(folder, "tls.key", sealed)
+    with pytest.raises(tls.CertificateError, match=r"tls\.key cannot be used"):
+        tls.Contexts(folder)
+
+
+def test_a_client_ca_that_is_none_leaves_the_one_before(folder, said):
+    contexts = tls.Contexts(folder)
+    contexts.renew(CA, profile.INTERMEDIATE)
+    contexts.renew("nonsense", profile.INTERMEDIATE)
+    assert contexts.current.get_ca_certs(), "the one before still counts"
+    assert len(said()) == 1
+    assert "the client CA cannot be used" in said()[0]
+    contexts.renew(CA + ground.STRANGERS.certificate.decode(), profile.INTERMEDIATE)
+    assert len(contexts.current.get_ca_certs()) == 2
+
+
+def test_ciphers_that_nobody_knows_leave_tls_13(folder, said):
+    contexts = tls.Contexts(folder)
+    contexts.renew("", profile.Profile("Custom", profile.INTERMEDIATE.minimum, ("NOT-A-CIPHER",)))
+    assert contexts.current.minimum_version == profile.MODERN.minimum
+    assert "TLS profile Custom cannot be used, so TLS 1.3 it is" in said()[0]
+
+
+def test_nothing_of_a_key_stays_on_a_disk(folder, monkeypatch):
+    """OpenSSL reads from memory where the system has that."""
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", lambda: pytest.fail("a file was made"))
+    tls.Contexts(folder)
+
+
+def test_without_memory_files_a_temporary_one_does(folder, monkeypatch):
+    monkeypatch.delattr(os, "memfd_create")
+    assert tls.Contexts(folder).current is not None
+
+
+def test_old_files_of_certificates_are_closed(folder):
+    contexts = tls.Contexts(folder)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        certificates.write(folder, ground.SERVICES.certificate, ground.SERVICES.member("again"))
+        assert contexts.renew(CA, profile.INTERMEDIATE)
+    assert len(os.listdir("/proc/self/fd")) == before

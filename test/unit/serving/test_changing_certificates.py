@@ -1,0 +1,209 @@
+"""Certificate, client CA and profile change while people come and go: nobody is turned away, nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import ssl
+import weakref
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from topology_controller.serve import security
+
+from . import ground
+from .test_limits import stream
+
+MODERN = {"tlsSecurityProfile": {"type": "Modern"}}
+SLOW = security.Pace(folder=3600.0)
+
+
+@pytest.fixture
+def cluster():
+    made = ground.Cluster(client_ca=ground.CLIENTS.certificate.decode())
+    made.know("alices", "alice", "/metrics", "/cluster-topology-operator/page")
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return ground.serving_pair(tmp_path / "serving")
+
+
+async def serial(server, tls) -> str:
+    """Which certificate a new connection is shown."""
+    _, writer = await asyncio.open_connection("127.0.0.1", server.bound, ssl=tls)
+    try:
+        return str(writer.get_extra_info("peercert")["serialNumber"])
+    finally:
+        writer.transport.abort()
+
+
+async def test_a_new_certificate_is_served_without_a_gap_while_clients_hammer(cluster, folder, tmp_path):
+    tls = ground.client_tls(tmp_path)
+    stop = asyncio.Event()
+    codes: list[int] = []
+    serials: set[str] = set()
+
+    async def hammer(*, kept: bool) -> None:
+        connector = aiohttp.TCPConnector(ssl=tls, force_close=not kept)
+        async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=20)) as client:
+            while not stop.is_set():
+                headers = {"Authorization": "Bearer alices"}
+                async with client.get(ground.url(server, "/metrics"), headers=headers) as answer:
+                    codes.append(answer.status)
+                    await answer.read()
+
+    async with ground.served(cluster, folder) as server:
+        async with asyncio.TaskGroup() as group:
+            for number in range(6):
+                group.create_task(hammer(kept=number % 2 == 0))
+            for _ in range(8):
+                before, count = await serial(server, tls), len(codes)
+                ground.serving_pair(folder)
+                async with asyncio.timeout(20):
+                    while await serial(server, tls) == before or len(codes) < count + 20:
+                        await asyncio.sleep(0.02)
+                serials.add(before)
+            stop.set()
+    assert set(codes) == {200}, "not one was refused, cut or answered otherwise"
+    assert len(serials) == 8
+    assert len(codes) >= 8 * 20
+
+
+async def test_old_contexts_and_sockets_are_not_kept(cluster, folder, tmp_path):
+    tls = ground.client_tls(tmp_path)
+    async with ground.served(cluster, folder) as server:
+        await serial(server, tls)
+        seen: list[weakref.ref[ssl.SSLContext]] = []
+        files = len(os.listdir("/proc/self/fd"))
+        for _ in range(10):
+            seen.append(weakref.ref(server._security.context))
+            before = await serial(server, tls)
+            ground.serving_pair(folder)
+            async with asyncio.timeout(20):
+                while await serial(server, tls) == before:
+                    await asyncio.sleep(0.02)
+        await ground.until("everybody has left", lambda: server.connections == 0)
+        gc.collect()
+        assert [one() for one in seen] == [None] * 10
+        assert len(os.listdir("/proc/self/fd")) <= files + 1, "a connection may be on its way out"
+
+
+async def test_a_stream_outlives_a_new_certificate(cluster, folder, tmp_path):
+    tls = ground.client_tls(tmp_path)
+    routes = [web.get("/events", stream)]
+    async with (
+        ground.served(cluster, folder, routes) as server,
+        ground.session(tls) as client,
+        client.get(ground.url(server, "/events"), headers={"Authorization": "Bearer alices"}) as answer,
+    ):
+        before = await serial(server, tls)
+        ground.serving_pair(folder)
+        async with asyncio.timeout(20):
+            while await serial(server, tls) == before:
+                await asyncio.sleep(0.02)
+            for _ in range(5):
+                assert b"beat" in await answer.content.readuntil(b"\n\n")
+
+
+async def test_a_kept_connection_answers_once_more_and_then_has_to_come_anew(cluster, folder, tmp_path):
+    tls = ground.client_tls(tmp_path)
+    async with ground.served(cluster, folder) as server, ground.session(tls) as client:
+        async with client.get(ground.url(server, "/healthz")) as answer:
+            assert "Connection" not in answer.headers
+        before = server._security.context
+        cluster.change(profile=MODERN)
+        await ground.until("there is a new context", lambda: server._security.context is not before)
+        async with client.get(ground.url(server, "/healthz")) as answer:
+            assert answer.headers["Connection"] == "close"
+        async with client.get(ground.url(server, "/healthz")) as answer:
+            assert (answer.status, "Connection" in answer.headers) == (200, False)
+
+
+async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_path):
+    old = ground.client_tls(tmp_path, newest=ssl.TLSVersion.TLSv1_2)
+    new = ground.client_tls(tmp_path)
+    async with ground.served(cluster, folder, pace=SLOW) as server:
+        assert (await ground.get(server, old, "/healthz"))[0] == 200
+        for spec, lets_in in ((MODERN, False), (None, True), ({"tlsSecurityProfile": {"type": "New"}}, False)):
+            before = server._security.context
+            cluster.change(profile=spec or {})
+            await ground.until("there is a new context", lambda: server._security.context is not before)  # noqa: B023 - waited for here
+            assert (await ground.get(server, new, "/healthz"))[0] == 200
+            if lets_in:
+                assert (await ground.get(server, old, "/healthz"))[0] == 200
+            else:
+                with pytest.raises(aiohttp.ClientError):
+                    await ground.get(server, old, "/healthz")
+
+
+async def test_before_anything_was_read_the_strictest_holds(cluster, folder, tmp_path):
+    made = security.Security(cluster, folder)
+    assert made.context.minimum_version == ssl.TLSVersion.TLSv1_3
+    assert made.context.verify_mode == ssl.CERT_NONE
+
+
+async def test_a_new_client_ca_counts_and_the_old_one_does_not(cluster, folder, tmp_path):
+    mine = ground.client_tls(tmp_path / "a", ground.CLIENTS.client(ground.PROMETHEUS))
+    theirs = ground.client_tls(tmp_path / "b", ground.STRANGERS.client(ground.PROMETHEUS))
+    async with ground.served(cluster, folder, pace=SLOW) as server:
+        assert (await ground.get(server, mine, "/metrics"))[0] == 200
+        before = server._security.context
+        cluster.change(client_ca=ground.STRANGERS.certificate.decode())
+        await ground.until("there is a new context", lambda: server._security.context is not before)
+        assert (await ground.get(server, theirs, "/metrics"))[0] == 200
+        with pytest.raises(aiohttp.ClientError):
+            await ground.get(server, mine, "/metrics")
+
+
+async def test_a_session_of_tls_is_not_resumed_into_a_new_ca(cluster, folder, tmp_path):
+    """A ticket remembers whose certificate was verified, and by whom; it is worth nothing to another context."""
+    mine = ground.client_tls(tmp_path / "a", ground.CLIENTS.client(ground.PROMETHEUS), newest=ssl.TLSVersion.TLSv1_2)
+
+    async def shake(ticket: ssl.SSLSession | None) -> tuple[ssl.SSLSession | None, bool]:
+        def attempt() -> tuple[ssl.SSLSession | None, bool]:
+            import socket  # noqa: PLC0415 - asyncio cannot resume
+
+            with (
+                socket.create_connection(("127.0.0.1", server.bound), timeout=5) as plain,
+                mine.wrap_socket(plain, server_hostname="127.0.0.1", session=ticket) as wrapped,
+            ):
+                wrapped.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                return wrapped.session, bool(wrapped.session_reused and b" 200 " in wrapped.recv(4096))
+
+        return await asyncio.to_thread(attempt)
+
+    async with ground.served(cluster, folder, pace=SLOW) as server:
+        ticket, _ = await shake(None)
+        before = server._security.context
+        cluster.change(client_ca=ground.STRANGERS.certificate.decode())
+        await ground.until("there is a new context", lambda: server._security.context is not before)
+        with pytest.raises(ssl.SSLError):
+            await shake(ticket)
+
+
+async def test_two_thousand_requests_leave_nothing_behind(cluster, folder, tmp_path):
+    tls = ground.client_tls(tmp_path)
+
+    async def ask(client: aiohttp.ClientSession, number: int) -> None:
+        path, token = (("/metrics", "alices"), ("/nothing", "made-up"), ("/healthz", ""), ("/", "alices"))[number % 4]
+        async with client.get(ground.url(server, path), headers={"Authorization": f"Bearer {token}"}) as answer:
+            await answer.read()
+
+    async def some(number: int) -> int:
+        async with ground.session(tls) as client:
+            for one in range(number):
+                await ask(client, one)
+        await ground.until("everybody has left", lambda: server.connections == 0)
+        gc.collect()
+        return len(gc.get_objects())
+
+    async with ground.served(cluster, folder) as server:
+        await some(400)
+        before = await some(100)
+        after = await some(2000)
+    assert after - before < 500, f"{after - before} objects more after 2,000 requests"

@@ -1,0 +1,87 @@
+"""When the server itself fails, whoever runs it is told; when they fail, their own reason stays what it is."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from topology_controller.serve import address, security
+from topology_controller.serve import server as servers
+
+from . import ground
+
+
+class LeaseLostError(Exception):
+    pass
+
+
+async def test_the_reason_of_whoever_entered_is_not_wrapped(tmp_path):
+    folder = ground.serving_pair(tmp_path / "serving")
+    with pytest.raises(LeaseLostError):
+        async with ground.served(ground.Cluster(), folder):
+            raise LeaseLostError
+
+
+async def test_a_task_that_fails_ends_what_was_entered_and_says_why(tmp_path, monkeypatch):
+    folder = ground.serving_pair(tmp_path / "serving")
+    made = security.Security(ground.Cluster(), folder)  # type: ignore[arg-type]  # stands in for the client
+
+    async def fail() -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(made, "run", fail)
+    with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="a bug")):
+        async with servers.Server(address.Address("127.0.0.1", 0), ground.ROUTES, made):
+            await asyncio.sleep(30)
+
+
+async def test_cancelling_whoever_entered_is_no_failure(tmp_path):
+    folder = ground.serving_pair(tmp_path / "serving")
+    entered = asyncio.Event()
+
+    async def serve() -> None:
+        async with ground.served(ground.Cluster(), folder):
+            entered.set()
+            await asyncio.sleep(30)
+
+    serving = asyncio.create_task(serve())
+    await entered.wait()
+    serving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await serving
+
+
+async def test_without_files_to_spare_it_waits_and_goes_on(tmp_path, monkeypatch, caplog):
+    """EMFILE: the listening socket stays readable, which must not become a loop that does nothing else."""
+    tries = 0
+
+    class Exhausted:
+        def __init__(self, inner) -> None:
+            self.inner = inner
+
+        def accept(self):
+            nonlocal tries
+            tries += 1
+            if tries <= 2:
+                raise OSError(24, "Too many open files")
+            return self.inner.accept()
+
+        def __getattr__(self, name: str):
+            return getattr(self.inner, name)
+
+    from topology_controller.serve import listener  # noqa: PLC0415 - the module whose function is replaced
+
+    bind = listener.bind
+
+    async def bound(place):
+        return [Exhausted(one) for one in await bind(place)]
+
+    monkeypatch.setattr(listener, "bind", bound)
+    monkeypatch.setattr(listener, "_PAUSE", 0.1)
+    folder = ground.serving_pair(tmp_path / "serving")
+    async with ground.served(ground.Cluster(), folder) as server:
+        assert (await ground.get(server, ground.client_tls(tmp_path), "/healthz"))[0] == 200
+    assert 3 <= tries <= 10
+    told = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert told == ["cannot accept connections: Too many open files"]

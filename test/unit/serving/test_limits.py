@@ -1,0 +1,345 @@
+"""Those who are slow, many, or large: on real sockets, with short times."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+from aiohttp import web
+
+from . import ground
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator
+
+    from topology_controller.serve import server as servers
+
+HOST = b"Host: localhost\r\n"
+ALICE = b"Authorization: Bearer alices\r\n"
+
+
+@pytest.fixture
+def cluster():
+    made = ground.Cluster(client_ca=ground.CLIENTS.certificate.decode())
+    made.know("alices", "alice", "/metrics", "/cluster-topology-operator/page")
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return ground.serving_pair(tmp_path / "serving")
+
+
+@pytest.fixture
+def tls(tmp_path):
+    return ground.client_tls(tmp_path)
+
+
+class Peer:
+    """A client that says what it is told to, byte by byte."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def say(self, content: bytes) -> None:
+        self.writer.write(content)
+        with contextlib.suppress(ConnectionError):
+            await self.writer.drain()
+
+    async def answer(self) -> bytes:
+        """Read a whole answer; nothing when the connection ends before."""
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            length = next(
+                (int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0
+            )
+            return head + await self.reader.readexactly(length)
+        return b""
+
+    async def cut(self, within: float) -> float:
+        """Wait until the server has ended it; return how long that took."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with asyncio.timeout(within):
+            with contextlib.suppress(ConnectionError):
+                while await self.reader.read(65536):
+                    pass
+        return loop.time() - began
+
+    @property
+    def is_open(self) -> bool:
+        return not self.reader.at_eof() and self.reader.exception() is None
+
+
+@contextlib.asynccontextmanager
+async def peer(server: servers.Server, tls: ssl.SSLContext | None) -> AsyncIterator[Peer]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.bound, ssl=tls)
+    try:
+        yield Peer(reader, writer)
+    finally:
+        writer.transport.abort()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+def limits(**fields: float):
+    return dataclasses.replace(ground.QUICK, **fields)
+
+
+async def test_who_begins_no_handshake_is_cut(cluster, folder):
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, None) as silent:
+        assert await silent.cut(within=10) >= 0.4
+        await ground.until("its place is free", lambda: server.connections == 0)
+
+
+async def test_who_stops_in_the_middle_of_a_handshake_is_cut(cluster, folder):
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, None) as slow:
+        await slow.say(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+        assert await slow.cut(within=10) >= 0.4
+
+
+async def test_who_asks_nothing_is_cut(cluster, folder, tls):
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as silent:
+        assert await silent.cut(within=10) >= 0.4
+        await ground.until("its place is free", lambda: server.connections == 0)
+
+
+async def test_who_asks_letter_by_letter_is_cut(cluster, folder, tls):
+    """Slow-loris: each letter comes in time, the request never does."""
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as slow:
+
+        async def drip() -> None:
+            await slow.say(b"GET /healthz HTTP/1.1\r\n")
+            while True:
+                await slow.say(b"X-A: b\r\n")
+                await asyncio.sleep(0.05)
+
+        dripping = asyncio.create_task(drip())
+        try:
+            assert await slow.cut(within=10) >= 0.4
+        finally:
+            dripping.cancel()
+            await asyncio.gather(dripping, return_exceptions=True)
+
+
+async def test_the_second_request_of_a_connection_cannot_be_slow_either(cluster, folder, tls):
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as slow:
+        await slow.say(b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert b"200 OK" in await slow.answer()
+        await slow.say(b"GET /healthz HTTP/1.1\r\nX-A: ")
+        assert await slow.cut(within=10) >= 0.4
+
+
+async def test_who_is_in_time_is_not_cut(cluster, folder, tls):
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as good:
+        for _ in range(4):
+            await good.say(b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+            assert b"200 OK" in await good.answer()
+            await asyncio.sleep(0.3)
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(cluster, folder, tls):
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as slow:
+        form = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\n"
+        await slow.say(b"POST /sign-in HTTP/1.1\r\n" + HOST + form + b"token=")
+        assert b" 408 " in await slow.answer()
+    assert not cluster.asked
+
+
+async def test_a_body_that_nobody_asked_for_is_not_taken(cluster, folder, tls):
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as pushy:
+        await pushy.say(b"GET /healthz HTTP/1.1\r\n" + HOST + b"Content-Length: 1000000000\r\n\r\n")
+        assert b"200 OK" in await pushy.answer()
+        for _ in range(8):
+            await pushy.say(b"x" * 8192)
+        await pushy.cut(within=10)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n",
+        b"GET /healthz HTTP/1.1\r\nX-Long: " + b"x" * 9000 + b"\r\n",
+        b"GET /healthz HTTP/1.1\r\n" + b"".join(b"X-%d: y\r\n" % one for one in range(70)),
+        b"GET /healthz HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (one, b"y" * 4000) for one in range(10)),
+    ],
+    ids=["line", "field", "many fields", "large together"],
+)
+async def test_a_head_that_is_too_large_is_refused(cluster, folder, tls, head, caplog):
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as large:
+        await large.say(head + HOST + b"\r\n")
+        answer = await large.answer()
+        assert answer[9:12] in {b"400", b"431"}, answer
+        await large.cut(within=10)
+    assert not [one for one in caplog.records if one.exc_info], "somebody else's mistake is no traceback of ours"
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x00\x01\x02\r\n\r\n", b"HELLO\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /\x7f HTTP/1.1\r\n\r\n"]
+)
+async def test_what_is_no_http_is_refused_in_silence(cluster, folder, tls, content, caplog):
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as odd:
+        await odd.say(content)
+        await odd.cut(within=10)
+        assert (await ground.get(server, tls, "/healthz"))[0] == 200
+    assert not [one for one in caplog.records if one.levelname in {"WARNING", "ERROR"}]
+
+
+async def test_a_request_that_takes_too_long_is_answered(cluster, folder, tls):
+    cluster.slow = 30.0
+    async with ground.served(cluster, folder, limits=ground.QUICK) as server:
+        found = await ground.get(server, tls, "/metrics", Authorization="Bearer alices")
+    assert found == (503, "this took longer than 1 s\n")
+
+
+async def test_who_does_not_read_is_cut(cluster, folder, tls):
+    """The answer is larger than what the sockets hold; writing it is a part of the request's time."""
+
+    async def large(_: web.Request) -> web.Response:
+        return web.Response(body=b"x" * 16 * 1024 * 1024)
+
+    routes = [web.get("/metrics", large)]
+    async with ground.served(cluster, folder, routes, limits=ground.QUICK) as server, peer(server, tls) as lazy:
+        await lazy.say(b"GET /metrics HTTP/1.1\r\n" + HOST + ALICE + b"\r\n")
+        await ground.until("it is connected", lambda: server.connections == 1)
+        await ground.until("it was cut", lambda: server.connections == 0)
+
+
+async def stream(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    while True:
+        await response.write(b": beat\n\n")
+        await asyncio.sleep(0.1)
+
+
+async def test_a_stream_lasts_longer_than_a_request_and_ends_in_good_order(cluster, folder, tls):
+    routes = [web.get("/events", stream)]
+    loop = asyncio.get_running_loop()
+    async with ground.served(cluster, folder, routes, limits=limits(request=0.3)) as server:
+        began = loop.time()
+        async with (
+            ground.session(tls) as client,
+            client.get(ground.url(server, "/events"), headers={"Authorization": "Bearer alices"}) as answer,
+        ):
+            body = await answer.read()
+        assert 1.2 <= loop.time() - began
+        assert body.count(b"beat") >= 3
+
+
+async def test_a_stream_whose_reader_leaves_frees_its_place(cluster, folder, tls):
+    ended = asyncio.Event()
+
+    async def watched(request: web.Request) -> web.StreamResponse:
+        try:
+            return await stream(request)
+        finally:
+            ended.set()
+
+    routes = [web.get("/events", watched)]
+    async with ground.served(cluster, folder, routes) as server:
+        async with peer(server, tls) as reader:
+            await reader.say(b"GET /events HTTP/1.1\r\n" + HOST + ALICE + b"\r\n")
+            assert b"200 OK" in await reader.answer()
+        async with asyncio.timeout(5):
+            await ended.wait()
+        await ground.until("its place is free", lambda: server.connections == 0)
+
+
+async def crowd(stack: contextlib.AsyncExitStack, server: servers.Server, tls, number: int) -> list[Peer]:
+    return [await stack.enter_async_context(peer(server, tls)) for _ in range(number)]
+
+
+async def test_when_it_is_full_a_probe_takes_the_place_of_who_waits_longest(cluster, folder, tls):
+    async with (
+        ground.served(cluster, folder, limits=limits(connections=8, first_request=30.0, handshake=30.0)) as server,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        shaking = await crowd(stack, server, None, 1)
+        await ground.until("it is counted", lambda: server.connections == 1)
+        silent = await crowd(stack, server, tls, 7)
+        for number in range(1, 5):
+            assert (await ground.get(server, tls, "/healthz"))[0] == 200
+            assert server.connections <= 8
+            gone = [one for one in (*shaking, *silent) if not one.is_open]
+            await ground.until(f"{number} were sent away", lambda: sum(not one.is_open for one in (*shaking, *silent)) >= 1)
+        assert not shaking[0].is_open, "also one that never finished its handshake, which came first"
+        assert silent[-1].is_open, f"the latest is still there, {len(gone)} went"
+
+
+async def test_when_it_is_full_of_idle_ones_a_probe_still_gets_in(cluster, folder, tls):
+    async with (
+        ground.served(cluster, folder, limits=limits(connections=4, keep_alive=30.0)) as server,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        idle = await crowd(stack, server, tls, 4)
+        for one in idle:
+            await one.say(b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+            assert b"200 OK" in await one.answer()
+        assert (await ground.get(server, tls, "/healthz"))[0] == 200
+        await ground.until("the longest idle went", lambda: not idle[0].is_open)
+        assert idle[-1].is_open
+
+
+async def test_who_was_let_in_is_not_sent_away_for_those_who_were_not(cluster, folder, tls):
+    routes = [web.get("/events", stream), web.get("/healthz", ground.said)]
+    async with (
+        ground.served(cluster, folder, routes, limits=limits(connections=3, stream=30.0, request=30.0)) as server,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        readers = await crowd(stack, server, tls, 3)
+        for one in readers[:2]:
+            await one.say(b"GET /events HTTP/1.1\r\n" + HOST + ALICE + b"\r\n")
+            assert b"200 OK" in await one.answer()
+        for _ in range(6):
+            assert (await ground.get(server, tls, "/healthz"))[0] == 200
+        assert [one.is_open for one in readers[:2]] == [True, True]
+        await readers[2].cut(within=5)
+
+
+async def test_when_it_is_full_of_those_who_were_let_in_nobody_else_comes_in(cluster, folder, tls):
+    routes = [web.get("/events", stream), web.get("/healthz", ground.said)]
+    async with (
+        ground.served(cluster, folder, routes, limits=limits(connections=2, stream=30.0, request=30.0)) as server,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        readers = await crowd(stack, server, tls, 2)
+        for one in readers:
+            await one.say(b"GET /events HTTP/1.1\r\n" + HOST + ALICE + b"\r\n")
+            assert b"200 OK" in await one.answer()
+        with pytest.raises(OSError):  # noqa: PT011 - how a handshake that is cut ends depends on the moment
+            await crowd(stack, server, tls, 1)
+        assert server.connections == 2
+
+
+async def test_a_flood_of_connections_does_not_keep_a_probe_out(cluster, folder, tls):
+    """Ten times as many as there are places, all silent, while a kubelet asks."""
+    async with (
+        ground.served(cluster, folder, limits=limits(connections=16, first_request=30.0, handshake=30.0)) as server,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        for _ in range(10):
+            await crowd(stack, server, None, 16)
+            assert (await ground.get(server, tls, "/healthz"))[0] == 200
+            assert server.connections <= 16
+
+
+async def test_leaving_ends_everything(cluster, folder, tls):
+    routes = [web.get("/events", stream)]
+    tasks = asyncio.all_tasks()
+    async with contextlib.AsyncExitStack() as stack:
+        async with ground.served(cluster, folder, routes) as server:
+            shaking = await crowd(stack, server, None, 2)
+            silent = await crowd(stack, server, tls, 2)
+            (reader,) = await crowd(stack, server, tls, 1)
+            await reader.say(b"GET /events HTTP/1.1\r\n" + HOST + ALICE + b"\r\n")
+            assert b"200 OK" in await reader.answer()
+        for one in (*shaking, *silent, reader):
+            await one.cut(within=5)
+        with pytest.raises(ConnectionRefusedError):
+            await crowd(stack, server, None, 1)
+    await ground.until("every task has ended", lambda: asyncio.all_tasks() <= tasks)

@@ -1,0 +1,278 @@
+"""The status page over HTTP: the page, its state, and the stream that tells of changes."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import dataclasses
+import hashlib
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+from test.unit.core import showing, worlds
+from test.unit.serving import pages
+
+from topology_controller.serve import connections, page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[pages.House]:
+    async with pages.opened() as made:
+        yield made
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    limit = aiohttp.ClientTimeout(total=pages.LONG)
+    async with aiohttp.ClientSession(timeout=limit, connector=aiohttp.TCPConnector(limit=0)) as made:
+        yield made
+
+
+async def block(answer: aiohttp.ClientResponse) -> str:
+    """The next event or comment of a stream; empty at its end."""
+    lines: list[str] = []
+    async with asyncio.timeout(pages.LONG):
+        while line := (await answer.content.readline()).decode():
+            if line == "\n":
+                break
+            lines.append(line)
+    return "".join(lines)
+
+
+async def told(answer: aiohttp.ClientResponse) -> dict[str, Any]:
+    """The next state of a stream, past comments."""
+    while (found := await block(answer)).startswith(":"):
+        pass
+    assert found.startswith("data: "), found
+    state: dict[str, Any] = json.loads(found.removeprefix("data: "))
+    return state
+
+
+async def until(what: str, holds: Any) -> None:
+    ends = time.monotonic() + pages.LONG
+    while not holds():
+        assert time.monotonic() < ends, what
+        await asyncio.sleep(0.01)
+
+
+async def test_the_page_runs_what_stands_in_it_and_nothing_else(house, session):
+    async with session.get(f"{house.url}/") as answer:
+        text = await answer.text()
+        assert (answer.status, answer.content_type) == (200, "text/html")
+        allowed = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
+    assert allowed["default-src"] == allowed["base-uri"] == allowed["form-action"] == "'none'"
+    assert allowed["connect-src"] == "'self'"
+    for kind in ("script", "style"):
+        (inline,) = re.findall(rf"<{kind}>(.*?)</{kind}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        assert allowed[f"{kind}-src"] == f"'sha256-{digest}'"
+    assert "unsafe" not in str(allowed)
+
+
+@pytest.mark.parametrize("name", ["index.html", "sign-in.html"])
+def test_the_pages_need_nothing_from_elsewhere_and_never_make_elements_from_text(name):
+    text = (worlds.BINDATA / "page" / name).read_text()
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", " onclick", " style="):
+        assert word not in text, f"{word} in {name}"
+    addresses = set(re.findall(r"(?:https?:)?//[a-z0-9.-]+(?::[0-9]+)?[/a-z0-9]*", text))
+    assert addresses <= {"http://www.w3.org/2000/svg", "https://localhost:8443/"}, addresses
+    assert len(re.findall("<!-- problem -->", text)) == (1 if name == "sign-in.html" else 0)
+
+
+def test_a_page_with_a_form_may_send_it_to_its_own_origin():
+    text = (worlds.BINDATA / "page" / "sign-in.html").read_text()
+    assert "form-action 'self'" in page.policy(text, forms=True)
+    assert "script-src 'none'" in page.policy(text, forms=True)
+
+
+async def test_the_state_is_what_the_view_says_and_when_it_was_said(house, session):
+    house.pin(worlds.healthy())
+    async with session.get(f"{house.url}/state") as answer:
+        assert (answer.status, answer.content_type) == (200, "application/json")
+        assert answer.headers["Cache-Control"] == "no-store"
+        found = await answer.json()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found.pop("time"))
+    assert found == showing.led(worlds.healthy())
+
+
+async def test_nothing_is_looked_at_while_nobody_looks(house):
+    for _ in range(20):
+        house.pin(worlds.healthy())
+        await asyncio.sleep(0.01)
+    assert house.watches.looks == 0
+
+
+async def test_a_stream_tells_at_once_and_then_what_has_changed(house, session):
+    house.pin(worlds.healthy(scheduler=worlds.BROKEN))
+    async with session.get(f"{house.url}/events") as answer:
+        assert (answer.status, answer.content_type) == (200, "text/event-stream")
+        assert (await told(answer))["phase"] == "Pending"
+        house.pin(worlds.moved(worlds.healthy(), worlds.converging()))
+        assert (await told(answer))["phase"] == "Converging"
+
+
+async def test_a_decision_that_changes_nothing_is_no_news(house, session):
+    house.pin(worlds.healthy(scheduler=worlds.BROKEN))
+    async with session.get(f"{house.url}/events") as answer:
+        await told(answer)
+        for _ in range(5):
+            house.pin(worlds.healthy(scheduler=worlds.BROKEN))
+            await asyncio.sleep(0.06)
+        assert (await block(answer)).startswith(":"), "silence is broken by a comment, not by the same again"
+
+
+async def test_many_decisions_in_a_moment_are_few_events_and_the_last_one_is_told(session):
+    async with pages.opened(dataclasses.replace(pages.QUICK, apart=0.25)) as house:
+        house.pin(worlds.healthy(scheduler=worlds.BROKEN))
+        async with session.get(f"{house.url}/events") as answer:
+            await told(answer)
+            began = time.monotonic()
+            for number in range(100):
+                house.pin(worlds.healthy(control_plane_nodes=(worlds.node(0, cpus=number / 100),)))
+                await asyncio.sleep(0.005)
+            events = 0
+            while "0.99 of 4" not in str((await told(answer))["nodes"]):
+                events += 1
+            lasted = time.monotonic() - began
+    assert events <= lasted / 0.25 + 1, f"{events} events in {lasted:.2f} s"
+
+
+async def test_streams_that_look_at_the_same_moment_share_one_look(session):
+    async with pages.opened(dataclasses.replace(pages.QUICK, apart=1.0)) as house:
+        house.pin(worlds.healthy())
+        answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
+        for answer in answers:
+            await told(answer)
+        assert house.watches.looks <= 2
+        for answer in answers:
+            answer.close()
+
+
+async def test_a_standby_tells_what_the_leader_writes(house, session):
+    async with session.get(f"{house.url}/events") as answer:
+        first = await told(answer)
+        assert (first["leads"], first["phase"]) == (False, "Idle")
+        house.watches.facts = worlds.moved(worlds.healthy(), worlds.converging())
+        assert (await told(answer))["phase"] == "Converging"
+
+
+async def test_a_process_that_begins_to_lead_says_so_at_once(session):
+    async with pages.opened(dataclasses.replace(pages.QUICK, standby=pages.LONG, breath=pages.LONG)) as house:
+        answer = await session.get(f"{house.url}/events")
+        assert (await told(answer))["leads"] is False
+        house.pin(worlds.healthy())
+        assert (await told(answer))["leads"] is True
+        answer.close()
+
+
+async def test_silence_is_broken_by_a_comment(house, session):
+    house.pin(worlds.healthy())
+    async with session.get(f"{house.url}/events") as answer:
+        await told(answer)
+        assert await block(answer) == ": still here\n"
+        assert await block(answer) == ": still here\n"
+
+
+async def test_there_are_only_so_many_streams(house, session):
+    answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
+    assert {answer.status for answer in answers} == {200}
+    async with session.get(f"{house.url}/events") as refused:
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "15")
+        assert "/state" in await refused.text()
+    async with session.get(f"{house.url}/state") as answer:
+        assert answer.status == 200
+    for answer in answers:
+        answer.close()
+
+
+async def test_a_reader_who_left_makes_room(session):
+    async with pages.opened(dataclasses.replace(pages.QUICK, breath=pages.LONG)) as house:
+        house.pin(worlds.healthy())
+        answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
+        for answer in answers:
+            await told(answer)
+        answers[3].close()
+
+        async def again() -> int:
+            async with session.get(f"{house.url}/events") as answer:
+                return answer.status
+
+        ends = time.monotonic() + 5.0
+        while (status := await again()) != 200:
+            assert time.monotonic() < ends, status
+            await asyncio.sleep(0.02)
+        for answer in answers:
+            answer.close()
+
+
+async def test_streams_end_when_the_reader_leaves(house, session):
+    house.pin(worlds.healthy())
+    answer = await session.get(f"{house.url}/events")
+    await told(answer)
+    assert house.page.streams == 1
+    answer.close()
+    await until("the stream has ended", lambda: house.page.streams == 0)
+
+
+async def test_a_reader_who_does_not_read_is_let_go(session):
+    async with pages.opened(dataclasses.replace(pages.QUICK, apart=0.001)) as house:
+        house.pin(worlds.healthy())
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(house.url.rpartition(":")[2]), limit=2**12)
+        writer.write(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        await writer.drain()
+        await until("the stream is there", lambda: house.page.streams == 1)
+        ends = time.monotonic() + 2 * pages.LONG
+        number = 0
+        while house.page.streams:
+            assert time.monotonic() < ends, "somebody who does not read holds a stream"
+            number += 1
+            house.pin(worlds.healthy(control_plane_nodes=(worlds.node(0, name=f"node-{number}-{'x' * 60000}"),)))
+            await asyncio.sleep(0.005)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        assert reader is not None
+
+
+async def test_a_stream_whose_time_is_over_ends_in_good_order(session):
+    async with pages.opened(limits=dataclasses.replace(connections.DEFAULT, stream=0.5)) as house:
+        house.pin(worlds.healthy())
+        answer = await session.get(f"{house.url}/events")
+        await told(answer)
+        while (found := await block(answer)).startswith(":"):
+            pass
+        assert found == "", "a clean end, not a broken connection"
+        await until("the stream is forgotten", lambda: house.page.streams == 0)
+
+
+async def test_shutting_down_ends_streams_at_once_and_in_order(session):
+    async with pages.opened(dataclasses.replace(pages.QUICK, breath=pages.LONG, standby=pages.LONG)) as house:
+        house.pin(worlds.healthy())
+        answers = [await session.get(f"{house.url}/events") for _ in range(3)]
+        for answer in answers:
+            await told(answer)
+        began = time.monotonic()
+    lasted = time.monotonic() - began
+    assert lasted < pages.LONG / 2, f"{lasted:.2f} s: the server waited for streams that nobody ended"
+    for answer in answers:
+        assert await block(answer) == "", "a clean end, not a broken connection"
+    assert house.page.streams == 0
+
+
+async def test_the_last_word_of_a_process_that_ends_is_what_it_decided(session):
+    async with pages.opened(dataclasses.replace(pages.QUICK, standby=pages.LONG, breath=pages.LONG)) as house:
+        house.pin(worlds.healthy())
+        async with session.get(f"{house.url}/events") as answer:
+            await told(answer)
+            house.board.clear()
+            await asyncio.sleep(0.2)
+            await house.page.__aexit__()
+            assert await block(answer) == ""

@@ -1,0 +1,151 @@
+"""Which TLS an APIServer object asks of us, and what a client then gets."""
+
+from __future__ import annotations
+
+import ssl
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topology_controller.serve import profile, tls
+
+from . import ground
+
+STRICT = "StrictAllComponents"
+LEGACY = "LegacyAdheringComponentsOnly"
+V10, V11, V12, V13 = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+
+
+def spec(kind: object = None, adherence: str | None = None, **custom: object) -> dict[str, object]:
+    made: dict[str, object] = {} if adherence is None else {"tlsAdherence": adherence}
+    if kind is not None:
+        made["tlsSecurityProfile"] = {"type": kind, **({"custom": custom} if custom else {})}
+    return {"spec": made}
+
+
+@pytest.mark.parametrize(
+    ("raw", "minimum"),
+    [
+        ({}, V12),
+        ({"spec": {}}, V12),
+        ({"spec": {"tlsSecurityProfile": None}}, V12),
+        ({"spec": {"tlsSecurityProfile": {}}}, V12),
+        (spec("Intermediate"), V12),
+        (spec("Modern"), V13),
+        (spec("Modern", LEGACY), V13),
+        (spec("Modern", STRICT), V13),
+        (spec("Old", STRICT), V10),
+        (spec("Old", "SomethingNew"), V10),
+        (spec("Old", LEGACY), V12),
+        (spec("Old"), V12),
+        (spec("Postmodern"), V13),
+        (spec(["Old"]), V13),
+        ({"spec": {"tlsSecurityProfile": "Old"}}, V13),
+        ({"spec": "Old"}, V13),
+        (spec("Custom"), V13),
+        (spec("Custom", minTLSVersion="VersionTLS12", ciphers=["ECDHE-RSA-AES128-GCM-SHA256"]), V12),
+        (spec("Custom", STRICT, minTLSVersion="VersionTLS11", ciphers=["AES128-SHA"]), V11),
+        (spec("Custom", minTLSVersion="VersionTLS11", ciphers=["AES128-SHA"]), V12),
+        (spec("Custom", minTLSVersion="VersionTLS12", ciphers=["TLS_AES_128_GCM_SHA256"]), V13),
+        (spec("Custom", minTLSVersion="VersionTLS13", ciphers=["AES128-SHA"]), V13),
+        (spec("Custom", minTLSVersion="VersionTLS14", ciphers=["AES128-SHA"]), V13),
+        (spec("Custom", minTLSVersion="VersionTLS12", ciphers="AES128-SHA"), V13),
+    ],
+    ids=str,
+)
+def test_the_lowest_version_that_is_spoken(raw, minimum):
+    assert profile.wanted(raw).minimum == minimum
+
+
+def test_without_strict_adherence_nothing_weaker_than_our_own_profile_is_taken_over():
+    assert profile.wanted(spec("Old", LEGACY)) == profile.INTERMEDIATE
+    assert profile.wanted(spec("Custom", minTLSVersion="VersionTLS10", ciphers=["DES-CBC3-SHA"])) == profile.INTERMEDIATE
+    assert profile.wanted(spec("Old", STRICT)) == profile.OLD
+
+
+def test_what_is_no_name_of_a_cipher_never_reaches_openssl():
+    """Its list has a language: ALL, !this, @SECLEVEL=0. An administrator who is not to be trusted could write it."""
+    names = ["ALL", "@SECLEVEL=0", "!AES128-SHA", "+AES128-SHA", "a:b-c", "eNULL", "-AES128-SHA", "ECDHE-RSA-AES256-SHA"]
+    found = profile.wanted(spec("Custom", STRICT, minTLSVersion="VersionTLS12", ciphers=names))
+    assert found.ciphers == ("ECDHE-RSA-AES256-SHA",)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["Old", "Custom", "VersionTLS12", "AES128-SHA", ""]) | st.text(),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["type", "custom", "ciphers", "minTLSVersion", "tlsSecurityProfile", "tlsAdherence"]), inner
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(JSON)
+def test_nothing_in_the_object_can_raise(found):
+    assert isinstance(profile.wanted({"spec": found}), profile.Profile)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    return tls.read(ground.serving_pair(tmp_path_factory.mktemp("serving")))
+
+
+def offered(pair: tls.Pair, wanted: profile.Profile, newest: ssl.TLSVersion, oldest: ssl.TLSVersion) -> str | None:
+    """Shake hands in memory; return the version, or None when there is none that both speak."""
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    client.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        client.minimum_version, client.maximum_version = oldest, newest
+    there, here = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        client.wrap_bio(there, here),
+        tls.make(pair, "", wanted).wrap_bio(here, there, server_side=True),
+    ]
+    left = list(ends)
+    for _ in range(10):
+        for end in list(left):
+            try:
+                end.do_handshake()
+                left.remove(end)
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLError:
+                return None
+        if not left:
+            return ends[0].version()
+    return None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "newest", "version"),
+    [
+        (profile.MODERN, V13, "TLSv1.3"),
+        (profile.MODERN, V12, None),
+        (profile.INTERMEDIATE, V13, "TLSv1.3"),
+        (profile.INTERMEDIATE, V12, "TLSv1.2"),
+        (profile.INTERMEDIATE, V11, None),
+        (profile.OLD, V11, "TLSv1.1"),
+        (profile.OLD, V10, "TLSv1"),
+    ],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+def test_what_is_negotiated(pair, wanted, newest, version):
+    assert offered(pair, wanted, newest, V10) == version
+
+
+def test_a_custom_cipher_is_the_only_one_below_tls_13(pair):
+    name = "ECDHE-ECDSA-AES256-GCM-SHA384"
+    wanted = profile.wanted(spec("Custom", minTLSVersion="VersionTLS12", ciphers=[name]))
+    below = {one["name"] for one in tls.make(pair, "", wanted).get_ciphers() if one["protocol"] != "TLSv1.3"}
+    assert below == {name}
+
+
+def test_every_profile_of_the_api_is_one_that_this_openssl_can_make(pair):
+    for one in (profile.OLD, profile.INTERMEDIATE, profile.MODERN):
+        made = tls.make(pair, "", one)
+        known = {cipher["name"] for cipher in made.get_ciphers()}
+        assert set(profile.INTERMEDIATE.ciphers) <= known or one is profile.MODERN
