@@ -46,7 +46,7 @@ test-etcd: $(STAMP) ## real etcd members
 	$(BIN)/python -m pytest test/etcd
 
 test-observability: $(STAMP) ## promtool, a real Prometheus, the status page in Chromium (needs hack/observability/install)
-	$(BIN)/python -m pytest test/observability
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder test/observability
 
 fuzz-short: $(STAMP) ## the state machine as `make test` runs it
 	$(BIN)/python -m pytest -n $(JOBS) test/fuzz  # by itself: what Hypothesis makes of a seed depends on what is imported
@@ -63,6 +63,7 @@ lint: $(STAMP) ## style, types, layers, generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python hack/generate.py --check
+	$(BIN)/python hack/observability/dashboards.py --check
 
 format: $(STAMP) ## rewrite files in the agreed style
 	$(BIN)/ruff check --fix .
@@ -71,8 +72,9 @@ format: $(STAMP) ## rewrite files in the agreed style
 bench: $(STAMP) ## measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
 
-generate: $(STAMP) ## write what is generated: the CRD, the roles for operands, the tables in docs
+generate: $(STAMP) ## write what is generated: the CRD, the roles for operands, the tables in docs, the dashboards
 	$(BIN)/python hack/generate.py
+	$(BIN)/python hack/observability/dashboards.py
 
 locks: $(STAMP) ## resolve the locked requirements anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock

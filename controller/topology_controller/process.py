@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import uuid
+from asyncio import sslproto
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from .transitions import load
 
 _LOG = logging.getLogger(__name__)
+_TLS_BUFFER = 32 * 1024
+"""Bytes for each TLS connection, ours and others' to us: asyncio would keep 256 KiB, and we have one for each watch."""
 HIGHLY_AVAILABLE = lease.LeaseTiming(137, 107, 26)
 SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
 
@@ -81,6 +84,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
     Raises config.ConfigError, lease.LeaseLost, OSError when the address is taken, ValueError for an address that may
     not be served.
     """
+    sslproto.SSLProtocol.max_size = _TLS_BUFFER
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -34,7 +34,9 @@ OPERATOR = server.User(
     _ACCOUNT, ("system:serviceaccounts", f"system:serviceaccounts:{cluster.OWN_NAMESPACE}", "system:authenticated")
 )
 """Who the operators are: the ServiceAccount of the manifests."""
-TOKENS = ("operator-a", "operator-b")
+OPAQUE_TOKEN = "Zq0.tK8-vv_R41dXw7uJp2"
+"""One more, which looks like nothing: it must not be found in any log."""
+TOKENS = ("operator-a", "operator-b", OPAQUE_TOKEN)
 _START_SECONDS = 120.0
 _STOP_SECONDS = 30.0
 _DELETE_SECONDS = 30.0

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test.component import cluster, process
+from test.component import cluster, process, real
 
 if TYPE_CHECKING:
     import pathlib
 
     from test.component.world import World
 
-_TOKEN = "Zq0.tK8-vv_R41dXw7uJp2"
+_TOKEN = real.OPAQUE_TOKEN
 _FIELDS = {"ts", "level", "logger", "msg"}
 
 

@@ -6,7 +6,6 @@ The times are no flags of the operator, so the server runs in the test's own pro
 from __future__ import annotations
 
 import contextlib
-
 from typing import TYPE_CHECKING
 
 import aiohttp

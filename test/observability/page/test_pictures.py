@@ -41,6 +41,10 @@ def hurried(folder: pathlib.Path) -> pathlib.Path:
     return folder
 
 
+def _ago(seconds: float) -> str:
+    return f"{dt.datetime.now(dt.UTC) - dt.timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"
+
+
 async def test_a_transition_as_a_person_sees_it(
     world: World, browser: browsers.Browser, pictures: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
@@ -60,6 +64,7 @@ async def test_a_transition_as_a_person_sees_it(
     await browser.open(f"http://127.0.0.1:{port}/")
     await browser.phase("Idle")
     await browser.until("what could be asked for is shown", "!document.getElementById('available-card').hidden")
+    await browser.says("#cluster", "edge-")
     await browser.run("window.loaded = 'once'")
     await pictured("idle")
 
@@ -78,8 +83,7 @@ async def test_a_transition_as_a_person_sees_it(
 
     # The deadline is a minute: the operator was away for most of it, as the record says.
     assert await world.operators[-1].stop() == 0
-    moved = f"{dt.datetime.now(dt.UTC) - dt.timedelta(seconds=57):%Y-%m-%dT%H:%M:%SZ}"
-    record = {"admittedTime": moved, "phaseTransitionTime": moved}
+    record = {"requestedTime": _ago(70), "admittedTime": _ago(57), "phaseTransitionTime": _ago(57)}
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": record})
     await world.operator("operator-b", *flags)
     await browser.phase("Stuck", seconds=45.0)

@@ -67,6 +67,16 @@ async def test_news_changes_the_page_and_leaves_the_reader_alone(house, browser)
     assert await browser.run("return document.activeElement.textContent") == "Copy", "the focus stays where it was"
 
 
+async def test_what_goes_away_takes_the_focus_of_nobody_else_along(house, browser):
+    await shown(house, browser, pending(ingress_controller=facts.IngressController(1, 1)), "Pending")
+    await browser.says("#advisories-side", "2 advisories")
+    await browser.run("document.querySelectorAll('#advisories button')[1].focus()")
+    house.pin(pending(), datetime.now(UTC))
+    await browser.says("#advisories-side", "1 advisory")
+    focused = "return document.activeElement.getAttribute('aria-label')"
+    assert await browser.run(focused) == "Copy the command of DnsmasqConfigurationLeft"
+
+
 async def test_progress_is_told_to_those_who_do_not_see_it(house, browser):
     known = worlds.moved(worlds.healthy(), worlds.converging())
     house.pin(known)

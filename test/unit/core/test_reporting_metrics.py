@@ -335,6 +335,13 @@ def test_an_infrastructure_that_cannot_be_read_has_no_topology() -> None:
 # Counted
 
 
+def test_who_cannot_see_infrastructure_claims_no_phase() -> None:
+    seen = decided(worlds.healthy())
+    blind = decided(worlds.healthy(infrastructure=worlds.BROKEN))
+    assert sum(series(seen, "topology_transition_phase").values()) == 1
+    assert set(series(blind, "topology_transition_phase").values()) == {0.0}, "Idle is what it decides, not what it is"
+
+
 def test_a_transition_is_counted_once_also_when_its_record_was_lost_and_rebuilt() -> None:
     found = registry()
     found.moved(worlds.admitting(), worlds.converging(), "HighlyAvailable", LATER)

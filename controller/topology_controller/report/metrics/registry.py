@@ -15,6 +15,7 @@ import prometheus_client as prometheus
 
 from topology_api.vocabulary import CheckName
 
+from ...observe import facts
 from . import build, cluster, traffic, transition, work
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ...decide.decision import Decision
-    from ...observe import facts
     from ...transitions import load
     from . import family
 
@@ -116,4 +116,7 @@ class Metrics:
         if self._next is None:
             return
         (decision, known), self._next = self._next, None
-        self._drawn = {**transition.series(decision, self._counts.found), **cluster.series(decision, known)}
+        # Who cannot see Infrastructure decides Idle for want of a wish: that is no news about the transition.
+        seen = not isinstance(known.infrastructure, facts.Unobserved)
+        moving = transition.series(decision, self._counts.found) if seen else transition.SILENT
+        self._drawn = {**moving, **cluster.series(decision, known)}

@@ -36,7 +36,8 @@ _BUCKETS = (5, 30, 120, 300, 900, 1800, 3600, 14400)
 PHASE = family.Family(
     "topology_transition_phase",
     "gauge",
-    "1 for the phase in which the transition is, 0 for the others; all 0 while this process does not lead.",
+    "1 for the phase in which the transition is, 0 for the others; all 0 while this process does not lead or cannot "
+    "read Infrastructure.",
     {"phase": frozenset(phase.value for phase in Phase)},
 )
 CHECKS = family.Family(
@@ -91,7 +92,7 @@ SILENT: Final[dict[str, tuple[family.Series, ...]]] = {
     STUCK.name: (((), 0.0),),
     STARTED_AT.name: (((), 0.0),),
 }
-"""What the gauges show before the first decision, and while this process does not lead."""
+"""What the gauges show before the first decision, and while this process does not lead or is blind."""
 
 
 def series(decision: Decision, observed: TopologyTransition | None) -> dict[str, tuple[family.Series, ...]]:
