@@ -206,6 +206,21 @@ async def test_memory_does_not_grow_with_requests(
     assert after - before < 2048, f"{before} KiB, then {after} KiB"
 
 
+async def test_a_full_house_costs_little_memory(served: visitors.Served, figure: Callable[[str], None]) -> None:
+    port, tls = await served.port(), served.nobody
+    before = resident(served)
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(64):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+            stack.callback(writer.transport.abort)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await reader.readuntil(b"ok\n")
+        full = resident(served)
+        assert (await served.ask("/readyz"))[0] == 200, "a probe finds room"
+    figure(f"64 connections that are kept alive over TLS cost {(full - before) / 1024:.1f} MiB")
+    assert full - before < 6 * 1024, f"{before} KiB, then {full} KiB"
+
+
 def reviews(events: list[Any]) -> list[Any]:
     return [one for one in events if one.resource in visitors.REVIEWS and one.user == real.OPERATOR.name]
 

@@ -7,7 +7,7 @@ event.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckStatus, EventReason, Phase, Stage
@@ -15,11 +15,10 @@ from topology_api.vocabulary import CheckStatus, EventReason, Phase, Stage
 from .decision import Happening
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from topology_api.types import TopologyTransition
 
 _OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 STANDING = timedelta(minutes=5)
 """How long other checks must have been unmet, none of them changing, until that is told: a flapping node is no news."""
 
@@ -67,7 +66,7 @@ def stands_at(record: TopologyTransition) -> datetime:
     changed = [check.last_transition_time for check in record.checks if check.stage is Stage.PREFLIGHT]
     if record.phase_transition_time is not None:
         changed.append(record.phase_transition_time)
-    return max(changed) + STANDING
+    return max(changed, default=_LONG_AGO) + STANDING
 
 
 def withdrawn(before: TopologyTransition | None, wish: str | None) -> bool:

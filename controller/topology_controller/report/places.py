@@ -81,7 +81,7 @@ def _reasons(
     return found, ""
 
 
-def members(known: facts.Facts, *, leads: bool) -> state.Members:
+def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> state.Members:
     """Voters by what the etcd operator publishes; learners and names too where etcd itself is asked."""
     homes = _homes(known)
     asked = _asked(known)
@@ -114,8 +114,17 @@ def members(known: facts.Facts, *, leads: bool) -> state.Members:
     items.sort(key=lambda item: (item["role"] != "voter", item["node"] or "~", item["id"]))
     said = "" if items else f"There are none in {etcd.ENDPOINTS}"
     if items and isinstance(known.etcd_members, facts.Unobserved):
-        said = "Voters only: a learner is seen only where etcd itself is asked (--etcd-cert-dir)"
+        said = f"Voters only: {_why_no_more(known.etcd_members, stage)}"
     return {"items": items, "said": said}
+
+
+def _why_no_more(found: facts.Unobserved, stage: Stage | None) -> str:
+    if found == facts.NO_ETCD_ACCESS:
+        return "a learner is seen only where etcd itself is asked (--etcd-cert-dir)"
+    # Nobody asks it once its answer could not keep the topology from moving any more.
+    return (
+        "etcd itself is asked until the topology moves" if stage is Stage.CONVERGENCE else f"cannot tell more: {found}"
+    )
 
 
 def _homes(known: facts.Facts) -> dict[str, str]:

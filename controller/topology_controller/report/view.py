@@ -103,7 +103,7 @@ def look(pinned: board.Pinned | None, known: facts.Facts, about: About, now: dat
         if pinned is not None and phase is Phase.CONVERGING and disabled is None
         else {"items": [], "said": places.unwatched(leads=pinned is not None)},
         "nodes": places.nodes(based, definition, stage, leads=pinned is not None),
-        "etcd": places.members(based, leads=pinned is not None),
+        "etcd": places.members(based, stage, leads=pinned is not None),
         "advisories": [
             {"name": one.name, "message": one.message, "command": one.command}
             for one in (record.advisories if record is not None else ())

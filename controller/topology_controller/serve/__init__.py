@@ -11,6 +11,7 @@
   remembers for a while. `signing_in` and `sessions`: the way in for a browser.
 * `probes`: /healthz, /livez and /readyz, open to everybody.
 * `scrape`: /metrics.
+* `page`: the status page, its state as JSON, and as a stream.
 
 The rooms behind it (queue, watches, metrics, board) are asked; nobody here decides anything.
 """

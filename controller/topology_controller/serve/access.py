@@ -7,6 +7,10 @@ grants `/` to everybody who is known. The names of the roles are those in bindat
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
 """Who may scrape without a question: OpenShift's conventions, so that scrapes do not depend on the API server."""
@@ -29,8 +33,17 @@ STREAMS = frozenset({"/events"})
 """Answers that go on for as long as somebody listens."""
 
 
-def right(path: str) -> Right | None:
-    """Return the right that a path asks for; None for what is open to everybody."""
-    if path in OPEN:
+def path(request: web.Request) -> str:
+    """Return the path of the page that will answer, "" when there is none.
+
+    Not as it was asked for: there are many ways to write a path, and what decides is who answers.
+    """
+    resource = request.match_info.route.resource
+    return "" if resource is None else resource.canonical
+
+
+def right(found: str) -> Right | None:
+    """Return the right that a page asks for; None for what is open to everybody."""
+    if found in OPEN:
         return None
-    return METRICS if path == METRICS.path else PAGE
+    return METRICS if found == METRICS.path else PAGE

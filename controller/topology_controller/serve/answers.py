@@ -67,7 +67,7 @@ class Answers:
             connection.move(state)
 
     async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        streams = request.path in access.STREAMS
+        streams = access.path(request) in access.STREAMS
         try:
             async with asyncio.timeout(self._limits.stream if streams else self._limits.request):
                 response = await self._tried(request, handler)

@@ -41,7 +41,7 @@ class Gate:
         self, request: web.Request, handler: Handler, let_in: Callable[[web.Request], None]
     ) -> web.StreamResponse:
         """Answer with what was asked for, or with why not."""
-        right = access.right(request.path)
+        right = access.right(access.path(request))
         if right is None:
             return await handler(request)
         refused = await self.refusal(request, right)

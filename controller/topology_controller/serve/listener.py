@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 from typing import TYPE_CHECKING
 
@@ -31,27 +32,27 @@ async def bind(address: Address) -> list[socket.socket]:
 
     Without a host it is every address of both families. Raises OSError when that cannot be.
     """
-    if not address.host:
-        both = socket.has_dualstack_ipv6()
-        family = socket.AF_INET6 if both else socket.AF_INET
-        return [_listening(socket.create_server(("", address.port), family=family, dualstack_ipv6=both))]
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     made: list[socket.socket] = []
     try:
-        for family, _, _, _, place in dict.fromkeys(found):
-            made.append(_listening(socket.create_server(place[:2], family=family)))
-    except OSError:
+        for family, place, both in await _places(address):
+            made.append(socket.create_server(place, family=family, backlog=_BACKLOG, dualstack_ipv6=both))
+            made[-1].setblocking(False)  # noqa: FBT003 - the name of a method of the standard library
+    except OSError as error:
         for one in made:
             one.close()
-        raise
+        why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+        raise OSError(error.errno, f"cannot listen on {address}: {str(why).lower()}") from error
     return made
 
 
-def _listening(made: socket.socket) -> socket.socket:
-    made.listen(_BACKLOG)
-    made.setblocking(False)  # noqa: FBT003 - the name of a method of the standard library
-    return made
+async def _places(address: Address) -> list[tuple[int, tuple[str, int], bool]]:
+    """Return family, host and port of each socket, and whether it is for both families."""
+    if not address.host:
+        both = socket.has_dualstack_ipv6()
+        return [(socket.AF_INET6 if both else socket.AF_INET, ("", address.port), both)]
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return [(family, (str(place[0]), int(place[1])), False) for family, _, _, _, place in dict.fromkeys(found)]
 
 
 class Listener:

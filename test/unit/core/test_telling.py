@@ -365,3 +365,8 @@ def test_standing_is_reckoned_from_the_last_check_that_changed() -> None:
     changed = (record.checks[0].model_copy(update={"last_transition_time": later}), *record.checks[1:])
     assert happenings.stands_at(record) == worlds.NOW + happenings.STANDING
     assert happenings.stands_at(record.model_copy(update={"checks": changed})) == later + happenings.STANDING
+
+
+def test_a_record_that_says_no_time_has_stood_long_enough() -> None:
+    """Somebody may have written it by hand."""
+    assert happenings.stands_at(TopologyTransition(phase=Phase.PENDING)) < worlds.NOW

@@ -126,6 +126,14 @@ def test_learners_are_seen_where_etcd_itself_is_asked():
     assert shown["etcd"]["said"] == ""
 
 
+def test_why_no_learner_could_be_seen():
+    silent = facts.Unobserved("the members of etcd", "none of them answered")
+    before = showing.led(worlds.healthy(etcd_members=silent))
+    assert before["etcd"]["said"] == "Voters only: cannot tell more: the members of etcd: none of them answered"
+    after = showing.led(dataclasses.replace(moved(), etcd_members=silent))
+    assert after["etcd"]["said"] == "Voters only: etcd itself is asked until the topology moves"
+
+
 def test_members_that_cannot_be_told_say_why():
     by_name = facts.EtcdEndpoints(tuple(zip(worlds.NAMES, worlds.ADDRESSES, strict=True)))
     shown = showing.led(worlds.healthy(etcd_endpoints=by_name))

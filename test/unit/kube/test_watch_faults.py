@@ -397,5 +397,5 @@ async def test_cancelling_closes_the_connection(faulty, reflect, soon):
     made = await reflect()
     await soon(lambda: faulty.watches)
     made.task.cancel()
-    await asyncio.wait_for(gone.wait(), 2)
+    await asyncio.wait_for(gone.wait(), 20)
     assert made.snapshot().synced

@@ -98,12 +98,12 @@ def test_a_new_profile_is_followed_while_the_files_are_no_good(folder):
 def test_a_secret_volume_is_read_behind_its_link(tmp_path, said):
     for number in ("1", "2"):
         ground.serving_pair(tmp_path / f"..{number}", f"serving-{number}")
-    os.symlink("..1", tmp_path / "..data")
+    (tmp_path / "..data").symlink_to("..1")
     for name in ("tls.crt", "tls.key"):
-        os.symlink(f"..data/{name}", tmp_path / name)
+        (tmp_path / name).symlink_to(f"..data/{name}")
     contexts = tls.Contexts(tmp_path)
     assert tls.read(tmp_path).certificate == (tmp_path / "..1" / "tls.crt").read_bytes()
-    os.symlink("..2", tmp_path / "..new")
+    (tmp_path / "..new").symlink_to("..2")
     (tmp_path / "..new").rename(tmp_path / "..data")
     assert contexts.renew("", profile.MODERN)
     assert tls.read(tmp_path).certificate == (tmp_path / "..2" / "tls.crt").read_bytes()
@@ -154,8 +154,8 @@ def test_without_memory_files_a_temporary_one_does(folder, monkeypatch):
 
 def test_old_files_of_certificates_are_closed(folder):
     contexts = tls.Contexts(folder)
-    before = len(os.listdir("/proc/self/fd"))
+    before = ground.open_files()
     for _ in range(20):
         certificates.write(folder, ground.SERVICES.certificate, ground.SERVICES.member("again"))
         assert contexts.renew(CA, profile.INTERMEDIATE)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert ground.open_files() == before

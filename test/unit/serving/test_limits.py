@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from topology_controller.serve import server as servers
 
 HOST = b"Host: localhost\r\n"
+PATIENT = dataclasses.replace(ground.QUICK, keep_alive=30.0)
+"""Quick with who has not asked, so that nothing else can have cut them."""
 ALICE = b"Authorization: Bearer alices\r\n"
 
 
@@ -91,26 +93,26 @@ def limits(**fields: float):
 
 
 async def test_who_begins_no_handshake_is_cut(cluster, folder):
-    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, None) as silent:
+    async with ground.served(cluster, folder, limits=PATIENT) as server, peer(server, None) as silent:
         assert await silent.cut(within=10) >= 0.4
         await ground.until("its place is free", lambda: server.connections == 0)
 
 
 async def test_who_stops_in_the_middle_of_a_handshake_is_cut(cluster, folder):
-    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, None) as slow:
+    async with ground.served(cluster, folder, limits=PATIENT) as server, peer(server, None) as slow:
         await slow.say(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
         assert await slow.cut(within=10) >= 0.4
 
 
 async def test_who_asks_nothing_is_cut(cluster, folder, tls):
-    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as silent:
+    async with ground.served(cluster, folder, limits=PATIENT) as server, peer(server, tls) as silent:
         assert await silent.cut(within=10) >= 0.4
         await ground.until("its place is free", lambda: server.connections == 0)
 
 
 async def test_who_asks_letter_by_letter_is_cut(cluster, folder, tls):
     """Slow-loris: each letter comes in time, the request never does."""
-    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as slow:
+    async with ground.served(cluster, folder, limits=PATIENT) as server, peer(server, tls) as slow:
 
         async def drip() -> None:
             await slow.say(b"GET /healthz HTTP/1.1\r\n")
@@ -227,7 +229,7 @@ async def test_a_stream_lasts_longer_than_a_request_and_ends_in_good_order(clust
             client.get(ground.url(server, "/events"), headers={"Authorization": "Bearer alices"}) as answer,
         ):
             body = await answer.read()
-        assert 1.2 <= loop.time() - began
+        assert loop.time() - began >= 1.2
         assert body.count(b"beat") >= 3
 
 
@@ -262,13 +264,11 @@ async def test_when_it_is_full_a_probe_takes_the_place_of_who_waits_longest(clus
         shaking = await crowd(stack, server, None, 1)
         await ground.until("it is counted", lambda: server.connections == 1)
         silent = await crowd(stack, server, tls, 7)
-        for number in range(1, 5):
+        for _ in range(4):
             assert (await ground.get(server, tls, "/healthz"))[0] == 200
             assert server.connections <= 8
-            gone = [one for one in (*shaking, *silent) if not one.is_open]
-            await ground.until(f"{number} were sent away", lambda: sum(not one.is_open for one in (*shaking, *silent)) >= 1)
-        assert not shaking[0].is_open, "also one that never finished its handshake, which came first"
-        assert silent[-1].is_open, f"the latest is still there, {len(gone)} went"
+        await ground.until("the first one went, in its handshake", lambda: not shaking[0].is_open)
+        assert silent[-1].is_open, "the latest is still there"
 
 
 async def test_when_it_is_full_of_idle_ones_a_probe_still_gets_in(cluster, folder, tls):

@@ -19,7 +19,7 @@ SCHEMES = st.sampled_from(["Bearer ", "bearer ", "Bearer  ", "Bearer\t", "Basic 
 CREDENTIALS = st.builds("{}{}".format, SCHEMES, VALUE | st.sampled_from(["goods", "good", "good,good", '"good"', " "]))
 COOKIES = st.builds(
     "{}{}".format,
-    st.sampled_from(["topology_session=", "topology_session", "a=b; topology_session=", "$Version=1; topology_session="]),
+    st.sampled_from(["topology_session=", "topology_session", "a=b; topology_session=", "$Version=1; "]),
     VALUE,
 )
 HEADERS = st.lists(

@@ -80,7 +80,12 @@ async def test_without_a_host_both_families_are_served(tmp_path):
 
     made = security.Security(ground.Cluster(), folder)  # type: ignore[arg-type]  # stands in for the client
     tls = ground.client_tls(tmp_path)
-    async with servers.Server(address.Address.parse(":0"), ground.ROUTES, made) as server, ground.session(tls) as client:
+    async with (
+        servers.Server(address.Address.parse(":0"), ground.ROUTES, made) as server,
+        ground.session(tls) as client,
+    ):
         for host in ("127.0.0.1", "[::1]"):
-            async with client.get(f"https://{host}:{server.bound}/healthz", ssl=tls if host[0] == "1" else False) as answer:
+            async with client.get(
+                f"https://{host}:{server.bound}/healthz", ssl=tls if host[0] == "1" else False
+            ) as answer:
                 assert answer.status == 200

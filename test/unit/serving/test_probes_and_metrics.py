@@ -1,4 +1,4 @@
-"""What a kubelet and Prometheus are told: alive, ready, and the numbers; on loopback only while there is no certificate."""
+"""What a kubelet and Prometheus are told: alive, ready, and the numbers; without a certificate on loopback only."""
 
 from __future__ import annotations
 

@@ -61,25 +61,38 @@ def test_the_lowest_version_that_is_spoken(raw, minimum):
 
 def test_without_strict_adherence_nothing_weaker_than_our_own_profile_is_taken_over():
     assert profile.wanted(spec("Old", LEGACY)) == profile.INTERMEDIATE
-    assert profile.wanted(spec("Custom", minTLSVersion="VersionTLS10", ciphers=["DES-CBC3-SHA"])) == profile.INTERMEDIATE
+    assert (
+        profile.wanted(spec("Custom", minTLSVersion="VersionTLS10", ciphers=["DES-CBC3-SHA"])) == profile.INTERMEDIATE
+    )
     assert profile.wanted(spec("Old", STRICT)) == profile.OLD
 
 
 def test_what_is_no_name_of_a_cipher_never_reaches_openssl():
     """Its list has a language: ALL, !this, @SECLEVEL=0. An administrator who is not to be trusted could write it."""
-    names = ["ALL", "@SECLEVEL=0", "!AES128-SHA", "+AES128-SHA", "a:b-c", "eNULL", "-AES128-SHA", "ECDHE-RSA-AES256-SHA"]
+    names = [
+        "ALL",
+        "@SECLEVEL=0",
+        "!AES128-SHA",
+        "+AES128-SHA",
+        "a:b-c",
+        "eNULL",
+        "-AES128-SHA",
+        "ECDHE-RSA-AES256-SHA",
+    ]
     found = profile.wanted(spec("Custom", STRICT, minTLSVersion="VersionTLS12", ciphers=names))
     assert found.ciphers == ("ECDHE-RSA-AES256-SHA",)
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from(["Old", "Custom", "VersionTLS12", "AES128-SHA", ""]) | st.text(),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["type", "custom", "ciphers", "minTLSVersion", "tlsSecurityProfile", "tlsAdherence"]), inner
+    st.none() | st.integers() | st.sampled_from(["Old", "Custom", "VersionTLS12", "AES128-SHA", ""]) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "custom", "ciphers", "minTLSVersion", "tlsSecurityProfile", "tlsAdherence"]), inner
+        )
     ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @given(JSON)
