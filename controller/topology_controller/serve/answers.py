@@ -1,9 +1,8 @@
 """Around every request: its place among the connections, its time, and an answer in plain words whatever happens.
 
 The outermost of the server's middlewares. An error is answered with one line that gives nothing away, and an exception
-of ours is told in full to the log alone. The answer is written inside of the time that a request has, so nobody can
-hold a connection by not reading. A stream has a time of its own, and ends in good order: the browser comes back, and
-is asked again who it is.
+of ours is told in full to the log alone. A stream has a time of its own, and ends in good order: the browser comes
+back, and is asked again who it is. Who does not read an answer is idle, and treated as such.
 """
 
 from __future__ import annotations
@@ -70,9 +69,7 @@ class Answers:
         streams = access.path(request) in access.STREAMS
         try:
             async with asyncio.timeout(self._limits.stream if streams else self._limits.request):
-                response = await self._tried(request, handler)
-                await response.prepare(request)
-                await response.write_eof()
+                return await self._tried(request, handler)
         except TimeoutError:
             if _BEGUN not in request:
                 return text(503, f"this took longer than {self._limits.request:.0f} s")
@@ -82,7 +79,6 @@ class Answers:
         except ConnectionError:
             # They have gone, or were sent away.
             return request[_BEGUN] if _BEGUN in request else text(503, "the connection was lost")
-        return response
 
     async def _tried(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:

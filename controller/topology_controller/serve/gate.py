@@ -9,6 +9,7 @@ cannot be asked nobody is let in on a guess: 503.
 from __future__ import annotations
 
 import logging
+import shlex
 import ssl
 import time
 from typing import TYPE_CHECKING, Any
@@ -122,7 +123,7 @@ def forbidden(name: str, right: access.Right) -> str:
     shown = errors.clean(name, 200)
     return (
         f'user "{shown}" may not get "{right.path}"; who is bound to ClusterRole {right.role} may: '
-        f"oc adm policy add-cluster-role-to-user {right.role} {shown}"
+        f"oc adm policy add-cluster-role-to-user {right.role} {shlex.quote(shown)}"
     )
 
 

@@ -11,10 +11,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from topology_controller.serve import security
+from topology_controller.serve import profile, security, settings
 
 from . import ground
-from .test_limits import stream
+from .test_limits import peer, stream
 
 MODERN = {"tlsSecurityProfile": {"type": "Modern"}}
 SLOW = security.Pace(folder=3600.0)
@@ -122,6 +122,20 @@ async def test_a_kept_connection_answers_once_more_and_then_has_to_come_anew(clu
             assert (answer.status, "Connection" in answer.headers) == (200, False)
 
 
+async def test_a_client_that_does_not_listen_is_closed_by_us(cluster, folder, tmp_path):
+    tls = ground.client_tls(tmp_path)
+    ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with ground.served(cluster, folder) as server, peer(server, tls) as deaf:
+        await deaf.say(ask)
+        assert b"200 OK" in await deaf.answer()
+        before = server._security.context
+        cluster.change(profile=MODERN)
+        await ground.until("there is a new context", lambda: server._security.context is not before)
+        await deaf.say(ask)
+        assert b"200 OK" in await deaf.answer()
+        assert await deaf.cut(within=10) < 10
+
+
 async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_path):
     old = ground.client_tls(tmp_path, newest=ssl.TLSVersion.TLSv1_2)
     new = ground.client_tls(tmp_path)
@@ -140,6 +154,7 @@ async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_pat
 
 
 async def test_before_anything_was_read_the_strictest_holds(cluster, folder, tmp_path):
+    assert settings.Settings(cluster, lambda: None).profile == profile.MODERN
     made = security.Security(cluster, folder)
     assert made.context.minimum_version == ssl.TLSVersion.TLSv1_3
     assert made.context.verify_mode == ssl.CERT_NONE

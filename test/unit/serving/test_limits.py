@@ -199,7 +199,7 @@ async def test_a_request_that_takes_too_long_is_answered(cluster, folder, tls):
 
 
 async def test_who_does_not_read_is_cut(cluster, folder, tls):
-    """The answer is larger than what the sockets hold; writing it is a part of the request's time."""
+    """The answer is larger than what the sockets hold: it is kept for no longer than an idle connection."""
 
     async def large(_: web.Request) -> web.Response:
         return web.Response(body=b"x" * 16 * 1024 * 1024)

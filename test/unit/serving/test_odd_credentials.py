@@ -60,8 +60,10 @@ def test_only_the_right_token_in_the_right_form_comes_in(headers):
     assert len(cluster.asked) <= 2
 
 
-def test_the_right_one_does():
+def test_the_right_one_does_and_two_of_them_do_not():
     assert judged([("Authorization", "Bearer good")])[0] == 200
+    for other in ("Bearer good", "Bearer bad", "Basic Z29vZA=="):
+        assert judged([("Authorization", "Bearer good"), ("Authorization", other)])[0] == 401
 
 
 @given(st.binary(max_size=200) | st.text(max_size=50).map(lambda text: text.encode("utf-8", "surrogatepass")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import gzip
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -98,8 +99,13 @@ async def test_a_refusal_says_what_would_help(cluster, folder, tmp_path):
 
 async def test_head_is_asked_for_as_get_and_other_methods_are_not_served(cluster, folder, tmp_path):
     async with ground.served(cluster, folder) as server, ground.session(ground.client_tls(tmp_path)) as client:
-        for method, token, code in (("HEAD", "alices", 200), ("HEAD", "bobs", 403), ("POST", "alices", 405)):
-            async with client.request(method, ground.url(server, "/metrics"), headers=bearer(token)) as answer:
+        for method, path, token, code in (
+            ("HEAD", "/metrics", "alices", 200),
+            ("HEAD", "/metrics", "bobs", 403),
+            ("POST", "/metrics", "alices", 405),
+            ("POST", "/healthz", "nobodys", 401),
+        ):
+            async with client.request(method, ground.url(server, path), headers=bearer(token)) as answer:
                 assert answer.status == code, method
         assert {spec["nonResourceAttributes"]["verb"] for kind, spec in cluster.asked if "Access" in kind} == {"get"}
 
@@ -243,6 +249,18 @@ async def test_a_token_that_does_not_do_is_told(cluster, folder, tmp_path, token
         assert "alert(1)" not in text
 
 
+async def test_a_name_is_shown_as_it_is_and_does_nothing(cluster, folder, tmp_path):
+    """In a page, and in a command that somebody will copy."""
+    cluster.know("odds", "<b>eve</b>; reboot")
+    async with ground.served(cluster, folder) as server, browser(tmp_path) as client:
+        async with client.post(ground.url(server, "/sign-in"), data={"token": "odds"}) as answer:
+            text = await answer.text()
+        assert "user &quot;&lt;b&gt;eve&lt;/b&gt;; reboot&quot; may not get" in text
+        assert "<b>" not in text
+        _, text = await ground.get(server, ground.client_tls(tmp_path), "/state", **bearer("odds"))
+        assert text.endswith("cluster-topology-operator-page '<b>eve</b>; reboot'\n")
+
+
 async def test_a_session_ends_when_its_token_does(cluster, folder, tmp_path):
     async with ground.served(cluster, folder) as server, browser(tmp_path) as client:
         async with client.post(ground.url(server, "/sign-in"), data={"token": "viewers"}):
@@ -253,6 +271,7 @@ async def test_a_session_ends_when_its_token_does(cluster, folder, tmp_path):
             assert answer.status == 401
             assert "Your session has ended." in await answer.text()
             assert 'topology_session=""' in answer.headers["Set-Cookie"]
+        assert len(server._security.gate._sessions) == 0
 
 
 @pytest.mark.parametrize(
@@ -289,6 +308,17 @@ async def test_what_is_no_form_is_refused(cluster, folder, tmp_path, body, kind,
         async with client.post(ground.url(server, "/sign-in"), data=body, headers=headers) as answer:
             assert answer.status == code, await answer.text()
     assert not cluster.asked
+
+
+async def test_a_form_that_was_packed_is_not_unpacked(cluster, folder, tmp_path):
+    """A few bytes can unpack to very many."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Content-Encoding": "gzip"}
+    async with (
+        ground.served(cluster, folder) as server,
+        browser(tmp_path) as client,
+        client.post(ground.url(server, "/sign-in"), data=gzip.compress(b"token=viewers"), headers=headers) as answer,
+    ):
+        assert answer.status == 400
 
 
 async def test_every_answer_tells_a_browser_to_be_careful(cluster, folder, tmp_path):
