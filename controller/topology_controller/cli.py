@@ -111,8 +111,37 @@ def _parser() -> argparse.ArgumentParser:
     manifests.add_argument(
         "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the operator; default: %(default)s"
     )
+    _add_render(commands)
     commands.add_parser("version", help="print the version")
     return parser
+
+
+def _add_render(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    render = commands.add_parser(
+        "render",
+        help="print which topologies an install-config leads to",
+        description="Print which topologies the installer makes of an install-config, and whether masters carry\n"
+        "workloads: by the rule of released installers, by the rule that is proposed, and where they\n"
+        "differ. Nothing is contacted and nothing is written.",
+        epilog="Only numbers of machines matter: controlPlane.replicas, the sum over all compute pools, and\n"
+        "arbiter.replicas. What is not given is not zero: without controlPlane.replicas there are 3\n"
+        "control-plane nodes, and without compute, with an empty list, or with a pool worker without\n"
+        "replicas, there are 3 workers. Only pool edge defaults to 0. For no workers say so:\n\n"
+        "  compute: [{name: worker, replicas: 0}]\n\n"
+        "Examples:\n\n"
+        "  %(prog)s --install-config install-config.yaml\n"
+        "  %(prog)s --install-config install-config.yaml --rule released -o json\n"
+        "  oc -n kube-system get configmap cluster-config-v1 -o yaml | %(prog)s --install-config -\n\n"
+        "Exit codes: 0 it is told, 1 the file is no install-config or one that the installer refuses\n"
+        "(each line names file, line, what was found and what is wanted), 2 bad usage.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    render.add_argument(
+        "--install-config", required=True, metavar="F",
+        help="install-config.yaml, or ConfigMap cluster-config-v1 of a cluster; - reads standard input",
+    )  # fmt: skip
+    render.add_argument("--rule", choices=("released", "proposed"), help="only this rule; default: both")
+    render.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: text")
 
 
 def _whole(text: str) -> int:
@@ -144,6 +173,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return OK
     if options.command == "manifests":
         return _manifests(options)
+    if options.command == "render":
+        return _render(options)
     return _run(options)
 
 
@@ -180,6 +211,18 @@ def _manifests(options: argparse.Namespace) -> int:
         return FAILED
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         _complain(f"{options.crd}: {error}")
+        return FAILED
+    sys.stdout.write(text)
+    return OK
+
+
+def _render(options: argparse.Namespace) -> int:
+    from . import render
+
+    try:
+        text = render.command(options.install_config, options.rule, options.output)
+    except render.InstallConfigError as error:
+        _complain(error)
         return FAILED
     sys.stdout.write(text)
     return OK

@@ -1,0 +1,347 @@
+"""What the installer makes of an install-config: the whole truth table of the reference, its defaults, its refusals."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from topology_api import install_config
+from topology_api.install_config import InstallConfig, Machines, Pool, Rule
+from topology_api.shape import Shape
+
+SINGLE, HA, DUAL, ARBITER = "SingleReplica", "HighlyAvailable", "DualReplica", "HighlyAvailableArbiter"
+
+# The table of the reference (B.3), row for row: control planes, arbiters, workers; control plane and infrastructure by
+# the released rule; mastersSchedulable; the same two by the proposed rule. 4 and 5 control planes are "as row 3".
+THREE = [
+    (0, 0, HA, HA, True, HA, HA),
+    (0, 1, HA, SINGLE, False, HA, HA),
+    (0, 2, HA, HA, False, HA, HA),
+    (1, 0, HA, HA, True, ARBITER, HA),
+    (1, 1, HA, SINGLE, False, ARBITER, HA),
+    (1, 2, HA, HA, False, ARBITER, HA),
+]
+TABLE = [
+    (1, 0, 0, SINGLE, SINGLE, True, SINGLE, SINGLE),
+    (1, 0, 1, SINGLE, SINGLE, False, SINGLE, HA),
+    (1, 0, 2, SINGLE, HA, False, SINGLE, HA),
+    (2, 0, 0, DUAL, HA, True, DUAL, HA),
+    (2, 0, 1, DUAL, SINGLE, False, DUAL, HA),
+    (2, 0, 2, DUAL, HA, False, DUAL, HA),
+    (2, 1, 0, ARBITER, HA, True, ARBITER, HA),
+    (2, 1, 1, ARBITER, SINGLE, False, ARBITER, HA),
+    (2, 1, 2, ARBITER, HA, False, ARBITER, HA),
+    *((three, *row) for three in (3, 4, 5) for row in THREE),
+]
+# ">=2" and ">=1" of the reference: more of the same changes nothing.
+GROWN = [
+    (cp, a + more_a, w + more_w, *rest)
+    for (cp, a, w, *rest), more_a, more_w in itertools.product(TABLE, (0, 1, 4), (0, 1, 5, 2000))
+    if (a or not more_a) and (w >= 2 or not more_w)
+]
+
+
+def written(cp: int, arbiters: int, workers: int) -> InstallConfig:
+    """An install-config that says all three numbers, and what the installer wants to see besides."""
+    return InstallConfig(
+        control_plane=cp,
+        compute=(Pool("worker", workers),),
+        arbiter=Pool("arbiter", arbiters) if arbiters else None,
+        fencing=2 if cp == 2 and not arbiters else 0,
+        platform="baremetal",
+    )
+
+
+def counted(config: InstallConfig) -> tuple[int, int, int]:
+    found = install_config.machines(config)
+    return found.control_plane, found.arbiters, found.workers
+
+
+def refused(config: InstallConfig) -> list[tuple[str, str, str]]:
+    with pytest.raises(install_config.ContradictionError) as caught:
+        install_config.machines(config)
+    told = [(install_config.spell(one.field), one.found, one.wanted) for one in caught.value.contradictions]
+    for field, found, wanted in told:
+        assert f"{field}: found {found}; wanted {wanted}" in str(caught.value).splitlines()
+    return told
+
+
+@pytest.mark.parametrize("row", GROWN, ids=lambda row: "/".join(map(str, row[:3])))
+def test_the_truth_table(row):
+    cp, arbiters, workers, *expected = row
+    machines = install_config.machines(written(cp, arbiters, workers))
+    assert (machines.control_plane, machines.arbiters, machines.workers) == (cp, arbiters, workers)
+    released = install_config.outcome(machines, Rule.RELEASED)
+    proposed = install_config.outcome(machines, Rule.PROPOSED)
+    assert [
+        released.control_plane, released.infrastructure, released.masters_schedulable,
+        proposed.control_plane, proposed.infrastructure,
+    ] == expected  # fmt: skip
+    assert proposed.masters_schedulable is released.masters_schedulable
+
+
+def test_the_table_is_whole():
+    """Every control plane that is legal, with and without arbiter, with no, one and several workers."""
+    rows = {(cp, a, w) for cp, a, w, *_ in TABLE}
+    assert len(TABLE) == len(rows) == 27
+    assert rows == {row for row in itertools.product((1, 2, 3, 4, 5), (0, 1), (0, 1, 2)) if row[:2] != (1, 1)}
+
+
+@pytest.mark.parametrize("row", GROWN, ids=lambda row: "/".join(map(str, row[:3])))
+def test_the_rules_differ_exactly_where_the_table_says(row):
+    cp, arbiters, workers, control_plane, infrastructure, _, control_plane_2, infrastructure_2 = row
+    told = install_config.differences(install_config.machines(written(cp, arbiters, workers)))
+    expected = {}
+    if control_plane != control_plane_2:
+        expected["controlPlaneTopology"] = (control_plane, control_plane_2)
+    if infrastructure != infrastructure_2:
+        expected["infrastructureTopology"] = (infrastructure, infrastructure_2)
+    assert {one.field: (one.released, one.proposed) for one in told} == expected
+    assert all(len(one.meaning.split()) > 15 for one in told), "each says what it means"
+
+
+@pytest.mark.parametrize(
+    ("machines", "way"),
+    [
+        (Machines(1, 0, 1), "another worker"),
+        (Machines(2, 1, 1), "cluster-infrastructure-02-config.yml"),
+        (Machines(3, 0, 1), "infra-to-ha"),
+    ],
+)
+def test_a_difference_names_a_way_out_that_exists(machines, way):
+    (difference,) = install_config.differences(machines)
+    assert way in difference.meaning
+    assert ("infra-to-ha" in difference.meaning) is (machines.control_plane == 3), "it starts at HighlyAvailable"
+
+
+@pytest.mark.parametrize(
+    ("machines", "rule", "expected"),
+    [
+        (Machines(1, 0, 0), Rule.RELEASED, Shape.SINGLE_NODE),
+        (Machines(1, 0, 1), Rule.PROPOSED, Shape.SINGLE_NODE),
+        (Machines(2, 0, 0, fencing=True), Rule.RELEASED, Shape.TNF),
+        (Machines(2, 1, 0), Rule.RELEASED, Shape.TNA),
+        (Machines(3, 0, 0), Rule.RELEASED, Shape.COMPACT),
+        (Machines(3, 0, 1), Rule.RELEASED, Shape.UNCLASSIFIED),
+        (Machines(3, 0, 1), Rule.PROPOSED, Shape.UNCLASSIFIED),
+        (Machines(5, 0, 2), Rule.PROPOSED, Shape.HA),
+        (Machines(3, 1, 2), Rule.RELEASED, Shape.UNCLASSIFIED),
+    ],
+)
+def test_the_shape_of_what_comes_out(machines, rule, expected):
+    assert install_config.outcome(machines, rule).shape is expected
+
+
+# B.1: what is not there is not zero.
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (InstallConfig(), (3, 0, 3)),
+        (InstallConfig(control_plane=1), (1, 0, 3)),
+        (InstallConfig(compute=()), (3, 0, 3)),
+        (InstallConfig(compute=(Pool("worker"),)), (3, 0, 3)),
+        (InstallConfig(compute=(Pool("worker", 0),)), (3, 0, 0)),
+        (InstallConfig(control_plane=1, compute=(Pool("worker", 0),)), (1, 0, 0)),
+        (InstallConfig(compute=(Pool("edge"),), platform="aws"), (3, 0, 3)),
+        (InstallConfig(compute=(Pool("edge", 2),), platform="aws"), (3, 0, 5)),
+        (InstallConfig(compute=(Pool("worker", 0), Pool("edge")), platform="aws"), (3, 0, 0)),
+        (InstallConfig(compute=(Pool("worker", 0), Pool("edge", 1)), platform="aws"), (3, 0, 1)),
+        (InstallConfig(compute=(Pool("worker"), Pool("edge", 4)), platform="aws"), (3, 0, 7)),
+        (InstallConfig(arbiter=Pool("arbiter", 1), platform="none"), (3, 1, 3)),
+        (InstallConfig(arbiter=Pool(None, 1), platform="none"), (3, 1, 3)),
+    ],
+)
+def test_defaults(config, expected):
+    assert counted(config) == expected
+
+
+def test_every_machine_is_accounted_for_and_every_default_explained():
+    found = install_config.machines(InstallConfig(compute=(Pool("edge"),), platform="aws"))
+    told = [(install_config.spell(one.field), one.pool, one.replicas, one.default) for one in found.counts]
+    assert told == [
+        ("controlPlane.replicas", "master", 3, "not given, which means 3"),
+        ("compute[0].replicas", "edge", 0, "not given, which means 0"),
+        ("compute", "worker", 3, "no pool worker is given, which means one of 3"),
+    ]
+    given = install_config.machines(written(2, 1, 0)).counts
+    assert [(one.pool, one.replicas, one.default) for one in given] == [
+        ("master", 2, ""), ("worker", 0, ""), ("arbiter", 1, ""),
+    ]  # fmt: skip
+
+
+NUMBER = "a whole number, 0 or more"
+CONTROL_PLANES = "1, 3, 4 or 5; 2 with an arbiter or with fencing"
+
+
+@pytest.mark.parametrize(
+    ("config", "field", "found", "wanted"),
+    [
+        (InstallConfig(control_plane=-1), "controlPlane.replicas", "-1", NUMBER),
+        (InstallConfig(control_plane=3.0), "controlPlane.replicas", "3.0", NUMBER),
+        (InstallConfig(control_plane="3"), "controlPlane.replicas", "'3'", NUMBER),
+        (InstallConfig(control_plane=True), "controlPlane.replicas", "true", NUMBER),
+        (InstallConfig(control_plane=[3]), "controlPlane.replicas", "[3]", NUMBER),
+        (InstallConfig(control_plane=10**5000), "controlPlane.replicas", "a number of more than 18 digits", NUMBER),
+        (InstallConfig(control_plane=0), "controlPlane.replicas", "0", CONTROL_PLANES),
+        (InstallConfig(control_plane=6), "controlPlane.replicas", "6", CONTROL_PLANES),
+        (InstallConfig(compute=(Pool("worker", -3),)), "compute[0].replicas", "-3", NUMBER),
+        (InstallConfig(compute=(Pool("worker", 1.5),)), "compute[0].replicas", "1.5", NUMBER),
+        (InstallConfig(compute=(Pool("worker", "x" * 90),)), "compute[0].replicas", "'" + "x" * 59 + "...", NUMBER),
+        (InstallConfig(compute=(Pool("infra", 1),)), "compute[0].name", "'infra'", "worker or edge"),
+        (InstallConfig(compute=(Pool(None, 1),)), "compute[0].name", "nothing", "worker or edge"),
+        (InstallConfig(compute=(Pool(["worker"], 1),)), "compute[0].name", "['worker']", "worker or edge"),
+        (
+            InstallConfig(compute=(Pool("worker", 2), Pool("worker", 2))),
+            "compute[1].name", "'worker' again, as in compute[0]", "each pool once",
+        ),
+        (
+            InstallConfig(compute=(Pool("worker", 2), Pool("edge", 2)), platform="none"),
+            "compute[1].name", "'edge'", "worker; a pool edge is for platform aws",
+        ),
+        (
+            InstallConfig(compute=(Pool("worker", 2), Pool("arbiter", 1))),
+            "compute[1].name", "'arbiter'", "worker or edge; an arbiter has its own key, arbiter, beside compute",
+        ),
+        (
+            InstallConfig(arbiter=Pool("arbiter"), platform="none"),
+            "arbiter.replicas", "nothing, which means 0", "1 or more, or no arbiter at all",
+        ),
+        (
+            InstallConfig(arbiter=Pool("arbiter", 0), platform="none"),
+            "arbiter.replicas", "0", "1 or more, or no arbiter at all",
+        ),
+        (InstallConfig(arbiter=Pool("arbiter", -1), platform="none"), "arbiter.replicas", "-1", NUMBER),
+        (InstallConfig(arbiter=Pool("arbiter", False), platform="none"), "arbiter.replicas", "false", NUMBER),  # noqa: FBT003 - the value under test
+        (InstallConfig(arbiter=Pool("worker", 1), platform="none"), "arbiter.name", "'worker'", "arbiter"),
+        (
+            InstallConfig(control_plane=1, arbiter=Pool("arbiter", 1), platform="none"),
+            "controlPlane.replicas", "1", "2 or more where there is an arbiter",
+        ),
+        (
+            InstallConfig(arbiter=Pool("arbiter", 1), platform="aws"),
+            "platform", "'aws'", "baremetal or none where there is an arbiter",
+        ),
+        (
+            InstallConfig(arbiter=Pool("arbiter", 1)),
+            "platform", "nothing", "baremetal or none where there is an arbiter",
+        ),
+        (
+            InstallConfig(control_plane=2),
+            "controlPlane.replicas", "2 without an arbiter, number of fencing credentials: 0",
+            "1, 3, 4 or 5; or 2 and an arbiter, or 2 and controlPlane.fencing.credentials for both",
+        ),
+        (
+            InstallConfig(control_plane=2, fencing=1, platform="none"),
+            "controlPlane.replicas", "2 without an arbiter, number of fencing credentials: 1",
+            "1, 3, 4 or 5; or 2 and an arbiter, or 2 and controlPlane.fencing.credentials for both",
+        ),
+        (
+            InstallConfig(control_plane=2, fencing=2, platform="vsphere"),
+            "platform", "'vsphere'", "baremetal or none where there are fencing credentials",
+        ),
+        (
+            InstallConfig(control_plane=2, fencing=2, platform="baremetal", hosts=True),
+            "platform.baremetal.hosts", "hosts beside controlPlane.fencing.credentials", "one of the two",
+        ),
+    ],
+)  # fmt: skip
+def test_a_contradiction_names_field_found_and_wanted(config, field, found, wanted):
+    assert refused(config) == [(field, found, wanted)]
+
+
+def test_everything_that_is_wrong_is_told_at_once():
+    config = InstallConfig(control_plane=9, compute=(Pool("worker", -1), Pool("x", 1)), arbiter=Pool("arbiter", 0))
+    assert [field for field, _, _ in refused(config)] == [
+        "compute[0].replicas", "compute[1].name", "arbiter.replicas", "platform", "controlPlane.replicas",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (written(3, 0, 0), []),
+        (written(3, 0, 2), []),
+        (written(2, 1, 0), []),
+        (written(2, 0, 0), []),
+        (written(3, 0, 1), ["assisted installer"]),
+        (written(1, 0, 0), []),
+        (written(1, 0, 2), ["assisted installer", "agent-based installer"]),
+        (InstallConfig(fencing=2, platform="none"), ["Fencing credentials"]),
+        (InstallConfig(control_plane=2, fencing=2, arbiter=Pool("arbiter", 1), platform="none"), ["Fencing"]),
+    ],
+)
+def test_what_surprises_people_is_noted(config, words):
+    told = install_config.notes(config, install_config.machines(config))
+    assert len(told) == len(words)
+    for note, word in zip(told, words, strict=True):
+        assert word in note
+
+
+COUNT = st.integers(-2, 8) | st.none() | st.just(2.5) | st.just("3") | st.booleans()
+POOLS = st.lists(st.builds(Pool, st.sampled_from(("worker", "edge", "arbiter", None)), COUNT), max_size=3).map(tuple)
+ANY = st.builds(
+    InstallConfig,
+    control_plane=COUNT,
+    compute=POOLS | st.none(),
+    arbiter=st.builds(Pool, st.sampled_from(("arbiter", None, "worker")), COUNT) | st.none(),
+    fencing=st.integers(0, 3),
+    platform=st.sampled_from(("aws", "baremetal", "none", None)),
+    hosts=st.booleans(),
+)
+FEW = st.integers(0, 3) | st.none()
+OFTEN_LEGAL = st.builds(
+    InstallConfig,
+    control_plane=st.sampled_from((1, 3, 5, None)),
+    compute=st.sampled_from(((), ("worker",), ("edge",), ("worker", "edge"))).flatmap(
+        lambda names: st.tuples(*(st.builds(Pool, st.just(name), FEW) for name in names))
+    )
+    | st.none(),
+    platform=st.just("aws"),
+)
+
+
+def counted_or_refused(config: InstallConfig) -> Machines | install_config.ContradictionError:
+    try:
+        return install_config.machines(config)
+    except install_config.ContradictionError as error:
+        return error
+
+
+@given(ANY)
+def test_every_install_config_is_refused_with_reasons_or_has_an_answer_in_both_rules(config):
+    machines = counted_or_refused(config)
+    if isinstance(machines, install_config.ContradictionError):
+        assert machines.contradictions
+        assert all(one.found and one.wanted and one.field for one in machines.contradictions)
+        return
+    assert machines.control_plane in {1, 2, 3, 4, 5}
+    assert machines.workers == sum(one.replicas for one in machines.counts if one.pool in {"worker", "edge"})
+    outcomes = {rule: install_config.outcome(machines, rule) for rule in Rule}
+    for found in outcomes.values():
+        assert found.infrastructure in {SINGLE, HA}, "the API has no other value for it"
+        assert found.masters_schedulable is (machines.workers == 0)
+    differs = machines.workers == 1 or (machines.control_plane >= 3 and machines.arbiters > 0)
+    assert bool(install_config.differences(machines)) is differs
+    assert (outcomes[Rule.RELEASED] != outcomes[Rule.PROPOSED]) is differs
+
+
+@given(st.integers(1, 5), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
+def test_a_legal_install_config_is_never_refused(cp, arbiters, workers):
+    if cp == 1:
+        arbiters = 0
+    assert counted(written(cp, arbiters, workers)) == (cp, arbiters, workers)
+
+
+@given(OFTEN_LEGAL)
+def test_writing_a_default_down_changes_nothing(config):
+    """An install-config with its defaults written into it is the one that the cluster keeps."""
+    found = counted_or_refused(config)
+    # Hypothesis complains if hardly any were legal.
+    assume(isinstance(found, Machines))
+    pools = tuple(Pool(one.pool, one.replicas) for one in found.counts if one.pool in {"worker", "edge"})
+    arbiter = Pool("arbiter", found.arbiters) if config.arbiter else None
+    whole = InstallConfig(found.control_plane, pools, arbiter, config.fencing, config.platform, config.hosts)
+    assert counted(whole) == (found.control_plane, found.arbiters, found.workers)

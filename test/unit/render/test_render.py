@@ -1,0 +1,393 @@
+"""`cluster-topology-operator render`: what a person, a pipeline and a mistake get to see."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topology_api import install_config
+from topology_api.install_config import Rule
+from topology_controller import cli, render
+
+ONE_WORKER = """\
+apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: edge-12
+controlPlane:
+  name: master
+  replicas: 3
+compute:
+- name: worker
+  replicas: 1
+platform:
+  none: {}
+pullSecret: '{"auths": {"registry.example.com": {"auth": "c2VjcmV0"}}}'
+"""
+PLACE = pathlib.Path("install-config.yaml")
+SECRET = "c2VjcmV0"
+NUMBER = "wanted a whole number, 0 or more"
+NONE = "is no install-config"
+
+
+@pytest.fixture
+def rendered(tmp_path, capsys):
+    """Run the command on a text; code, standard output and standard error come back."""
+
+    def run(text: str | bytes, *flags: str) -> tuple[int, str, str]:
+        place = tmp_path / "install-config.yaml"
+        place.write_bytes(text.encode() if isinstance(text, str) else text)
+        code = cli.main(["render", "--install-config", str(place), *flags])
+        told = capsys.readouterr()
+        assert SECRET not in told.out + told.err, "nothing of the rest of the file is ever shown"
+        return code, told.out.replace(f"{tmp_path}/", ""), told.err.replace(f"{tmp_path}/", "")
+
+    return run
+
+
+def complaints(told: str) -> list[str]:
+    return [line.removeprefix("cluster-topology-operator: ") for line in told.splitlines()]
+
+
+def test_the_text_says_what_was_counted_where_the_rules_differ_and_why_that_matters(rendered):
+    code, out, err = rendered(ONE_WORKER)
+    assert (code, err) == (cli.OK, "")
+    assert out.splitlines()[:9] == [
+        "install-config.yaml: 3 control-plane nodes, 0 arbiters, 1 worker",
+        "  controlPlane.replicas: 3 (master, line 7)",
+        "  compute[0].replicas: 1 (worker, line 10)",
+        "",
+        "                        released         proposed",
+        "controlPlaneTopology    HighlyAvailable  HighlyAvailable",
+        "infrastructureTopology  SingleReplica    HighlyAvailable  differs",
+        "mastersSchedulable      false            false",
+        "shape                   unclassified     unclassified",
+    ]
+    assert "infrastructureTopology differs: SingleReplica by the released rule, HighlyAvailable by the proposed" in out
+    assert "routers, monitoring and" in out
+    assert "Note: mastersSchedulable is false" in out
+    assert all(len(line) <= 110 for line in out.splitlines())
+
+
+def test_where_the_rules_agree_that_is_said(rendered):
+    code, out, _ = rendered(ONE_WORKER.replace("replicas: 1", "replicas: 0"))
+    assert code == cli.OK
+    assert "The released and the proposed rule agree." in out
+    assert "differs" not in out
+    assert "shape                   compact          compact" in out
+
+
+def test_a_default_is_told_as_such(rendered):
+    _, out, _ = rendered("controlPlane: {replicas: 1}\nplatform: {none: {}}\n")
+    assert "1 control-plane node, 0 arbiters, 3 workers" in out
+    assert "  compute: no pool worker is given, which means one of 3\n" in out
+
+
+@pytest.mark.parametrize("rule", Rule)
+def test_one_rule_alone_still_says_that_the_other_differs(rendered, rule):
+    _, out, _ = rendered(ONE_WORKER, "--rule", rule.value)
+    (heading,) = [line for line in out.splitlines() if line.strip() in set(Rule)]
+    assert heading.strip() == rule.value
+    assert "infrastructureTopology differs" in out
+
+
+@pytest.mark.parametrize("rule", [None, *Rule])
+def test_json_and_yaml_say_the_same(rendered, rule):
+    flags = [] if rule is None else ["--rule", rule.value]
+    _, as_json, _ = rendered(ONE_WORKER, "-o", "json", *flags)
+    _, as_yaml, _ = rendered(ONE_WORKER, "--output", "yaml", *flags)
+    found = json.loads(as_json)
+    assert yaml.safe_load(as_yaml) == found
+    assert pathlib.Path(found.pop("installConfig")).name == PLACE.name
+    (difference,) = found.pop("differences")
+    assert difference.pop("meaning")
+    assert difference == {
+        "field": "infrastructureTopology", "released": "SingleReplica", "proposed": "HighlyAvailable",
+    }  # fmt: skip
+    assert len(found.pop("notes")) == 1
+    both = {
+        each.value: {
+            "controlPlaneTopology": "HighlyAvailable",
+            "infrastructureTopology": "SingleReplica" if each is Rule.RELEASED else "HighlyAvailable",
+            "mastersSchedulable": False,
+            "shape": "unclassified",
+        }
+        for each in Rule
+    }
+    assert found == {
+        "machines": {
+            "controlPlane": 3,
+            "arbiters": 0,
+            "workers": 1,
+            "counted": [
+                {"field": "controlPlane.replicas", "line": 7, "pool": "master", "replicas": 3, "default": ""},
+                {"field": "compute[0].replicas", "line": 10, "pool": "worker", "replicas": 1, "default": ""},
+            ],
+        },
+        "rules": {each: told for each, told in both.items() if rule in {None, each}},
+    }
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in itertools.product((1, 2, 3, 4, 5), (0, 1), (0, 1, 2)) if row[:2] != (1, 1)],
+    ids=lambda row: "/".join(map(str, row)),
+)
+def test_every_row_of_the_table_through_a_file(row):
+    """The rules have tests of their own: here the numbers of the file arrive there."""
+    cp, arbiters, workers = row
+    fencing = cp == 2 and not arbiters
+    whole = {
+        "controlPlane": {"replicas": cp},
+        "compute": [{"name": "worker", "replicas": workers}],
+        "platform": {"baremetal": {"hosts": [] if fencing else [{"name": "a"}]}},
+    }
+    if arbiters:
+        whole["arbiter"] = {"name": "arbiter", "replicas": arbiters}
+    if fencing:
+        whole["controlPlane"]["fencing"] = {"credentials": [{"hostname": "a"}, {"hostname": "b"}]}
+    report = render.examine(yaml.safe_dump(whole).encode(), PLACE, tuple(Rule))
+    assert (report.machines.control_plane, report.machines.arbiters, report.machines.workers) == row
+    assert report.machines.fencing is fencing
+    assert report.differences == install_config.differences(report.machines)
+    told = render.document(report)["rules"]
+    for rule in Rule:
+        expected = install_config.outcome(report.machines, rule)
+        assert tuple(told[rule.value].values()) == (
+            expected.control_plane, expected.infrastructure, expected.masters_schedulable, expected.shape,
+        )  # fmt: skip
+
+
+def in_cluster(style: str | None) -> bytes:
+    """ConfigMap cluster-config-v1; a block scalar or a quoted text."""
+
+    class Block(str):
+        __slots__ = ()
+
+    dumper = type("Dumper", (yaml.SafeDumper,), {})
+    dumper.add_representer(Block, lambda one, data: one.represent_scalar("tag:yaml.org,2002:str", data, style=style))
+    whole = {"apiVersion": "v1", "data": {"install-config": Block(ONE_WORKER)}, "kind": "ConfigMap"}
+    return yaml.dump(whole, Dumper=dumper, width=1000).encode()
+
+
+@pytest.mark.parametrize("style", ["|", '"', "'"])
+def test_the_install_config_that_a_cluster_keeps(rendered, style):
+    raw = in_cluster(style)
+    code, out, _ = rendered(raw, "-o", "json")
+    assert code == cli.OK
+    counted = json.loads(out)["machines"]["counted"]
+    assert [one["replicas"] for one in counted] == [3, 1]
+    lines = raw.decode().splitlines()
+    shown = [lines[one["line"] - 1] for one in counted]
+    if style == "|":
+        assert [one.strip() for one in shown] == ["replicas: 3", "replicas: 1"]
+    else:
+        assert all(one.strip().startswith("install-config:") for one in shown), "the key is the closest thing there is"
+
+
+@pytest.mark.parametrize("style", ["|", '"'])
+def test_a_mistake_inside_a_config_map_has_the_line_of_the_file(rendered, style):
+    raw = in_cluster(style).replace(b"replicas: 1", b"replicas: x")
+    code, _, err = rendered(raw)
+    assert code == cli.FAILED
+    (told,) = complaints(err)
+    sought = b"replicas: x" if style == "|" else b"install-config:"
+    (line,) = [index for index, one in enumerate(raw.splitlines(), 1) if sought in one]
+    assert told == f"install-config.yaml:{line}: compute[0].replicas: found 'x'; wanted a whole number, 0 or more"
+    broken = in_cluster(style).replace(b"name: worker", b"name: *unknown")
+    code, _, err = rendered(broken)
+    assert code == cli.FAILED
+    assert "is not YAML" in err
+    assert "unknown" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("controlPlane:\n  replicas: -1\n", [f"2: controlPlane.replicas: found -1; {NUMBER}"]),
+        ("controlPlane:\n  replicas: 3.0\n", [f"2: controlPlane.replicas: found 3.0; {NUMBER}"]),
+        ("controlPlane:\n  replicas: '3'\n", [f"2: controlPlane.replicas: found '3'; {NUMBER}"]),
+        ("controlPlane:\n  replicas: yes\n", [f"2: controlPlane.replicas: found true; {NUMBER}"]),
+        ("controlPlane:\n  replica: 1\n", ["2: controlPlane.replica: found a key 'replica'; wanted 'replicas'"]),
+        ("x: 1\ncontrolplane:\n  replicas: 1\n",
+         ["2: controlplane: found a key 'controlplane'; wanted 'controlPlane'"]),
+        ("platform: {}\ncomputes: []\n", ["2: computes: found a key 'computes'; wanted 'compute'"]),
+        ("platform: {none: {}}\narbiter: {replica: 1}\n",
+         ["2: arbiter.replica: found a key 'replica'; wanted 'replicas'"]),
+        ("controlPlane: 3\n", ["1: controlPlane: found 3; wanted a mapping"]),
+        ("compute: 3\n", ["1: compute: found 3; wanted a list of pools"]),
+        ("compute:\n- worker\n", ["2: compute[0]: found 'worker'; wanted a mapping"]),
+        ("compute:\n- replicas: 2\n", ["2: compute[0].name: found nothing; wanted worker or edge"]),
+        ("platform: none\n", ["1: platform: found 'none'; wanted a mapping"]),
+        ("platform: {none: {}, aws: {}}\n", ["1: platform: found aws and none; wanted one platform"]),
+        ("arbiter: [1]\nplatform: {none: {}}\n", ["1: arbiter: found a list; wanted a mapping"]),
+        ("controlPlane: {fencing: {credentials: c2VjcmV0}}\n",
+         ["1: controlPlane.fencing.credentials: found something else; wanted a list"]),
+        ("platform: {none: {}}\n\narbiter: {}\n",
+         ["3: arbiter.replicas: found nothing, which means 0; wanted 1 or more, or no arbiter at all"]),
+        ("apiVersion: v1\nkind: AgentConfig\n",
+         [f"2: {NONE}: kind: found 'AgentConfig'; wanted an install-config, or ConfigMap cluster-config-v1"]),
+        ("apiVersion: v1\nkind: ConfigMap\ndata:\n  a: b\n",
+         [f"3: {NONE}: this ConfigMap has no text under data.install-config; wanted cluster-config-v1"]),
+        ("name: x\n",
+         [f"1: {NONE}: found none of its keys; wanted at least one of {', '.join(render._SAYS_THAT_IT_IS_ONE)}"]),
+        ("- a\n", ["1: is not a mapping, which starts with a line such as 'name: ...'"]),
+        ("a: b\n---\nc: d\n", ["3: a second document starts here; a file holds one"]),
+        ("a: [\n", ["2: is not YAML: expected the node content, but found (not shown)"]),
+        ("compute: []\ncompute: []\n", ["2: the key 'compute' stands here twice (first in line 1)"]),
+    ],
+)  # fmt: skip
+def test_bad_input_names_file_line_found_and_wanted(rendered, text, expected):
+    code, out, err = rendered(text)
+    assert (code, out) == (cli.FAILED, "")
+    assert complaints(err) == [f"install-config.yaml:{told}" for told in expected]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2024-01-01c2VjcmV0", "2024-01-01 # c2VjcmV0", "!c2VjcmV0 x", "!<c2VjcmV0> x", "!!c2VjcmV0 x", "!!c2VjcmV0 [x]",
+        "!!int c2VjcmV0", "*c2VjcmV0", "&c2VjcmV0 a\ny: *c2VjcmV0", "[&c2VjcmV0 a, &c2VjcmV0 b, *c2VjcmV0]",
+        "'c2VjcmV0", "it's !c2VjcmV0", '"c2VjcmV0\\q"', "@c2VjcmV0", "c2VjcmV0: x", "[c2VjcmV0", "{? [c2VjcmV0] : x}",
+        "%c2VjcmV0", "|c2VjcmV0", "\n%c2VjcmV0 1.0\n---\nx",
+    ],
+)  # fmt: skip
+def test_a_file_that_is_not_yaml_is_refused_without_a_word_of_its_secrets(rendered, value):
+    """The fixture looks for the secret in everything that is printed."""
+    code, out, err = rendered(f"controlPlane: {{replicas: 3}}\npassword: {value}\n")
+    assert code in {cli.OK, cli.FAILED}
+    assert bool(out) is (code == cli.OK)
+    assert bool(err) is (code == cli.FAILED)
+
+
+def test_everything_that_is_wrong_is_told_in_the_order_of_the_file(rendered):
+    text = "compute:\n- name: worker\n  replicas: -1\n- name: infra\n  replicas: 2\ncontrolPlane:\n  replicas: 7\n"
+    _, _, err = rendered(text)
+    assert [line.split(": found")[0] for line in complaints(err)] == [
+        "install-config.yaml:3: compute[0].replicas",
+        "install-config.yaml:4: compute[1].name",
+        "install-config.yaml:7: controlPlane.replicas",
+    ]
+
+
+def test_a_file_that_cannot_be_read(tmp_path, capsys):
+    for place, why in ((tmp_path / "none.yaml", "No such file or directory"), (tmp_path, "Is a directory")):
+        assert cli.main(["render", "--install-config", str(place)]) == cli.FAILED
+        assert capsys.readouterr().err == f"cluster-topology-operator: {place}: cannot be read: {why}\n"
+
+
+def test_what_is_too_large_or_empty_or_no_text(rendered):
+    assert rendered("")[2] == "cluster-topology-operator: install-config.yaml: is empty\n"
+    assert "is not UTF-8 text" in rendered(b"a: \xff\n")[2]
+    code, _, err = rendered("a: b\n" + "#" * render.LARGEST_FILE)
+    assert code == cli.FAILED
+    assert "is larger than 1048576 bytes" in err
+
+
+@pytest.mark.parametrize(
+    "flags", [[], ["--install-config"], ["--install-config", "x", "--rule", "2021"], ["-o", "xml"]]
+)
+def test_bad_usage(flags, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["render", *flags])
+    assert stopped.value.code == cli.USAGE
+    assert "usage: cluster-topology-operator render" in capsys.readouterr().err
+
+
+def test_the_flags_offer_what_there_is(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["render", "--help"])
+    assert stopped.value.code == cli.OK
+    told = capsys.readouterr().out
+    assert f"{{{','.join(Rule)}}}" in told
+    assert f"{{{','.join(render.Output)}}}" in told
+    for lesson in (
+        "What is not given is not zero",
+        "compute: [{name: worker, replicas: 0}]",
+        "Exit codes: 0",
+        "oc -n kube-system",
+    ):
+        assert lesson in told
+
+
+def installed(*flags: str, stdin: bytes | None) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "topology_controller", "render", *flags]
+    if stdin is None:  # A shell that closes it: then there is no descriptor 0 at all.
+        command = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)  # noqa: S603 - our own interpreter
+
+
+def test_standard_input():
+    done = installed("--install-config", "-", "-o", "json", stdin=ONE_WORKER.encode())
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["installConfig"] == "standard input"
+    done = installed("--install-config", "-", stdin=b"controlPlane: {replicas: 0}\n")
+    assert done.returncode == 1
+    assert done.stdout == b""
+    assert done.stderr.startswith(
+        b"cluster-topology-operator: standard input:1: controlPlane.replicas: found 0; wanted"
+    )
+    done = installed("--install-config", "-", stdin=None)
+    assert done.returncode == 1
+    assert b"standard input: cannot be read: Bad file descriptor" in done.stderr
+
+
+def test_the_operator_never_pays_for_it():
+    asked = (
+        "import sys, topology_controller.process; "
+        "print([name for name in sys.modules if name.endswith(('.render', '.install_config', '.audit'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - our own interpreter
+    assert done.stdout.strip() == "[]"
+
+
+def examined(raw: bytes) -> render.Report | render.InstallConfigError:
+    try:
+        return render.examine(raw, PLACE, tuple(Rule))
+    except render.InstallConfigError as error:
+        return error
+
+
+TREES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 9) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ("name", "replicas", "fencing", "credentials", "none", "baremetal", "hosts", "install-config", "x")
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=9,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(("kind", "controlPlane", "compute", "arbiter", "platform", "data", "baseDomain", "arbiters")),
+        TREES,
+    )
+)
+def test_whatever_the_file_holds_there_is_an_answer_or_a_line(tree):
+    report = examined(json.dumps(tree).encode())
+    if isinstance(report, render.InstallConfigError):
+        assert report.problems
+        assert all(problem.text for problem in report.problems)
+        return
+    assert render.text(report).endswith("\n")
+    assert set(render.document(report)["rules"]) == set(Rule)
+
+
+@given(st.binary(max_size=60))
+def test_whatever_the_bytes_are(raw):
+    assert isinstance(examined(raw), render.Report | render.InstallConfigError)
