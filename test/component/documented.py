@@ -41,6 +41,7 @@ _TALKS = {
     "rollout",
     "rsh",
     "set",
+    "topology",  # the plugin: docs/kubectl-topology.md has a test of its own
     "whoami",
 }
 _VALUED = {"-n", "--namespace", "--context", "--kubeconfig"}
@@ -114,6 +115,9 @@ def _sorted(page: str, line: int, text: str) -> Command:
         if piped:
             _takes_a_file(page, line, right)
         return Command(page, line, text, Sort.PIPED if piped else Sort.PRINT, tuple(left[1:]))
+    if right[:1] == [PROGRAM]:
+        _parse(page, line, right[1:])
+        return Command(page, line, text, Sort.PRINT, tuple(right[1:]))
     verb = _verb(left[1:])
     if piped:
         if right[:1] != ["oc"]:

@@ -1,0 +1,10 @@
+"""`python -m topology_controller.plugin`."""
+
+from __future__ import annotations
+
+import sys
+
+from .main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

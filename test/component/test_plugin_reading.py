@@ -1,0 +1,184 @@
+"""What an administrator asks before, while and after the topology changes, with the command as its own process."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test.component import cluster, definitions, plugin
+from test.component import world as worlds
+from topology_simulator import cluster as simulated
+from topology_simulator import kinds
+from topology_simulator.apiserver import server
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from test.component import backend, real
+    from test.component.world import World
+
+
+@pytest.fixture
+def command(world: World, tmp_path: pathlib.Path) -> plugin.Plugin:
+    return plugin.Plugin(tmp_path, world.server.kubeconfig())
+
+
+async def test_everything_can_be_asked_before_the_operator_is_there_and_nothing_is_written(
+    world: World, command: plugin.Plugin
+) -> None:
+    mark = world.server.mark()
+    code, ways = await command.json("plan")
+    assert code == plugin.DONE
+    assert {one["name"]: one["verdict"] for one in ways["transitions"]} == {
+        "sno-to-ha-compact": "Possible",
+        "sno-to-ha-with-workers": "Blocked",
+    }
+    code, found = await command.json("plan", worlds.WISH)
+    assert (code, found["verdict"]) == (plugin.DONE, "Possible")
+    assert {one["status"] for one in found["checks"]} == {"Met"}
+    assert found["operator"]["state"] == "NotInstalled"
+    assert (await command.json("plan", "DualReplica"))[0] == plugin.UNSUPPORTED
+    code, told = await command.json("status")
+    assert (code, told["phase"]) == (plugin.DONE, None)
+    assert "no record" in (await command.run("status")).printed
+    drawn = await command.run("graph", "-o", "mermaid")
+    assert (drawn.code, drawn.printed.splitlines()[0]) == (plugin.DONE, "flowchart LR")
+    assert world.server.changes(plugin.PROGRAM, mark) == 0
+
+
+async def test_what_is_planned_is_what_the_operator_publishes_until_it_is_completed(
+    world: World, command: plugin.Plugin
+) -> None:
+    await cluster.set_ready(world.api, "master-2", ready=False)
+    code, planned = await command.json("plan", worlds.WISH)
+    assert (code, planned["verdict"]) == (plugin.BLOCKED, "Blocked")
+    await world.operator()
+    await world.wish()
+    await world.until_check("ControlPlaneNodes", "Unmet")
+    published = [
+        {name: one[name] for name in ("name", "status", "message")} for one in (await world.record())["checks"]
+    ]
+    assert planned["checks"] == published
+    code, again = await command.json("plan", worlds.WISH)
+    assert (code, again["checks"], again["command"]) == (plugin.BLOCKED, published, None)
+    code, told = await command.json("status")
+    assert (code, told["phase"], told["operator"]["state"]) == (plugin.DONE, "Pending", "Running")
+    assert [{name: one[name] for name in ("name", "status", "message")} for one in told["checks"]] == published
+    late = await command.run("wait", "--timeout", "1s")
+    assert late.code == plugin.TIMED_OUT
+    assert "Pending 7/8: waiting for ControlPlaneNodes" in late.complaint
+    async with command.running("wait", "--timeout", "50s") as waiting:
+        await cluster.set_ready(world.api, "master-2", ready=True)
+        printed, _ = await waiting.communicate()
+    assert waiting.returncode == plugin.DONE
+    assert printed.decode() == "Completed: the cluster is HighlyAvailable/HighlyAvailable\n"
+    code, told = await command.json("status")
+    assert (code, told["phase"], told["topologyWriter"]) == (plugin.DONE, "Completed", "cluster-topology-operator")
+    assert (await command.json("plan", worlds.WISH))[1]["verdict"] == "Fulfilled"
+    assert (await command.json("plan", "SingleReplica"))[0] == plugin.UNSUPPORTED
+
+
+async def test_who_may_not_read_everything_is_told_which_right_lacks(world: World, command: plugin.Plugin) -> None:
+    refused = world.server.fault("status", user_agent=plugin.AGENT, code=403, resource="nodes")
+    code, found = await command.json("plan", worlds.WISH)
+    assert code == plugin.BLOCKED
+    by_name = {one["name"]: one for one in found["checks"]}
+    assert by_name["ControlPlaneNodes"]["status"] == "Unknown"
+    assert "you lack the right to list nodes" in by_name["ControlPlaneNodes"]["message"]
+    assert by_name["EtcdHealthy"]["status"] == "Met"
+    assert {one["right"].split(" ", 2)[1] for one in found["unread"]} == {"nodes"}
+    world.server.lift(refused)
+    world.server.fault("status", user_agent=plugin.AGENT, code=403, resource="infrastructures")
+    for verb in ("plan", "status", "wait", "graph"):
+        ended = await command.run(verb)
+        assert ended.code == plugin.FAILED
+        assert ended.reason.startswith("you have no right to get infrastructures.config.openshift.io/cluster")
+
+
+async def test_a_crd_without_our_fields_is_said_with_the_command_that_installs_them(
+    world: World, command: plugin.Plugin
+) -> None:
+    await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.without_our_fields)
+    for verb in ("plan", "status"):
+        ended = await command.run(verb)
+        assert ended.code == plugin.FAILED
+        assert "cluster-topology-operator manifests --crd-patch" in ended.reason
+
+
+async def test_whoever_waits_can_be_told_to_stop(world: World, command: plugin.Plugin) -> None:
+    assert "no wish to wait for" in (await command.run("wait")).reason
+    await world.wish()
+    async with command.running("wait") as waiting:
+        assert waiting.stderr is not None
+        assert b"has not said anything" in await waiting.stderr.readline()
+        waiting.send_signal(signal.SIGTERM)
+        printed, complaint = await waiting.communicate()
+    assert waiting.returncode == plugin.INTERRUPTED
+    ended = plugin.Ended(plugin.INTERRUPTED, printed.decode(), complaint.decode())
+    assert ended.reason.startswith("interrupted; nothing was written")
+
+
+async def test_waiting_goes_on_when_every_watch_is_cut(world: World, command: plugin.Plugin) -> None:
+    await world.wish()
+    async with command.running("wait", "--timeout", "50s") as waiting:
+        assert waiting.stderr is not None
+        await waiting.stderr.readline()
+        world.server.fault("cut", user_agent=plugin.AGENT, verb="watch")
+        await world.operator()
+        printed, _ = await waiting.communicate()
+    assert waiting.returncode == plugin.DONE
+    assert printed.startswith(b"Completed")
+
+
+async def test_a_hosted_cluster_is_unsupported(apiserver: backend.Place, tmp_path: pathlib.Path) -> None:
+    async with worlds.opened(apiserver, tmp_path, simulated.Shape(hosted=True)) as world:
+        command = plugin.Plugin(tmp_path, world.server.kubeconfig())
+        for words in (("plan",), ("plan", worlds.WISH)):
+            code, found = await command.json(*words)
+            assert (code, found["verdict"]) == (plugin.UNSUPPORTED, "Unsupported")
+            assert "hosted" in found["message"]
+
+
+async def test_a_plain_kubernetes_cluster_is_no_openshift(tmp_path: pathlib.Path) -> None:
+    empty = server.ApiServer()
+    await empty.start()
+    try:
+        command = plugin.Plugin(tmp_path, empty.kubeconfig())
+        ended = await command.run("status")
+        assert ended.code == plugin.FAILED
+        assert "this is no OpenShift cluster" in ended.reason
+    finally:
+        await empty.stop()
+    gone = await command.run("plan")
+    assert gone.code == plugin.FAILED
+    assert gone.reason.startswith(f"cannot reach {empty.url}")
+
+
+async def test_what_cannot_be_used_to_reach_a_cluster_is_named(tmp_path: pathlib.Path) -> None:
+    command = plugin.Plugin(tmp_path, {"clusters": [], "contexts": [], "users": []})
+    ended = await command.run("status", "--context", "nowhere")
+    assert ended.code == plugin.FAILED
+    assert "kubeconfig-plugin" in ended.reason
+    nonsense = await command.run("plan", "Highlyavailable")
+    assert nonsense.code == plugin.USAGE
+    assert "did you mean HighlyAvailable?" in nonsense.complaint
+    nowhere = await command.run("plan", "--transitions-dir", str(tmp_path))
+    assert nowhere.code == plugin.USAGE
+    assert str(tmp_path) in nowhere.reason
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused_unless_it_may_be(
+    real_server: real.Session, tmp_path: pathlib.Path
+) -> None:
+    access = real_server.server.kubeconfig()
+    for one in access["clusters"]:
+        del one["cluster"]["certificate-authority-data"]
+    command = plugin.Plugin(tmp_path, access)
+    refused = await command.run("status")
+    assert refused.code == plugin.FAILED
+    assert refused.reason.startswith("cannot reach https://")
+    assert "ertificate" in refused.reason
+    heard = await command.run("status", "--insecure-skip-tls-verify")
+    assert "cannot reach" not in heard.complaint, heard.complaint

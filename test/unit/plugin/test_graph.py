@@ -1,0 +1,69 @@
+"""The graph: every transition, where the cluster is, and what blocks the way on."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from topology_api.types import TopologyPair
+from topology_controller.observe import facts
+from topology_controller.plugin import graph, judging
+
+from ..core import worlds
+from . import seeing
+
+if TYPE_CHECKING:
+    from topology_controller.plugin.graph import Edge
+
+BLOCKED = worlds.with_infrastructure(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), desired=None)
+
+
+def _edges(known: facts.Facts, here: TopologyPair = worlds.SNO) -> tuple[Edge, ...]:
+    ways, _ = judging.ways(known, worlds.TRANSITIONS, worlds.NOW)
+    return graph.edges(worlds.TRANSITIONS, here, ways)
+
+
+def test_every_definition_is_an_edge_from_each_of_its_sources() -> None:
+    found = [(edge.name, edge.source, edge.target) for edge in _edges(BLOCKED)]
+    assert len(found) == len(set(found))
+    assert {(name, str(source), str(target)) for name, source, target in found} == {
+        (edge.name, f"{edge.source_control_plane}/{infrastructure}", str(edge.target))
+        for edge in worlds.TRANSITIONS.edges()
+        for infrastructure in edge.source_infrastructures
+    }
+
+
+def test_only_what_leads_away_from_here_has_a_verdict() -> None:
+    found = {edge.name: edge for edge in _edges(BLOCKED) if edge.verdict}
+    assert found["sno-to-ha-compact"].notes == ("blocked", "MastersSchedulable")
+    assert found["sno-to-ha-with-workers"].notes[0] == "blocked"
+    assert {edge.source for edge in found.values()} == {worlds.SNO}
+
+
+def test_another_platform_is_said_on_the_edge() -> None:
+    found = _edges(worlds.with_infrastructure(BLOCKED, platform="AWS"))
+    assert {edge.notes for edge in found if edge.verdict} == {("on platform None or External only; this is AWS",)}
+
+
+def test_both_forms_draw_every_place_and_every_edge_once() -> None:
+    found = _edges(seeing.UNWISHED)
+    places = {pair for edge in found for pair in (edge.source, edge.target)}
+    dot, mermaid = graph.dot(found, worlds.SNO), graph.mermaid(found, worlds.SNO)
+    assert len(re.findall(r"^  \"[^\"]+\" \[label=", dot, re.MULTILINE)) == len(places)
+    assert dot.count(" -> ") == len(found)
+    assert dot.count("fillcolor") == 1
+    assert "sno-to-ha-compact\\npossible" in dot
+    assert len(re.findall(r"^  p\d+\[", mermaid, re.MULTILINE)) == len(places)
+    assert len(re.findall(r"-->|-\.->", mermaid)) == len(found)
+    assert "sno-to-ha-compact<br/>possible" in mermaid
+    numbers = [int(one) for one in re.findall(r"linkStyle (\d+)", mermaid)]
+    assert numbers == [number for number, edge in enumerate(found) if edge.verdict]
+
+
+def test_a_place_that_no_transition_knows_is_drawn_too() -> None:
+    hosted = TopologyPair(control_plane="External", infrastructure='High"ly')
+    known = worlds.with_infrastructure(seeing.UNWISHED, control_plane="External", infrastructure='High"ly')
+    found = _edges(known, hosted)
+    assert not any(edge.verdict for edge in found)
+    assert 'High\\"ly' in graph.dot(found, hosted)
+    assert "High&quot;ly" in graph.mermaid(found, hosted)

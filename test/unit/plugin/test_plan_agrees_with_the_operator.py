@@ -1,0 +1,138 @@
+"""What `plan` prints is what the operator would publish: the same checks, answers, messages, whatever the cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
+
+from topology_api.vocabulary import Phase, Stage, Topology
+from topology_controller.decide import discovery, phases
+from topology_controller.observe import facts
+from topology_controller.plugin import errors, judging
+
+from ..core import worlds
+from ..core.strategies import terms, worlds_of_any_kind
+from . import seeing
+
+if TYPE_CHECKING:
+    from topology_controller.decide import decision
+
+TARGETS = st.just("HighlyAvailable") | st.sampled_from([topology.value for topology in Topology])
+
+
+def _wished(known: facts.Facts, target: str) -> facts.Facts:
+    assert isinstance(known.infrastructure, facts.Infrastructure)
+    return worlds.with_infrastructure(known, desired=target)
+
+
+@settings(deadline=None, max_examples=500)
+@given(known=worlds_of_any_kind(), term=terms(), target=TARGETS)
+def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
+    known: facts.Facts, term: decision.Term, target: str
+) -> None:
+    assume(isinstance(known.infrastructure, facts.Infrastructure))
+    # What a leader holds back for a moment, because its watches were behind, is nothing that a person could ask about.
+    leader = dataclasses.replace(term, hold_until=None)
+    decided = phases.decide(_wished(known, target), worlds.TRANSITIONS, leader, worlds.NOW)
+    own = known.own_operator
+    assume(not isinstance(own, facts.Unobserved) or own.missing)
+    try:
+        found = judging.wished(known, worlds.TRANSITIONS, target, worlds.NOW)
+    except errors.PluginError:
+        assert isinstance(known.installed, facts.Installed)
+        assert known.installed.lacks
+        return
+    event(found.verdict.value)
+    if decided.phase in {Phase.PENDING, Phase.ADMITTING} and decided.definition is not None:
+        assert found.definition == decided.definition
+        assert found.results == decided.results
+        assert decided.record is not None
+        published = [(one.name, one.status.value) for one in decided.record.checks if one.stage is Stage.PREFLIGHT]
+        shown = seeing.planned(known, target)["checks"]
+        assert [(one["name"], one["status"]) for one in shown] == published
+        assert [one["message"] for one in shown] == [one.message for one in decided.results]
+    else:
+        assert found.results == ()
+        assert found.verdict is not judging.Verdict.POSSIBLE
+    if decided.phase is Phase.UNSUPPORTED:
+        assert (found.verdict, found.said) == (judging.Verdict.UNSUPPORTED, decided.note)
+    assert (found.verdict is judging.Verdict.POSSIBLE) <= all(one.met for one in found.results)
+
+
+@settings(deadline=None, max_examples=200)
+@given(known=worlds_of_any_kind())
+def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Facts) -> None:
+    assume(isinstance(known.infrastructure, facts.Infrastructure))
+    discovered = discovery.available(known, worlds.TRANSITIONS, worlds.NOW) or ()
+    ways = [one for one in seeing.overview(known)["transitions"] if not one["elsewhere"]]
+    assert [(one["name"], one["verdict"] == "Possible") for one in ways] == [
+        (one.name, one.available) for one in discovered
+    ]
+    assert [one["blockers"] for one in ways] == [
+        [{"name": blocker.name, "message": blocker.message} for blocker in one.blockers] for one in discovered
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "target", "verdict", "code"),
+    [
+        pytest.param(seeing.UNWISHED, "HighlyAvailable", "Possible", 0, id="possible"),
+        pytest.param(worlds.healthy(), "HighlyAvailable", "Possible", 0, id="wished-already"),
+        pytest.param(worlds.healthy(scheduler=worlds.BROKEN), "HighlyAvailable", "Blocked", 3, id="unreadable"),
+        pytest.param(seeing.UNWISHED, "SingleReplica", "Fulfilled", 0, id="fulfilled"),
+        pytest.param(seeing.UNWISHED, "DualReplica", "Unsupported", 4, id="no-definition"),
+        pytest.param(
+            worlds.with_infrastructure(worlds.healthy(), platform="AWS"), "HighlyAvailable", "Unsupported", 4,
+            id="another-platform",
+        ),
+        pytest.param(
+            worlds.with_infrastructure(worlds.healthy(), control_plane="External"), "HighlyAvailable", "Unsupported", 4,
+            id="hosted",
+        ),
+        pytest.param(seeing.in_phase(Phase.CONVERGING), "HighlyAvailable", "UnderWay", 0, id="under-way"),
+        pytest.param(seeing.in_phase(Phase.CONVERGING), "SingleReplica", "Blocked", 3, id="no-way-back"),
+        pytest.param(seeing.in_phase(Phase.COMPLETED), "HighlyAvailable", "Fulfilled", 0, id="completed"),
+        pytest.param(
+            worlds.healthy(own_operator=worlds.own(paused=True)), "HighlyAvailable", "Blocked", 3, id="paused"
+        ),
+        pytest.param(
+            worlds.recorded(worlds.healthy(), worlds.completed()), "HighlyAvailable", "Blocked", 3, id="overwritten"
+        ),
+        pytest.param(
+            worlds.healthy(own_operator=worlds.BROKEN), "HighlyAvailable", "Blocked", 3, id="own-operator-unreadable"
+        ),
+    ],
+)  # fmt: skip
+def test_every_verdict_has_its_exit_code(known: facts.Facts, target: str, verdict: str, code: int) -> None:
+    found = judging.wished(known, worlds.TRANSITIONS, target, worlds.NOW)
+    assert (found.verdict.value, found.verdict.exit_code) == (verdict, code), found.said
+    assert found.said
+
+
+def test_a_pause_is_told_although_every_check_is_met() -> None:
+    found = seeing.planned(worlds.healthy(own_operator=worlds.own(paused=True)))
+    assert {one["status"] for one in found["checks"]} == {"Met"}
+    assert "topology.openshift.io/paused" in found["message"]
+
+
+def test_without_the_right_to_read_our_own_operator_all_the_rest_is_still_told() -> None:
+    found = seeing.planned(worlds.healthy(own_operator=worlds.BROKEN))
+    assert {one["status"] for one in found["checks"]} == {"Met"}
+    assert "not all could" in found["message"]
+
+
+def test_a_check_that_only_the_operator_can_ask_is_told_as_it_was_answered() -> None:
+    known = worlds.healthy(etcd_members=facts.EtcdMembers(worlds.voices()), scheduler=worlds.BROKEN)
+    record = worlds.decide(known, transitions=worlds.DIRECTLY).record
+    found = seeing.planned(worlds.recorded(worlds.healthy(scheduler=worlds.BROKEN), record))
+    assert [(one["name"], one["status"]) for one in found["onlyOperator"]] == [("EtcdMembersDirect", "Met")]
+    assert "EtcdMembersDirect" not in {one["name"] for one in found["checks"]}
+
+
+def test_a_native_controller_that_has_not_shown_up_is_not_waited_for_by_somebody_who_only_asks() -> None:
+    known = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)))
+    assert seeing.planned(known)["verdict"] == "Possible"

@@ -1,0 +1,89 @@
+"""Text fits the terminal, says the important first, and obeys nobody: colour, width, pipes, odd characters."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from topology_api.vocabulary import Phase
+from topology_controller.observe import facts
+from topology_controller.plugin import paper
+
+from ..core import worlds
+from . import seeing
+
+BLOCKED = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        raise OSError
+
+
+def test_what_is_not_met_comes_first_and_the_rest_keeps_its_order() -> None:
+    text = seeing.printed(seeing.planned(BLOCKED))
+    names = re.findall(r"^  (?:Met|Unmet|Unknown) +(\w+)", text, re.MULTILINE)
+    definition = [spec.check.value for spec in worlds.COMPACT.preflight]
+    assert names == ["MastersSchedulable", *(name for name in definition if name != "MastersSchedulable")]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("phase", [Phase.PENDING, Phase.CONVERGING, Phase.COMPLETED])
+def test_lines_fit_but_for_commands_and_names_that_cannot_be_broken(width: int, phase: Phase) -> None:
+    known = seeing.in_phase(phase)
+    found = [seeing.planned(known), seeing.overview(known), seeing.told(known)]
+    for text in (seeing.printed(one, width) for one in found):
+        too_long = [
+            line
+            for line in text.splitlines()
+            if len(line) > width and "oc " not in line and max(map(len, line.split())) < width // 3
+        ]
+        assert not too_long, "\n".join(too_long)
+
+
+def test_a_narrow_terminal_loses_no_word() -> None:
+    found = seeing.planned(BLOCKED)
+    wide, narrow = seeing.printed(found), seeing.printed(found, 40)
+    assert sorted(wide.split()) == sorted(narrow.split())
+
+
+def test_colour_only_repeats_what_a_word_says() -> None:
+    found = seeing.planned(BLOCKED)
+    coloured = seeing.printed(found, colour=True)
+    assert "\x1b[31mUnmet\x1b[0m" in coloured
+    assert re.sub(r"\x1b\[[0-9]*m", "", coloured) == seeing.printed(found)
+
+
+@pytest.mark.parametrize(
+    ("stream", "environ", "width", "colour"),
+    [
+        pytest.param(io.StringIO(), {}, 0, False, id="pipe"),
+        pytest.param(io.StringIO(), {"COLUMNS": "90"}, 90, False, id="pipe-with-columns"),
+        pytest.param(Terminal(), {"COLUMNS": "90"}, 90, True, id="terminal"),
+        pytest.param(Terminal(), {"COLUMNS": "90", "NO_COLOR": "1"}, 90, False, id="no-colour"),
+        pytest.param(Terminal(), {"TERM": "dumb"}, 0, False, id="dumb"),
+        pytest.param(Terminal(), {"COLUMNS": "7"}, 24, True, id="hardly-any-width"),
+        pytest.param(Terminal(), {"COLUMNS": "many"}, 0, True, id="nonsense"),
+    ],
+)
+def test_paper_suits_its_stream(stream: io.StringIO, environ: dict[str, str], width: int, *, colour: bool) -> None:
+    made = paper.Paper.of(stream, environ)
+    assert (made.width, made.colour) == (width, colour)
+
+
+def test_a_message_cannot_move_somebodys_cursor() -> None:
+    evil = facts.Unobserved("x", "\x1b]0;owned\x07\x1b[2J\nMet  Everything")
+    text = seeing.printed(seeing.planned(worlds.healthy(scheduler=evil)))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert not re.search(r"^Met  Everything", text, re.MULTILINE)
+
+
+def test_commands_are_never_broken() -> None:
+    found = seeing.planned(seeing.UNWISHED)
+    assert f"  {found['command']}\n" in seeing.printed(found, 40)

@@ -1,0 +1,89 @@
+"""What to expect and what to see to: from the definition and the matrix, for this very cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+
+import pytest
+
+from topology_controller.observe import facts
+
+from ..core import worlds
+from . import seeing
+
+
+def _named(found: list[dict[str, str]]) -> dict[str, str]:
+    return {one["name"]: one["message"] for one in found}
+
+
+def test_a_single_node_that_grows_restarts_its_nodes_and_needs_a_load_balancer() -> None:
+    found = seeing.planned(seeing.UNWISHED)
+    expected, checklist = _named(found["expected"]), _named(found["checklist"])
+    assert expected["Reboots"].endswith("They are node-0, node-1, node-2 now")
+    assert expected["Revisions"].startswith("kube-apiserver: ")
+    assert "openshift-console/console (1 to 2)" in expected["Replicas"]
+    assert "60 minutes" in expected["Duration"]
+    assert "TwoVoters" not in expected, "etcd has three voters already"
+    assert list(checklist) == ["EtcdBackup", "LoadBalancer", "DNS"]
+    assert found["changes"] == [
+        {"field": "status.controlPlaneTopology", "now": "SingleReplica", "then": "HighlyAvailable"},
+        {"field": "status.infrastructureTopology", "now": "SingleReplica", "then": "HighlyAvailable"},
+    ]
+
+
+def test_infrastructure_alone_restarts_nothing_and_needs_no_load_balancer() -> None:
+    definition = worlds.named("infra-to-ha")
+    known = worlds.ready_for(definition)
+    found = seeing.planned(dataclasses.replace(known))
+    assert found["transition"]["name"] == "infra-to-ha"
+    expected = _named(found["expected"])
+    assert "NoReboots" in expected
+    assert not {"Reboots", "Revisions"} & set(expected)
+    assert "oauth" not in expected["Replicas"]
+    assert list(_named(found["checklist"])) == ["EtcdBackup"]
+    assert [one["field"] for one in found["changes"]] == ["status.infrastructureTopology"]
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "no voters"), (1, "one voter. "), (2, "two voters. "), (3, None)])
+def test_two_voters_are_warned_of_until_there_are_three(count: int, words: str | None) -> None:
+    entries = tuple(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))[:count]
+    found = seeing.planned(dataclasses.replace(seeing.UNWISHED, etcd_endpoints=facts.EtcdEndpoints(entries)))
+    told = _named(found["expected"]).get("TwoVoters")
+    assert (told is None) if words is None else (words in (told or ""))
+
+
+def test_voters_that_cannot_be_counted_are_no_reason_to_be_silent() -> None:
+    found = seeing.planned(dataclasses.replace(seeing.UNWISHED, etcd_endpoints=worlds.BROKEN))
+    assert "cannot be told" in _named(found["expected"])["TwoVoters"]
+
+
+def test_the_newest_backup_that_is_known_of_is_named() -> None:
+    old, new = worlds.NOW - timedelta(days=9), worlds.NOW - timedelta(hours=3)
+    etcd = facts.ClusterOperator("etcd", worlds.conditions(), backup_time=new)
+    known = dataclasses.replace(seeing.UNWISHED, own_operator=worlds.own(backup_time=old), cluster_operators=(etcd,))
+    assert _named(seeing.planned(known)["checklist"])["EtcdBackup"].endswith("2026-03-01T09:00:00Z")
+    assert _named(seeing.planned(seeing.UNWISHED)["checklist"])["EtcdBackup"].endswith("None is known of")
+
+
+def test_an_operand_that_was_removed_follows_nothing() -> None:
+    def replicas(state: str) -> str:
+        managed = {"configs.imageregistry.operator.openshift.io/cluster": facts.Managed(state, None)}
+        known = dataclasses.replace(seeing.UNWISHED, operands={**seeing.UNWISHED.operands, **managed})
+        return _named(seeing.planned(known)["expected"])["Replicas"]
+
+    assert "image-registry" in replicas("Managed")
+    assert "image-registry" not in replicas("Removed")
+
+
+@pytest.mark.parametrize("target", ["DualReplica", "SingleReplica"])
+def test_where_no_way_leads_nothing_is_expected_and_no_command_given(target: str) -> None:
+    found = seeing.planned(seeing.UNWISHED, target)
+    assert [found[part] for part in ("expected", "checklist", "changes", "checks", "command")] == [[], [], [], [], None]
+
+
+def test_the_command_is_the_wish_and_is_not_given_twice() -> None:
+    assert seeing.planned(seeing.UNWISHED)["command"].endswith(
+        """-p '{"spec":{"desiredTopology":"HighlyAvailable"}}'"""
+    )
+    assert seeing.planned(worlds.healthy())["command"] is None
