@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from .transitions import load
 
 _LOG = logging.getLogger(__name__)
-_TLS_BUFFER = 32 * 1024
-"""Bytes for each TLS connection, ours and others' to us: asyncio would keep 256 KiB, and we have one for each watch."""
+_TLS_BUFFER = 16 * 1024
+"""Bytes for each TLS connection, ours and others' to us: asyncio would keep 256 KiB, and each watch is one."""
 HIGHLY_AVAILABLE = lease.LeaseTiming(137, 107, 26)
 SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
 
