@@ -35,8 +35,9 @@ def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
     known: facts.Facts, term: decision.Term, target: str
 ) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
-    # What a leader holds back for a moment, because its watches were behind, is nothing that a person could ask about.
-    leader = dataclasses.replace(term, hold_until=None)
+    # What a leader holds back for a moment, because its watches were behind, is nothing that a person could ask about;
+    # nor is an admission of its own that is about to end with the flip.
+    leader = dataclasses.replace(term, hold_until=None, attempt=None)
     decided = phases.decide(_wished(known, target), worlds.TRANSITIONS, leader, worlds.NOW)
     own = known.own_operator
     assume(not isinstance(own, facts.Unobserved) or own.missing)
@@ -58,7 +59,10 @@ def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
     else:
         assert found.results == ()
         assert found.verdict is not judging.Verdict.POSSIBLE
-    if decided.phase is Phase.UNSUPPORTED:
+    if decided.disabled is not None:
+        # The phase is that of the record then, which is left as it is; what counts is why nothing is done here.
+        assert (found.verdict, found.said.startswith(decided.disabled.message)) == (judging.Verdict.UNSUPPORTED, True)
+    elif decided.phase is Phase.UNSUPPORTED and decided.degraded is None:
         assert (found.verdict, found.said) == (judging.Verdict.UNSUPPORTED, decided.note)
     assert (found.verdict is judging.Verdict.POSSIBLE) <= all(one.met for one in found.results)
 
