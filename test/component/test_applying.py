@@ -72,12 +72,7 @@ async def administrator(
     apiserver: backend.Place, tmp_path: pathlib.Path, request: pytest.FixtureRequest
 ) -> AsyncIterator[Administrator]:
     """An API server with the definitions of a cluster and the namespaces of others, without ours."""
-    binary = test_kubectl._found()
-    if not binary:
-        text = "no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build"
-        if os.environ.get("CI") == "true":
-            pytest.fail(text, pytrace=False)
-        pytest.skip(text)
+    binary = test_kubectl.needed()
     objects = list(yaml.safe_load_all(await printed_manifests()))
     ours = {one["metadata"]["name"] for one in objects if one["kind"] == "Namespace"}
     async with apiserver.opened() as server:

@@ -138,9 +138,7 @@ def access(pinned: world.World, apiserver: backend.Place, request: pytest.Fixtur
 
 
 async def test_what_a_reader_types_works(pinned: world.World, access: dict[str, Any], tmp_path: pathlib.Path) -> None:
-    kubectl = test_kubectl._found()
-    if not kubectl:
-        pytest.skip("no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build")
+    kubectl = test_kubectl.needed()
     place = tmp_path / "kubeconfig-reader"
     place.write_text(yaml.safe_dump(access))
     environment = {"KUBECONFIG": str(place), "HOME": str(tmp_path), "PATH": os.defpath}

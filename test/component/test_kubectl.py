@@ -39,6 +39,17 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)  # noqa: S603 - our own script, or the kubectl to be tested
 
 
+def needed() -> str:
+    """The kubectl to use; where there is none the test fails in CI, and is skipped elsewhere."""
+    binary = _found()
+    if not binary:
+        text = "no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build"
+        if os.environ.get("CI"):
+            pytest.fail(text, pytrace=False)
+        pytest.skip(text)
+    return binary
+
+
 @functools.cache
 def _found() -> str:
     """The kubectl to use, or an empty string."""
@@ -112,12 +123,7 @@ class Terminal:
 
 @pytest.fixture
 async def terminal(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIterator[Terminal]:
-    binary = _found()
-    if not binary:
-        text = "no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build"
-        if os.environ.get("CI") == "true":
-            pytest.fail(text, pytrace=False)
-        pytest.skip(text)
+    binary = needed()
     async with (
         apiserver.served() as served,
         box.opened(scenario.load("happy-path"), pace.FAST, tmp_path, served=served) as opened,

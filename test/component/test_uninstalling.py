@@ -72,7 +72,7 @@ class Terminal:
 
     async def run(self, *arguments: str, given: str = "") -> None:
         process = await asyncio.create_subprocess_exec(
-            test_kubectl._found(),
+            test_kubectl.needed(),
             *arguments,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -108,8 +108,7 @@ def _name(obj: dict[str, Any]) -> str:
 
 
 async def test_nothing_of_ours_is_left(embedded: world.World, tmp_path: pathlib.Path) -> None:
-    if not test_kubectl._found():
-        pytest.skip("no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build")
+    test_kubectl.needed()
     api, terminal = embedded.api, Terminal(embedded, tmp_path)
     before = await everything(api)
     with contextlib.suppress(clients.ApiError):
