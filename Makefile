@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster test test-unit test-component test-etcd test-observability parity lint format bench fuzz fuzz-short generate locks envtest clean
+.PHONY: help venv demo cluster test test-unit test-component test-etcd test-observability parity lint format bench fuzz fuzz-short generate locks envtest image-check sbom audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -57,11 +57,12 @@ fuzz: $(STAMP) ## more of the state machine than `make test` runs: FUZZ_EXAMPLES
 parity: $(STAMP) ## the embedded API server compared with a real one; prints the table (needs envtest)
 	@$(BIN)/python -m test.component.parity
 
-lint: $(STAMP) ## style, types, layers, generated files
+lint: $(STAMP) ## style, types, layers, the Dockerfile, generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
 	$(BIN)/python hack/generate.py --check
 	$(BIN)/python hack/observability/dashboards.py --check
 
@@ -80,6 +81,15 @@ locks: $(STAMP) ## resolve the locked requirements anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev --extra simulator pyproject.toml -o requirements-dev.lock
 	echo 'hatchling>=1.27' | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header - -o requirements-build.lock
+
+image-check: $(STAMP) ## perform the Dockerfile in a folder and run the result as another UID, nothing writable (needs root; IMAGE_FLAGS=--twice)
+	@$(BIN)/python -m topology_image check $(IMAGE_FLAGS)
+
+sbom: $(STAMP) ## list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
+	@$(BIN)/python -m topology_image sbom
+
+audit: $(STAMP) ## the locked files against known vulnerabilities (needs a network, or ADVISORIES=FOLDER of OSV records)
+	@$(BIN)/python -m topology_image audit $(if $(ADVISORIES),--advisories $(ADVISORIES))
 
 envtest: ## kube-apiserver, etcd and kubectl, built once from Go modules
 	hack/envtest/envtest build

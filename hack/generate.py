@@ -1,8 +1,8 @@
 """Writes the files that are generated and committed, in whole or in part.
 
-That is the CRD of Infrastructure, the roles that reading operands takes, their table in docs/rights.md, and docs/api.md
-(`api_page`). `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one
-is not).
+That is the CRD of Infrastructure, the roles that reading operands takes, their table in docs/rights.md, the list of
+all manifests for kustomize, and docs/api.md (`api_page`). `make generate` runs it; `--check` only says whether the
+committed files are current (exit code 1 when one is not).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from topology_controller import manifests
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
 _ROLES = _ROOT / "bindata" / "manifests" / manifests.OPERAND_ROLES
+_KUSTOMIZATION = _ROOT / "bindata" / "kustomization.yaml"
 _PAGE = _ROOT / "docs" / "rights.md"
 _API = _ROOT / "docs" / "api.md"
 _TRANSITIONS = _ROOT / "bindata" / "transitions"
@@ -34,6 +35,7 @@ def _texts() -> dict[pathlib.Path, str]:
     return {
         _CRD: manifests.whole_crd(),
         _ROLES: manifests.operand_roles(),
+        _KUSTOMIZATION: manifests.kustomization(),
         _PAGE: page,
         _API: api_page.page(_TRANSITIONS),
     }

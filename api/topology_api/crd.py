@@ -44,6 +44,7 @@ NEVER_A_TARGET: Final = {
 """Why no transition leads there, whatever the source; told where the wish is refused."""
 
 _LIST_KEYS: Final = {
+    "accepted": ("name",),
     "checks": ("stage", "name"),
     "advisories": ("name",),
     "available": ("name",),

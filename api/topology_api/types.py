@@ -16,7 +16,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from .vocabulary import CheckStatus, Phase, Stage
+from .vocabulary import ACCEPTED_REASON_LIMIT, CheckStatus, Phase, Stage
 
 MESSAGE_LIMIT = 4096
 """Longest message that the schema accepts; longer ones are cut by `fit`."""
@@ -163,6 +163,23 @@ class Advisory(ApiModel):
     """The command that an administrator would run."""
 
 
+ACCEPTED_MESSAGE_LIMIT = 512
+"""Longest message that is kept of a check when it is accepted."""
+
+
+class Accepted(ApiModel):
+    """A convergence check that somebody declared not to come, when the transition was past its deadline."""
+
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    """Name of the check."""
+    message: Annotated[str, Field(max_length=ACCEPTED_MESSAGE_LIMIT)]
+    """What the check found when it was accepted."""
+    reason: Annotated[str, Field(max_length=ACCEPTED_REASON_LIMIT)] = ""
+    """Why it was accepted, in the words of whoever did."""
+    accepted_time: Time
+    """When the operator took it up."""
+
+
 class Blocker(ApiModel):
     """A preflight check that keeps a transition from being available."""
 
@@ -216,6 +233,9 @@ class TopologyTransition(ApiModel):
     """Checks of the current stage that are Met, out of all of them."""
     baseline: Baseline | None = None
     """What the cluster looked like when the topology was moved."""
+    accepted: Annotated[tuple[Accepted, ...], Field(max_length=16)] = ()
+    """Checks that the attempt goes, or went, without, because somebody accepted that. Final; they stay until the next
+    admission begins a new attempt."""
     advisories: Annotated[tuple[Advisory, ...], Field(max_length=32)] = ()
     """What an administrator has to do, because no operator will."""
     available: Annotated[tuple[AvailableTransition, ...], Field(max_length=16)] = ()
@@ -243,6 +263,7 @@ class RecordCopy(ApiModel):
     admitted_time: Time | None = None
     completed_time: Time | None = None
     baseline: Baseline | None = None
+    accepted: Annotated[tuple[Accepted, ...], Field(max_length=16)] = ()
 
     @classmethod
     def of(cls, record: TopologyTransition) -> Self:

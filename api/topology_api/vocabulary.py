@@ -24,6 +24,22 @@ DEFAULT_NAMESPACE: Final = "openshift-topology-operator"
 LEASE: Final = "cluster-topology-operator"
 """Name of the leader election Lease in the operator's namespace."""
 
+ACCEPTED_CHECKS: Final = "topology-accepted-checks"
+"""ConfigMap in the operator's namespace: which checks of a stuck transition somebody declares not to come. A key is the
+name of a check, its value JSON: `{"attempt": ..., "reason": ...}`."""
+
+ACCEPTED_REASON_LIMIT: Final = 256
+"""Characters that are kept of the reason for accepting a check."""
+
+CHECK_ACCEPTOR: Final = "topology-check-acceptor"
+"""Role in the operator's namespace, bound to nobody: get and patch of that one ConfigMap."""
+
+CONFIGURATION: Final = "cluster-topology-operator-config"
+"""Name of the ConfigMap in the operator's namespace that is mounted as its configuration."""
+
+CONFIGURATION_KEY: Final = "config.yaml"
+"""Key of that ConfigMap that holds the file."""
+
 WISH: Final = "desiredTopology"
 """Field of Infrastructure's spec that says what is wanted."""
 
@@ -169,6 +185,21 @@ class CheckName(StrEnum):
     (an arbiter may be counted in)."""
 
 
+ACCEPTABLE_CHECKS: Final[tuple[CheckName, ...]] = (
+    CheckName.API_SERVER_REPLICAS,
+    CheckName.ROUTER_REPLICAS,
+    CheckName.CONSOLE_REPLICAS,
+    CheckName.OAUTH_REPLICAS,
+    CheckName.MONITORING_REPLICAS,
+    CheckName.IMAGE_REGISTRY_REPLICAS,
+    CheckName.PACKAGE_SERVER_REPLICAS,
+    CheckName.MULTUS_ADMISSION_REPLICAS,
+    CheckName.GUARD_POD_DISRUPTION_BUDGETS,
+)
+"""Convergence checks that somebody may declare not to come, past the deadline. Workloads only: never nodes, etcd,
+static pods, machine configs or ClusterOperatorsStable, without which nobody knows whether the control plane is well."""
+
+
 class AdvisoryName(StrEnum):
     """What nobody fixes by itself (DESIGN section 7)."""
 
@@ -259,7 +290,11 @@ class Reason(StrEnum):
     TOPOLOGY_OVERWRITTEN = "TopologyOverwritten"
     """Somebody set the topology back; the message names the field manager. Remove the wish and make it again."""
     EVIDENCE_UNREADABLE = "EvidenceUnreadable"
-    """A fact could not be told for more than five minutes; the message names the object."""
+    """A fact could not be told for more than five minutes, or a newer version has written what this one cannot read;
+    the message names the object."""
+    CONFIGURATION_INVALID = "ConfigurationInvalid"
+    """The configuration file cannot be used; the message has file, line, what was found and what is wanted. The last
+    good one stays in force."""
 
 
 class EventReason(StrEnum):
@@ -299,6 +334,7 @@ REASON_CONDITIONS: Final[dict[Reason, tuple[ConditionType, ...]]] = {
     Reason.API_NOT_INSTALLED: (ConditionType.DEGRADED,),
     Reason.TOPOLOGY_OVERWRITTEN: (ConditionType.DEGRADED,),
     Reason.EVIDENCE_UNREADABLE: (ConditionType.DEGRADED,),
+    Reason.CONFIGURATION_INVALID: (ConditionType.DEGRADED,),
 }
 """On which conditions each reason may stand."""
 

@@ -38,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Lets an OpenShift cluster change its topology: watches Infrastructure.spec.desiredTopology, "
         "proves that the cluster can carry it, and moves status in one guarded write.",
     )
+    parser.add_argument("--version", action="version", version=f"{vocabulary.OPERATOR_NAME} {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run the operator")
     run.add_argument("--kubeconfig", metavar="F", help="default: KUBECONFIG, in-cluster, ~/.kube/config")
@@ -87,6 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--etcd-endpoints", type=_endpoints, metavar="URL[,URL...]", default=(),
         help="where to ask etcd, https://HOST:PORT; default: what ConfigMap openshift-etcd/etcd-endpoints lists",
+    )  # fmt: skip
+    run.add_argument(
+        "--config", type=pathlib.Path, metavar="F",
+        help="configuration file, followed while the operator runs; --log-level, -v and --settle-seconds win over it",
     )  # fmt: skip
     run.add_argument("--log-level", choices=logs.LEVELS, help=f"what is logged; default: {logs.DEFAULT}")
     run.add_argument(
@@ -278,6 +283,8 @@ def _run(options: argparse.Namespace) -> int:
         etcd=None
         if options.etcd_cert_dir is None
         else process.EtcdAccess(options.etcd_cert_dir, options.etcd_endpoints),
+        configuration=options.config,
+        log_level=logs.follow if options.log_level is None and options.v is None else None,
     )
     from .kube import config
 

@@ -63,6 +63,10 @@ class Discoverer:
         self._version: tuple[tuple[object, ...], facts.Fact[facts.ClusterVersion]] | None = None
         self._version_due = 0.0
 
+    def use(self, transitions: load.Transitions) -> None:
+        """Ask by other definitions from now on: what was found by those before is due again."""
+        self._transitions, self._place = transitions, None
+
     def due_in(self, infrastructure: facts.Infrastructure) -> float:
         """Seconds until a look is due; 0 where the place has changed since the last one, or there was none."""
         if self._place != _place(infrastructure):

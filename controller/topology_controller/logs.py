@@ -81,12 +81,23 @@ def set_up(level_: int, form: str) -> None:
         root.removeHandler(old)
         old.close()
     root.addHandler(handler)
-    # kubernetes_asyncio would log the bodies of answers at DEBUG, Secrets included.
-    root.setLevel(max(level_, logging.WARNING))
-    for name in _OURS:
-        logging.getLogger(name).setLevel(level_)
+    set_level(level_)
     logging.getLogger("aiohttp.server").addFilter(_from_strangers)
     logging.captureWarnings(capture=True)
+
+
+def set_level(level_: int) -> None:
+    """Log what is of this level or above from now on."""
+    # kubernetes_asyncio would log the bodies of answers at DEBUG, Secrets included.
+    logging.getLogger().setLevel(max(level_, logging.WARNING))
+    for name in _OURS:
+        logging.getLogger(name).setLevel(level_)
+
+
+def follow(named: str | None) -> None:
+    """Log at the level that the configuration names, None for the default, and say so whatever the level."""
+    set_level(LEVELS[named or DEFAULT])
+    _LOG.log(max(logging.INFO, LEVELS[named or DEFAULT]), "the log level is %(level)s now", {"level": named or DEFAULT})
 
 
 def _from_strangers(record: logging.LogRecord) -> bool:

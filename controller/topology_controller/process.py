@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 import os
 import signal
@@ -21,6 +22,7 @@ from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
 
 from . import act, reconcile
 from ._version import __version__
+from .configuration import current as configured
 from .kube import client as clients
 from .kube import config, lease, queue
 from .observe import catalog, facts, live, watches
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _TLS_BUFFER = 16 * 1024
 """Bytes for each TLS connection, ours and others' to us: asyncio would keep 256 KiB, and each watch is one."""
+_RELEASE_VERSION = "RELEASE_VERSION"
+"""Variable of the Deployment, named as OpenShift's operators name it."""
 HIGHLY_AVAILABLE = lease.LeaseTiming(137, 107, 26)
 SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
 
@@ -54,7 +58,8 @@ class EtcdAccess:
 class Options:
     """What the command line asked for.
 
-    `lease` is None when the figures follow the topology, `etcd` when its members are not asked.
+    `lease` is None when the figures follow the topology, `etcd` when its members are not asked. `configuration` is the
+    file that is followed; `log_level` is told what it says about the log, None where the command line has said that.
     """
 
     kubeconfig: str | None
@@ -66,11 +71,21 @@ class Options:
     lease: lease.LeaseTiming | None
     settle_seconds: int | None
     etcd: EtcdAccess | None = None
+    configuration: pathlib.Path | None = None
+    log_level: Callable[[str | None], None] | None = None
 
 
 def identity() -> str:
     """Who holds the lease: readable, and unique to this process."""
     return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
+
+
+def reported_version() -> str:
+    """What ClusterOperator `topology` reports: the payload's version where one has put it in, else our own.
+
+    The version operator waits for exactly the version that its payload's manifest names.
+    """
+    return os.environ.get(_RELEASE_VERSION, "").strip() or __version__
 
 
 def timing_for(control_plane: str) -> lease.LeaseTiming:
@@ -102,13 +117,26 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             )
         )
         work = queue.WorkQueue(measured)
+        chosen = configured.Current(options.configuration, transitions, log_level=options.log_level)
         etcd = _etcd(options, transitions, measured)
         poll = None if etcd is None else etcd.poll()
         watched = await stack.enter_async_context(
-            watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll)
+            watches.Watches(
+                client,
+                work.add,
+                sources=(*catalog.watched(transitions), catalog.acceptances(options.namespace)),
+                etcd=poll,
+            )
         )
         shown = board.Board()
-        pages = page.Page(shown, watched, view.About(__version__, transitions, options.settle_seconds))
+        about = view.About(__version__, chosen.transitions, options.settle_seconds)
+        pages = page.Page(shown, watched, about)
+
+        def configure() -> None:
+            pages.tell(dataclasses.replace(about, transitions=chosen.transitions))
+            work.add()
+
+        chosen.changed = configure
         secured = None if options.certificates is None else security.Security(client, options.certificates)
         routes = (
             *probes.Probes(watched, work).routes(),
@@ -121,7 +149,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             "%(program)s %(version)s serves on port %(port)d",
             {"program": OPERATOR_NAME, "version": __version__, "port": served.bound},
         )
-        await _until(stop, _lead(client, watched, work, measured, shown, who, options, transitions, etcd))
+        lead = _lead(client, watched, work, measured, shown, who, options, chosen, etcd)
+        await _until(stop, _beside(lead, chosen.run()))
 
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
@@ -144,23 +173,26 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
     shown: board.Board,
     who: str,
     options: Options,
-    transitions: load.Transitions,
+    chosen: configured.Current,
     etcd: members.Members | None,
 ) -> None:
     """Wait for the caches and the lease, then reconcile for as long as it is ours."""
     await watched.first_answers()
     watched.installed = await live.installed(client)
     teller = events.Teller(client, who, reconcile.utcnow)
-    settings = reconcile.Settings(__version__, options.namespace, options.settle_seconds)
+    settings = reconcile.Settings(reported_version(), options.namespace, options.settle_seconds)
     if not options.leader_elect:
-        rooms = reconcile.Rooms(client, watched, work, act.Act(client, act.Unelected()), teller, measured, shown, etcd)
-        await _work(rooms, transitions, settings, lambda _: None)
+        hands = act.Act(client, act.Unelected())
+        rooms = reconcile.Rooms(client, watched, work, hands, teller, measured, shown, etcd, chosen)
+        # Nobody else may lead, so this one does: what is told only of the leader is told here.
+        measured.leading(leads=True)
+        await _work(rooms, chosen, settings, lambda _: None)
         return
     seen = watched.known().infrastructure
     topology = seen.control_plane if isinstance(seen, facts.Infrastructure) else None
     timing = options.lease or timing_for(topology or "")
     elector = lease.Elector(client, options.namespace, LEASE, who, timing)
-    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), teller, measured, shown, etcd)
+    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), teller, measured, shown, etcd, chosen)
 
     def adapt(control_plane: str) -> None:
         if options.lease is None:
@@ -173,7 +205,7 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
             await election
         _LOG.info("leading as %(holder)s", {"holder": who})
         measured.leading(leads=True)
-        loop_task = asyncio.create_task(_work(rooms, transitions, settings, adapt), name="reconcile")
+        loop_task = asyncio.create_task(_work(rooms, chosen, settings, adapt), name="reconcile")
         try:
             await asyncio.wait({election, loop_task}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -192,15 +224,30 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
 
 async def _work(
     rooms: reconcile.Rooms,
-    transitions: load.Transitions,
+    chosen: configured.Current,
     settings: reconcile.Settings,
     adapt: Callable[[str], None],
 ) -> None:
-    loop = reconcile.Reconciler(rooms, transitions, settings, on_topology=adapt)
+    loop = reconcile.Reconciler(rooms, chosen.transitions, settings, on_topology=adapt)
     rooms.queue.add()
     async with asyncio.TaskGroup() as group:
         group.create_task(rooms.teller.run(), name="events")
         group.create_task(loop.run(), name="loop")
+
+
+async def _beside(work: Coroutine[None, None, None], following: Coroutine[None, None, None]) -> None:
+    """Work until that ends, and follow the configuration meanwhile; whichever of the two fails ends the other one."""
+    working = asyncio.create_task(work, name="lead")
+    other = asyncio.create_task(following, name="configuration")
+    try:
+        await asyncio.wait({working, other}, return_when=asyncio.FIRST_COMPLETED)
+        if other.done():
+            await other
+        await working
+    finally:
+        for task in (working, other):
+            task.cancel()
+        await asyncio.gather(working, other, return_exceptions=True)
 
 
 async def _until(stop: asyncio.Event, work: Coroutine[None, None, None]) -> None:

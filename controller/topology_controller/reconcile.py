@@ -22,7 +22,7 @@ from topology_api.vocabulary import Phase
 
 from . import act, discover
 from .decide import applicability, clock, phases
-from .decide.decision import Step, Term
+from .decide.decision import Misconfigured, Step, Term
 from .kube import errors
 from .observe import catalog, facts, live
 from .report import clusteroperator, events, narration
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyTransition
 
+    from .configuration import current as configured
     from .decide.decision import Decision, Happening
     from .kube import client as clients
     from .kube import queue as queues
@@ -77,6 +78,8 @@ class Rooms:
     board: boards.Board
     etcd: members.Members | None = None
     """The way to etcd itself, where the administrator has given one."""
+    configuration: configured.Current | None = None
+    """The configuration in force, where a file may say something else than the definitions."""
 
 
 class Reconciler:
@@ -140,6 +143,7 @@ class Reconciler:
         """One look: decide and act until there is nothing more to do right now."""
         watches = self._rooms.watches
         watches.raise_failed()
+        self._configure()
         while True:
             if self._unsure:
                 await self._read_again()
@@ -182,6 +186,17 @@ class Reconciler:
             self._conflicts = 0
             break
         await self._discover(known, decision)
+
+    def _configure(self) -> None:
+        """Take up what the configuration says now: between two passes, never within one."""
+        found = self._rooms.configuration
+        if found is None:
+            return
+        if found.transitions is not self._transitions:
+            self._transitions = found.transitions
+            self._discoverer.use(found.transitions)
+        trouble = Misconfigured(found.trouble, found.unknown) if found.trouble else None
+        self._term = dataclasses.replace(self._term, misconfigured=trouble)
 
     def _decide(self, known: facts.Facts) -> Decision:
         """Decide, with what this leader remembers brought up to date by the clocks and the facts."""
@@ -229,6 +244,8 @@ class Reconciler:
             watches.open()
         elif not decision.watch and watches.is_open:
             await watches.close()
+        # Nobody can accept anything before the flip, so there is no request for it on the way there.
+        await watches.ask_for_acceptances(wanted=decision.watch and decision.phase is Phase.CONVERGING)
         # After the flip nobody asks what etcd's members say.
         await watches.ask_etcd(wanted=decision.watch and decision.phase is not Phase.CONVERGING)
 

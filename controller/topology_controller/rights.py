@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 NAME = f"{vocabulary.OPERATOR_NAME}-operands"
 """Of every role and binding here: their namespaces may have a role that was written by hand."""
+PROFILES = ("self-managed-high-availability", "single-node-developer")
+"""The cluster profiles of a release payload that have this operator: a hosted control plane has no use for it."""
 _RBAC = "rbac.authorization.k8s.io"
 _WATCH = ("list", "watch")
 _WATCH_AND_READ = ("get", *_WATCH)
@@ -112,6 +114,8 @@ def _documents(namespace: str, found: list[Read]) -> tuple[str, str]:
     meta = [f"  name: {NAME}"]
     if namespace:
         meta.append(f"  namespace: {namespace}")
+    meta.append("  annotations:")
+    meta += [f'    include.release.openshift.io/{profile}: "true"' for profile in PROFILES]
     head = f"apiVersion: {_RBAC}/v1\nkind: {{kind}}\nmetadata:\n" + "\n".join(meta)
     return (
         f"{head.format(kind=kind)}\nrules:\n{''.join(map(str, _rules(found)))}",

@@ -43,6 +43,10 @@ metadata:
   labels:
     app: cluster-topology-operator
     console.openshift.io/dashboard: "true"
+  annotations:
+    capability.openshift.io/name: Console
+    include.release.openshift.io/self-managed-high-availability: "true"
+    include.release.openshift.io/single-node-developer: "true"
 data:
   cluster-topology.json: |-
 """

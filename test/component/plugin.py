@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import pathlib
 import signal
 import sys
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import AsyncIterator
 
 PROGRAM = "kubectl-topology"
@@ -49,9 +49,11 @@ class Ended:
 
 
 class Plugin:
-    """The command, with a kubeconfig."""
+    """The command, with a kubeconfig; `installed` is the program that a person has on the PATH."""
 
-    def __init__(self, folder: pathlib.Path, access: dict[str, Any]) -> None:
+    def __init__(self, folder: pathlib.Path, access: dict[str, Any], *, installed: bool = False) -> None:
+        beside = pathlib.Path(sys.executable).with_name(PROGRAM)
+        self._program = (str(beside),) if installed else (sys.executable, "-m", "topology_controller.plugin")
         self._file = folder / "kubeconfig-plugin"
         self._file.write_text(yaml.safe_dump(access))
         kept = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "PYTHONDONTWRITEBYTECODE"}}
@@ -75,7 +77,7 @@ class Plugin:
     async def running(self, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
         """Start a verb; it has to end inside the context, and is killed when it does not."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "topology_controller.plugin", *words, "--kubeconfig", str(self._file),
+            *self._program, *words, "--kubeconfig", str(self._file),
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env=self._environ,
         )  # fmt: skip

@@ -138,15 +138,19 @@ async def start(
     kubeconfig: pathlib.Path,
     log: pathlib.Path,
     *,
-    settle: int,
+    settle: int | None,
     lease: Sequence[str],
     flags: Sequence[str],
     clock: pathlib.Path | None = None,
 ) -> Operator:
-    """Start an operator; returns at once. `clock` is a file by which its wall clock can be moved (`skewed`)."""
+    """Start an operator; returns at once. `clock` is a file by which its wall clock can be moved (`skewed`).
+
+    `settle` None leaves the settle time to the definitions and the configuration.
+    """
     program = ["topology_controller"] if clock is None else ["test.component.skewed", str(clock)]
     command = [sys.executable, "-m", *program, "run", "--kubeconfig", str(kubeconfig)]
-    command += ["--bind-address", "127.0.0.1:0", "--settle-seconds", str(settle), *lease, *flags]
+    command += ["--bind-address", "127.0.0.1:0", *lease, *flags]
+    command += [] if settle is None else ["--settle-seconds", str(settle)]
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             *command,

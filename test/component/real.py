@@ -194,8 +194,9 @@ async def _grant(api: clients.Client) -> None:
     for one in rights:
         plural = f"{one['kind'].lower()}s"
         await api.create(kinds.Kind(_RBAC, plural, one["kind"], namespaced="namespace" in one["metadata"]), one)
+    bound = {(one["metadata"].get("namespace"), one["roleRef"]["name"]) for one in rights if "roleRef" in one}
     for role in (one for one in rights if one["kind"] in {"Role", "ClusterRole"}):
-        if "nonResourceURLs" in role["rules"][-1]:
+        if (role["metadata"].get("namespace"), role["metadata"]["name"]) not in bound:
             continue  # for others, and bound to nobody
         rule, namespace = role["rules"][-1], role["metadata"].get("namespace", "")
         asked = {

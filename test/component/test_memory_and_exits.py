@@ -90,7 +90,7 @@ async def test_asked_twice_it_leaves_at_once(world: World) -> None:
 async def test_asked_once_with_a_silent_server_it_still_ends_in_time(world: World) -> None:
     operator = await world.idle_operator()
     held = world.server.fault("silent")
-    assert await operator.stop(seconds=15.0) == OK
+    assert await operator.stop(seconds=10.0) == OK
     world.server.lift(held)
 
 

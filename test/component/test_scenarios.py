@@ -1,4 +1,7 @@
-"""Every story that comes with the simulator ends as its file says, told by the real operator process."""
+"""Every story that comes with the simulator ends as its file says, told by the real operator process.
+
+While its wish is open, or nobody may act on it, `plan` and the operator say the same (`agreeing`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import telling
+from test.component import agreeing, telling
 from topology_simulator import box, pace, play, scenario
 
 if TYPE_CHECKING:
@@ -15,7 +18,14 @@ if TYPE_CHECKING:
 
     from test.component import backend
 
-_PATIENCE = 60.0
+_PATIENCE = 60.0 + 2 * agreeing.PATIENCE
+
+AGREED = {
+    "hosted": {"HostedControlPlane"},
+    "native-downgrade": {"NativeControllerActive"},
+    "native-takes-over": {"Pending", "NativeControllerActive"},
+}
+"""About what `plan` and the operator agree in a story; in all others that the wish is blocked, and by what."""
 
 
 @pytest.mark.parametrize("name", scenario.names())
@@ -29,7 +39,8 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
         box.opened(story, pace.FAST, tmp_path, served=served) as opened,
     ):
         player = play.Player(opened.api, opened.actors, pace.FAST, told.append, operator=opened.operator)
-        playing = asyncio.create_task(player.play(story))
+        witness = agreeing.Witness(opened, story)
+        playing = asyncio.create_task(player.play(story, before=witness.before))
         watching = asyncio.create_task(opened.watch_operator())
         try:
             await asyncio.wait({playing, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -42,6 +53,7 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
             await asyncio.gather(playing, watching, return_exceptions=True)
         operator = opened.operator
         await telling.assert_told_once(opened.api, wishes=sum(step.said[0] == "wish" for step in story.steps))
+    assert set(witness.agreed) == AGREED.get(name, {"Pending"})
     words = log.read_text()
     assert operator is not None
     assert operator.returncode == 0, words

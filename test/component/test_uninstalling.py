@@ -36,7 +36,11 @@ RIGHTS = [
         ("ClusterRoleBinding", False),
     )
 ]
-KINDS = [*kinds.ALL, *RIGHTS, kinds.Kind("", "serviceaccounts", "ServiceAccount", namespaced=True)]
+ADMISSION = [
+    kinds.Kind("admissionregistration.k8s.io", f"validatingadmission{plural}", f"ValidatingAdmission{kind}")
+    for plural, kind in (("policies", "Policy"), ("policybindings", "PolicyBinding"))
+]
+KINDS = [*kinds.ALL, *RIGHTS, *ADMISSION, kinds.Kind("", "serviceaccounts", "ServiceAccount", namespaced=True)]
 _PATIENCE = 30.0
 
 

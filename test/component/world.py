@@ -52,7 +52,7 @@ class World:
         self,
         name: str = "operator-a",
         *flags: str,
-        settle: int = 0,
+        settle: int | None = 0,
         lease: Sequence[str] = process.LEASE,
         clock: pathlib.Path | None = None,
         wait: bool = True,
@@ -77,9 +77,9 @@ class World:
             await started.ready()
         return started
 
-    async def idle_operator(self, name: str = "operator-a", **options: Any) -> process.Operator:
+    async def idle_operator(self, name: str = "operator-a", *flags: str, **options: Any) -> process.Operator:
         """Start an operator and wait until it leads and has said what could be asked for, in both objects."""
-        started = await self.operator(name, **options)
+        started = await self.operator(name, *flags, **options)
         await self.until(
             "discovery is written", lambda status: (status.get("topologyTransition") or {}).get("available")
         )

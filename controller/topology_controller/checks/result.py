@@ -35,10 +35,14 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What convergence is measured by: how it was at the flip (None: nobody knows), and the operand matrix."""
+    """What convergence is measured by: how it was at the flip (None: nobody knows), and the operand matrix.
+
+    `accepted` are checks that somebody has declared not to come: their operators need not be seen to react.
+    """
 
     baseline: Baseline | None = None
     matrix: matrices.Matrix | None = None
+    accepted: frozenset[CheckName] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@
 * `admission`: before the flip: Pending, Admitting, and the flip itself.
 * `baseline`: what the cluster looks like at the flip, as convergence is measured against it.
 * `convergence`: after the flip: until it is completed, or stuck.
+* `acceptance`: what somebody declares not to come, past the deadline.
 * `observer`: while the native controller is in charge: where its transition is.
 * `discovery`: what could be asked for now.
 * `happenings`: what is worth an event when the phase changes.

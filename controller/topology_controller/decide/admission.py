@@ -58,7 +58,7 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
             results=kept,
             note=hold,
             upgrade_block=block,
-            degraded=scenes.unreadable(said, Stage.PREFLIGHT, now),
+            degraded=scenes.unreadable(records.of_stage(said, Stage.PREFLIGHT), now),
             look_again=_next_look(scene, said),
         )
     ready = not failing and not hold and not unproven
@@ -77,6 +77,8 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
         progress=records.progress(results),
         available=scenes.available(scene),
         baseline=_kept_baseline(scene, definition, measured) if ready else None,
+        # What the attempt before went without is history from here on: a new one waits for everything.
+        accepted=() if ready else records.accepted_before(scene.record),
     )
     record = record.model_copy(update={"advisories": scenes.advised(scene, record, target)})
     note = hold or unproven or scenes.what_is_unmet(failing)
@@ -88,7 +90,7 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
         results=results,
         note=note if not ready else "All preflight checks are met; waiting until ClusterVersion holds upgrades back",
         upgrade_block=block,
-        degraded=scenes.unreadable(record, Stage.PREFLIGHT, now),
+        degraded=scenes.unreadable(records.of_stage(record, Stage.PREFLIGHT), now),
         look_again=_next_look(scene, record),
     )
     decision = scenes.written(scene, decision)
@@ -104,6 +106,8 @@ def _hold(scene: scenes.Scene) -> str:
     own = scene.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
         return "Paused by annotation topology.openshift.io/paused on ClusterOperator topology: nothing new is admitted"
+    if scene.term.misconfigured is not None and scene.term.misconfigured.holds:
+        return "The configuration cannot be read: nothing new is admitted. See condition Degraded"
     if unread := applicability.native_unreadable(scene.known):
         return f"It cannot be told whether the native controller is in charge: {unread}"
     if applicability.native_awaited(scene.known, scene.term, scene.now) is not None:

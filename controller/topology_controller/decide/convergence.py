@@ -21,7 +21,7 @@ from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, 
 from ..checks import catalog, operators
 from ..checks.result import listed
 from ..observe import facts
-from . import applicability, records
+from . import acceptance, applicability, records
 from . import scene as scenes
 from .decision import Decision, Happening, Said, Step
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import Check, TopologyTransition
 
+    from ..checks.result import CheckResult
     from ..transitions import model
 
 
@@ -44,10 +45,16 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
             "it cannot tell when it is completed. Install the version that started it"
         )
         said = Said(Reason.TRANSITION_STUCK, message)
-        return Decision(Phase.CONVERGING, steps=(Step.REPORT,), degraded=said, note=message, upgrade_block=block)
+        return Decision(
+            Phase.CONVERGING, steps=(Step.REPORT,), degraded=said, note=message, upgrade_block=block, level=False
+        )
     if scene.evidence_awaited:
         return Decision(Phase.CONVERGING, watch=True, upgrade_block=block)
-    results = catalog.ask(Stage.CONVERGENCE, definition, known, now, scene.yardstick(record.baseline))
+    started = record.admitted_time or record.phase_transition_time or now
+    deadline = started + timedelta(minutes=definition.convergence.deadline_minutes)
+    before = record.accepted
+    record, results, ignored = _asked(scene, record, definition, late=now >= deadline)
+    taken = record.accepted[len(before) :]
     converged = records.checks(record, Stage.CONVERGENCE, results, now)
     advised = scenes.advised(scene, record, record.target)
     kept = record.model_copy(
@@ -59,18 +66,27 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
             "advisories": advised,
         }
     )
-    quiet_at = _quiet_at(scene, converged, definition)
-    all_met = all(result.met for result in results)
+    awaited = tuple(result for result in results if result.name not in acceptance.names(record))
+    pending = tuple(check for check in converged if check.name not in acceptance.names(record))
+    quiet_at = _quiet_at(scene, pending or converged, definition)
+    all_met = all(result.met for result in awaited)
     if all_met and now >= quiet_at and not known.disturbed:
         completed = now.replace(microsecond=0)
         kept = kept.model_copy(
             update={"phase": Phase.COMPLETED, "phase_transition_time": completed, "completed_time": completed}
         )
-        return scenes.written(scene, Decision(Phase.COMPLETED, kept, definition=definition, results=results))
-    started = record.admitted_time or record.phase_transition_time or now
-    deadline = started + timedelta(minutes=definition.convergence.deadline_minutes)
+        done = Decision(
+            Phase.COMPLETED,
+            kept,
+            definition=definition,
+            results=results,
+            note=acceptance.told(record),
+            taken=taken,
+            ignored=ignored,
+        )
+        return scenes.written(scene, done)
     waiting = not all_met or bool(known.disturbed)
-    stuck = _stuck(converged, definition, known.disturbed) if now >= deadline and waiting else None
+    stuck = _stuck(pending, definition, known.disturbed) if now >= deadline and waiting else None
     moments = (
         [quiet_at, deadline]
         if all_met
@@ -82,16 +98,36 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         watch=True,
         definition=definition,
         results=results,
-        note=_note(scene, record, scenes.what_is_awaited(results, known.disturbed, advised)),
+        note=_note(scene, record, scenes.what_is_awaited(awaited, known.disturbed, advised) + acceptance.told(record)),
         upgrade_block=block,
-        degraded=stuck or scenes.unreadable(kept, Stage.CONVERGENCE, now),
+        degraded=stuck or scenes.unreadable(pending, now),
         look_again=scenes.until(moments, now),
+        taken=taken,
+        ignored=ignored,
     )
     decision = scenes.written(scene, decision)
     if stuck is not None:
         happening = Happening(EventReason.TRANSITION_STUCK, stuck.message, warning=True)
         return dataclasses.replace(decision, happened=(*decision.happened, happening))
     return decision
+
+
+def _asked(
+    scene: scenes.Scene, record: TopologyTransition, definition: model.Definition, *, late: bool
+) -> tuple[TopologyTransition, tuple[CheckResult, ...], tuple[str, ...]]:
+    """Every answer, the record with what is accepted from now on, and why the rest of what was asked for is not."""
+
+    def ask(going_without: TopologyTransition) -> tuple[CheckResult, ...]:
+        yardstick = scene.yardstick(record.baseline, acceptance.names(going_without))
+        return catalog.ask(Stage.CONVERGENCE, definition, scene.known, scene.now, yardstick)
+
+    results = ask(record)
+    accepted, ignored = acceptance.taken(record, scene.known.acceptances, results, scene.now, late=late)
+    if accepted == record.accepted:
+        return record, results, ignored
+    record = record.model_copy(update={"accepted": accepted})
+    # Its operator need not be seen to react any more either.
+    return record, ask(record), ignored
 
 
 def _quiet_at(scene: scenes.Scene, converged: tuple[Check, ...], definition: model.Definition) -> datetime:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import Advisory, AvailableTransition, TopologyTransition
+    from topology_api.types import Accepted, Advisory, AvailableTransition, TopologyTransition
     from topology_api.vocabulary import EventReason, Phase, Reason
 
     from ..checks.result import CheckResult
@@ -47,6 +47,14 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
+class Misconfigured:
+    """The configuration file is bad; `message` says how. `holds`: what is in force may be less than was asked for."""
+
+    message: str
+    holds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Term:
     """What this leader knows that stands in no object.
 
@@ -67,6 +75,7 @@ class Term:
     advisories: tuple[Advisory, ...] | None = None
     gate_since: datetime | None = None
     steady_since: datetime | None = None
+    misconfigured: Misconfigured | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,10 @@ class Decision:
     open wish are needed. `look_again` is in seconds, None when only a change matters. `disabled` and `degraded` carry
     what their conditions say when they are True. `note` is said in Progressing. `upgrade_block` is the message of
     Upgradeable=False, None when upgrades are not held back. `observed` is, while another controller moves the topology,
-    where its transition is: shown, and never written.
+    where its transition is: shown, and never written. `taken` are the checks that are
+    accepted from now on, `ignored` says why others that somebody wants to accept are not.
+    `misconfigured` is said besides everything else, and changes nothing of it. `level` is False while this version
+    cannot do its work on what it finds: the ClusterOperator does not claim its number then.
     """
 
     phase: Phase
@@ -93,3 +105,7 @@ class Decision:
     upgrade_block: str | None = None
     happened: tuple[Happening, ...] = ()
     observed: TopologyTransition | None = None
+    taken: tuple[Accepted, ...] = ()
+    ignored: tuple[str, ...] = ()
+    misconfigured: Said | None = None
+    level: bool = True

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckStatus, EventReason, Phase, Stage
 
+from . import acceptance
 from .decision import Happening
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def between(
         found.append(Happening(EventReason.TRANSITION_ADMITTED, f"Transition {after.name} {route} was admitted"))
         found.append(Happening(EventReason.TOPOLOGY_CHANGED, f"Topology moved {route}"))
     if phase is Phase.COMPLETED:
-        found.append(Happening(EventReason.TRANSITION_COMPLETED, f"Transition {after.name} {route} is completed"))
+        said = f"Transition {after.name} {route} is completed{acceptance.told(after)}"
+        found.append(Happening(EventReason.TRANSITION_COMPLETED, said))
     if phase is Phase.IDLE and was in _OPEN and withdrawn(before, wish):
         found.append(Happening(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn before the topology moved"))
     return tuple(found)

@@ -21,7 +21,7 @@ from topology_api.vocabulary import OPERATOR_NAME, Phase, Reason
 from ..checks import operators
 from ..checks.result import listed
 from ..observe import facts
-from . import admission, applicability, clock, convergence, observer, records
+from . import acceptance, admission, applicability, clock, convergence, observer, records
 from . import scene as scenes
 from .decision import Decision, Said, Step
 
@@ -39,6 +39,14 @@ _HOLDING = frozenset({Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
 
 def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: datetime) -> Decision:
     """Decide what follows from the facts. The same arguments always give the same decision."""
+    decision = _decide(known, transitions, term, now)
+    if term.misconfigured is None:
+        return decision
+    said = Said(Reason.CONFIGURATION_INVALID, term.misconfigured.message)
+    return dataclasses.replace(decision, misconfigured=said)
+
+
+def _decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: datetime) -> Decision:
     infrastructure, own = known.infrastructure, known.own_operator
     if isinstance(own, facts.Unobserved) and not own.missing:
         # The copy of the record may be in it: without having read it nothing can be called a fresh start, and nothing
@@ -46,6 +54,8 @@ def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: d
         return _blind(infrastructure, own)
     if isinstance(infrastructure, facts.Unobserved):
         return _without_infrastructure(infrastructure, own)
+    if (newer := _newer(infrastructure, own)) is not None:
+        return _too_new(newer, lost=newer is not infrastructure.record)
     found = records.recover(infrastructure, own)
     record = None if found is None else clock.believed(found, now)
     scene = scenes.Scene(known, infrastructure, record, transitions, term, now)
@@ -59,6 +69,7 @@ def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: d
                 f"CustomResourceDefinition {known.installed.lacks}: a wish would be dropped unseen. "
                 "Install it with the commands of: cluster-topology-operator manifests --crd-patch",
             ),
+            level=False,
         )
     if (said := applicability.disabled(known, infrastructure)) and not _ours_to_finish(scene, said):
         return _disabled(scene, said)
@@ -102,6 +113,43 @@ def _malformed(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
     block = operators.block_message(copy.name or "", copy.target.control_plane)
     return Decision(
         copy.phase, watch=True, steps=(Step.REPORT,), degraded=said, note=f"Waiting for {why.what}", upgrade_block=block
+    )
+
+
+def _newer(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator]) -> facts.Newer | None:
+    """What a newer version has left here and this one cannot follow; its copy counts where the record is gone."""
+    if isinstance(infrastructure.record, facts.Newer):
+        return infrastructure.record
+    if isinstance(own, facts.Unobserved) or infrastructure.record is not None:
+        return None
+    return own.newer
+
+
+def _too_new(found: facts.Newer, *, lost: bool) -> Decision:
+    """A newer version was here and is in the middle of something: whether the topology may move, only it can tell.
+
+    So nothing is written over it, nothing is admitted, and minor upgrades stay held back.
+    """
+    away = (
+        "oc delete clusteroperator topology"
+        if lost
+        else "oc patch infrastructure cluster --subresource=status --type merge -p "
+        """'{"status":{"topologyTransition":null}}'"""
+    )
+    where = "status.extension of ClusterOperator topology" if lost else "Infrastructure cluster"
+    note = f"{where} has a record in phase {found.phase}, which this version does not know: a newer version wrote it"
+    message = (
+        f"{note}. Nothing is decided and nothing is written over it: install that version again. "
+        f"If you know that nothing is under way, take it out with: {away}"
+    )
+    block = operators.block_message(found.name or "", found.target) if found.target else message
+    return Decision(
+        Phase.UNSUPPORTED,
+        steps=(Step.REPORT,),
+        degraded=Said(Reason.EVIDENCE_UNREADABLE, message),
+        note=note,
+        upgrade_block=block,
+        level=False,
     )
 
 
@@ -208,6 +256,7 @@ def _idle_record(scene: scenes.Scene) -> TopologyTransition:
         phase_transition_time=records.phase_time(scene.record, Phase.IDLE, scene.now),
         observed_generation=scene.infrastructure.generation,
         available=scenes.available(scene),
+        accepted=records.accepted_before(scene.record),
     )
 
 
@@ -261,4 +310,4 @@ def _keep(scene: scenes.Scene, record: TopologyTransition) -> Decision:
             "advisories": record.advisories if scene.term.advisories is None else scene.term.advisories,
         }
     )
-    return scenes.written(scene, Decision(Phase.COMPLETED, kept))
+    return scenes.written(scene, Decision(Phase.COMPLETED, kept, note=acceptance.told(record)))

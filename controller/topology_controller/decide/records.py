@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from topology_api.types import Accepted
     from topology_api.vocabulary import Stage
 
     from ..checks.result import CheckResult
@@ -84,6 +85,11 @@ def checks(
             )
         )
     return tuple(kept)
+
+
+def accepted_before(previous: TopologyTransition | None) -> tuple[Accepted, ...]:
+    """What the last attempt went without: shown until the next admission begins a new one."""
+    return previous.accepted if previous is not None else ()
 
 
 def of_stage(record: TopologyTransition | None, stage: Stage) -> tuple[Check, ...]:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_api.types import Advisory, AvailableTransition, Baseline, Check, TopologyPair, TopologyTransition
-    from topology_api.vocabulary import Stage
 
     from ..checks.result import CheckResult
     from ..transitions import load
@@ -57,9 +56,9 @@ class Scene:
         """The phase of the record; without one nothing has been decided yet."""
         return self.record.phase if self.record is not None else Phase.IDLE
 
-    def yardstick(self, baseline: Baseline | None) -> Yardstick:
+    def yardstick(self, baseline: Baseline | None, accepted: frozenset[CheckName] = frozenset()) -> Yardstick:
         """What convergence is measured by."""
-        return Yardstick(baseline, self.transitions.matrix)
+        return Yardstick(baseline, self.transitions.matrix, accepted)
 
     @property
     def evidence_awaited(self) -> bool:
@@ -124,11 +123,11 @@ def what_is_awaited(
     return "All convergence checks are met; waiting until it stays quiet"
 
 
-def unreadable(record: TopologyTransition, stage: Stage, now: datetime) -> Said | None:
+def unreadable(checks: tuple[Check, ...], now: datetime) -> Said | None:
     """A fact that could not be read for long makes the operator Degraded; a moment does not."""
     lasting = [
         check
-        for check in records.of_stage(record, stage)
+        for check in checks
         if check.status is CheckStatus.UNKNOWN and now - check.last_transition_time >= UNREADABLE_BOUND
     ]
     if not lasting:

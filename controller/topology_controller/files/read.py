@@ -43,6 +43,8 @@ class Form(Generic[M]):
     noun: str
     models: Mapping[Shape, type[pydantic.BaseModel]]
     words: Callable[[Shape], list[str]]
+    refusal: Callable[[nodes.Path], str] = lambda _: ""
+    """Why a key that is not known is not there on purpose; empty when it is merely not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +78,29 @@ def folder(directory: pathlib.Path, noun: str) -> tuple[list[pathlib.Path], list
 
 def file(place: pathlib.Path, form: Form[M]) -> File[M]:
     """Read one file. Never raises: what is wrong with it is in `problems`."""
-    document = nodes.Document()
     try:
         with place.open("rb") as opened:
             raw = opened.read(LARGEST_FILE + 1)
     except OSError as error:
-        return File(place, None, document, (_about(place, f"cannot be read: {error.strerror or error}"),))
+        why = f"cannot be read: {error.strerror or error}"
+        return File(place, None, nodes.Document(), (_about(place, why),))
+    return parsed(place, raw, form)
+
+
+def parsed(place: pathlib.Path, raw: bytes, form: Form[M]) -> File[M]:
+    """Make sense of what was read from `place`, at most LARGEST_FILE + 1 bytes of it. Never raises, like `file`."""
     if len(raw) > LARGEST_FILE:
-        return File(place, None, document, (_about(place, f"is larger than {LARGEST_FILE} bytes"),))
+        return File(place, None, nodes.Document(), (_about(place, f"is larger than {LARGEST_FILE} bytes"),))
     document = nodes.parse(raw)
     if document.problems:
         return File(place, None, document, tuple(wrongs.Problem(place, *found) for found in document.problems))
     try:
-        value = form.model.model_validate_json(json.dumps(document.value), strict=True)
+        written = json.dumps(document.value)
+    except ValueError:
+        # Python refuses to write a number of thousands of digits, which YAML takes in hexadecimal.
+        return File(place, None, document, (_about(place, "has a number of too many digits"),))
+    try:
+        value = form.model.model_validate_json(written, strict=True)
     except pydantic.ValidationError as error:
         told = sorted({_explain(fault, document, form) for fault in error.errors(include_url=False)})
         return File(place, None, document, tuple(wrongs.Problem(place, *found) for found in told))
@@ -106,9 +118,9 @@ def _explain(fault: Any, document: nodes.Document, form: Form[Any]) -> tuple[int
     shape = tuple("*" if isinstance(part, int) else part for part in path)
     match fault["type"]:
         case "extra_forbidden":
-            return line, _unknown(path, _keys(shape[:-1], form))
+            return line, form.refusal(path) or unknown(path, _keys(shape[:-1], form))
         case _ if of_key:
-            return line, _unknown(path, form.words((*shape[:-1], KEY)))
+            return line, unknown(path, form.words((*shape[:-1], KEY)))
         case "missing":
             return document.line(path[:-1]), f"key {where} is missing"
         case "value_error":
@@ -140,13 +152,16 @@ def _walk(loc: tuple[str | int, ...], document: nodes.Document, *, missing: bool
     return path, False
 
 
-def _unknown(path: nodes.Path, allowed: list[str]) -> str:
+def unknown(path: nodes.Path, allowed: list[str]) -> str:
+    """Say that the key at the end of a path is not known there, what is, and what is closest to it."""
     inside = f" in {nodes.spell(path[:-1])}" if path[:-1] else ""
     return f"unknown key {str(path[-1])!r}{inside}; {_choice(str(path[-1]), allowed)}"
 
 
 def _keys(shape: Shape, form: Form[Any]) -> list[str]:
-    fields = form.models[shape].model_fields if shape in form.models else {}
+    # The values of a mapping whose keys are names stand under "*", like those of a list.
+    model = form.models.get(shape) or form.models.get((*shape[:-1], "*"))
+    fields = model.model_fields if model is not None else {}
     return sorted(field.alias or name for name, field in fields.items())
 
 

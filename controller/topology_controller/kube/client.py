@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, Unpack
 
 import tenacity
 
-from . import answer, errors, exchange, transport
+from . import answer, errors, exchange, impersonation, transport
 from . import backoff as backoffs
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Client:
 
     `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `observer` is
     called once per attempt with (verb, plural, HTTP status or "error", seconds until the headers came).
+    `extra_headers` go with every request (name, value; a name may come more than once); without any, those of somebody
+    in whose name the kubeconfig acts.
     Every method raises the classes in `errors`; entering raises ConfigError for certificates that cannot
     be used.
     """
@@ -81,10 +83,13 @@ class Client:
         field_manager: str,
         request_timeout: float = 10.0,
         observer: exchange.Observer | None = None,
+        extra_headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.request_timeout = request_timeout
         self._transport = transport.Transport(configuration)
-        self._exchange = exchange.Exchange(self._transport, user_agent, observer)
+        acting = impersonation.held(configuration)
+        extra = extra_headers or (acting.headers if acting is not None else ())
+        self._exchange = exchange.Exchange(self._transport, user_agent, observer, extra)
         self._field_manager = field_manager
 
     async def __aenter__(self) -> Self:

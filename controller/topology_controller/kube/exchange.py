@@ -65,13 +65,21 @@ class Request:
 class Exchange:
     """Exchanges over one transport.
 
-    `observer` is called once for every request that is sent, or could not be.
+    `observer` is called once for every request that is sent, or could not be. `extra` are headers that go with every
+    request.
     """
 
-    def __init__(self, over: transport.Transport, user_agent: str, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        over: transport.Transport,
+        user_agent: str,
+        observer: Observer | None = None,
+        extra: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         self._transport = over
         self._user_agent = user_agent
         self._observer = observer
+        self._extra = extra
 
     async def ask(self, request: Request, seconds: float) -> Raw:
         """Return the object that answers, within `seconds`; raises a KubeError."""
@@ -138,7 +146,7 @@ class Exchange:
                     _METHODS[call.verb],
                     url,
                     data=data,
-                    headers=headers,
+                    headers=[*headers.items(), *self._extra] if self._extra else headers,
                     timeout=limits,
                     allow_redirects=False,
                     **self._transport.options(),

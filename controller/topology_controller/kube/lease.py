@@ -16,6 +16,7 @@ elector is not used: it keeps working after it lost the lease, and writes local 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import random
@@ -123,6 +124,8 @@ class Elector:
         self._identity = identity
         self._timing = timing
         self._adopted = timing
+        # Whether the lease is to be renewed before its time, because others have to see other figures.
+        self._due = asyncio.Event()
         self._utcnow = utcnow
         self._uniform = uniform
         self._seen: _Seen | None = None
@@ -136,8 +139,13 @@ class Elector:
         return self._timing
 
     def adopt(self, timing: LeaseTiming) -> None:
-        """Use other figures from the next renewal on; what others have seen stays true until then."""
-        self._adopted = timing
+        """Use other figures from the next renewal on, which is at once where they differ.
+
+        What others have seen stays true until that has succeeded.
+        """
+        if timing != self._adopted:
+            self._adopted = timing
+            self._due.set()
 
     def time_left(self) -> float:
         """Return for how many seconds more we may act as the holder; 0 or less: not at all."""
@@ -216,7 +224,7 @@ class Elector:
         pause = self._next_renewal()
         while True:
             left = self._held_until - self._now()
-            await asyncio.sleep(max(0.0, min(pause, left)))
+            await self._wait(max(0.0, min(pause, left)))
             if self._held_until <= self._now():
                 raise LeaseLost(self._described(), f"not renewed for {self._timing.renew_deadline:g} s")
             try:
@@ -231,6 +239,13 @@ class Elector:
             else:
                 pauses.reset()
                 pause = self._next_renewal()
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait so long, or until other figures were adopted."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._due.wait()
+        self._due.clear()
 
     def _next_renewal(self) -> float:
         return self._timing.retry_period * self._uniform(0.9, 1.0)

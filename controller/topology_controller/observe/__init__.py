@@ -6,5 +6,6 @@
 * `catalog`: which objects are looked at, when, and which fact each becomes; partly derived from the operand matrix.
 * `watches`: keeps them current; opens the idle watches always, the others while a wish is open.
 * `members`: asks etcd itself, where the administrator has given certificates for it; imported only then.
+* `census`: how many nodes there are of which role, for the shape of a cluster.
 * `live`: reads the evidence for the flip, all at once, Infrastructure last.
 """

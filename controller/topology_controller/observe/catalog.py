@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from topology_api import vocabulary
 from topology_api.vocabulary import CheckName
 
 from ..kube import resource as kube
@@ -64,6 +65,8 @@ class Source:
     operand: str | None = None
     enough: int | None = None
     """How many objects a live read stops at, where the question is whether there are some, not how many."""
+    evidence: bool = True
+    """Does anything rest on it? Then a watch of it that is in trouble keeps things from being called finished."""
 
     @property
     def single(self) -> bool:
@@ -148,6 +151,12 @@ WORKERS = Source(
 """Evidence too, but only of a definition that asks for eligible workers: whole nodes, and maybe thousands.
 
 Two that are eligible in the first page prove it as well as two among all, and evidence may not grow old."""
+
+
+def acceptances(namespace: str) -> Source:
+    """Which checks somebody declares not to come: asked of the operator's own namespace while the cluster converges."""
+    selection = kube.Selection(CONFIG_MAPS, namespace=namespace, name=vocabulary.ACCEPTED_CHECKS)
+    return Source("acceptances", selection, parse.acceptances, evidence=False)
 
 
 def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:

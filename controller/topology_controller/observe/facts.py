@@ -41,6 +41,16 @@ class Unobserved:
 
 
 @dataclass(frozen=True, slots=True)
+class Newer(Unobserved):
+    """A record in a phase that this version does not know: whoever wrote it knows more than we do."""
+
+    phase: str = ""
+    name: str | None = None
+    target: str | None = None
+    """Control plane topology that it leads to, where it says so."""
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """A condition as another operator reports it."""
 
@@ -84,7 +94,8 @@ class Infrastructure:
     platform: str | None
     image_based_install: bool
     record: TopologyTransition | Unobserved | None
-    """None when there is none; Unobserved when what is there is not what the schema promises."""
+    """None when there is none; Unobserved when what is there is not what the schema promises, and `Newer` when it comes
+    from a version that knows more phases."""
     raw_record: dict[str, Any] | None = dataclasses.field(repr=False)
     """The record as it stands on the server: a merge patch is made against it."""
     topology_writer: str | None
@@ -102,6 +113,8 @@ class OwnOperator:
     status: dict[str, Any] = dataclasses.field(repr=False)
     copy: RecordCopy | None = None
     """Head of the record, in case Infrastructure lost it."""
+    newer: Newer | None = None
+    """What stands there instead, where a newer version wrote it."""
     backup_time: datetime | None = None
     """When an administrator says to have taken the last backup of etcd (ETCD_BACKUP_ANNOTATION); None when it is not
     said, or not as a time."""
@@ -355,6 +368,23 @@ class IngressController:
 
 
 @dataclass(frozen=True, slots=True)
+class Acceptance:
+    """A check that somebody asks not to wait for. `wrong` says why the entry cannot be understood, if it cannot."""
+
+    check: str
+    attempt: str = ""
+    reason: str = ""
+    wrong: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptances:
+    """ConfigMap topology-accepted-checks of the operator's namespace, sorted by the name of the check."""
+
+    items: tuple[Acceptance, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FeatureGates:
     """FeatureGate `cluster`: versions of the payload and whether MutableTopology is enabled for each."""
 
@@ -421,6 +451,8 @@ class Facts:
     workers: Fact[tuple[Fact[Node], ...]] = NOT_READ
     """Nodes labelled worker and not control-plane; read only where a definition asks EligibleWorkers, and of each only
     whether it is Ready, cordoned, being deleted or tainted."""
+    acceptances: Fact[Acceptances] = NOT_READ
+    """What somebody has accepted; watched while the cluster converges. What cannot be read accepts nothing."""
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)
     """What the operand matrix (`bindata/operands`) names, by key: resource/namespace/name, namespace left out where
     there is none. See `operand`."""

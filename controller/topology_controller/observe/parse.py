@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+import json
 import math
 import re
 import sys
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from topology_api import served, vocabulary
+from topology_api import served, types, vocabulary
 from topology_api.types import RecordCopy, TopologyTransition
 
 from . import facts, fields, parse_operands
@@ -33,6 +34,14 @@ _SUFFIX = {
 }  # fmt: skip
 _NATIVE_CONDITION = "TopologyTransitionController"
 _GATE = "MutableTopology"
+_CHECKS = frozenset(vocabulary.CheckName)
+_NONSENSE = 16
+_LONGEST_ATTEMPT = 64
+_STAGES = frozenset(vocabulary.Stage)
+_STATUSES = frozenset(vocabulary.CheckStatus)
+_WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
+"""What our enumerations' words look like; anything else in their place is no word of a newer version."""
+_LONGEST_NAME = 64
 _OBSERVED_TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
 
 
@@ -108,8 +117,10 @@ def _record(found: object) -> TopologyTransition | facts.Unobserved | None:
     if not found:
         return None
     what = "infrastructures.config.openshift.io/cluster"
+    if (newer := _newer(found)) is not None:
+        return newer
     try:
-        record = TopologyTransition.from_api(found)
+        record = TopologyTransition.from_api(_known(found))
     except pydantic.ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         return facts.Unobserved(what, f"status.topologyTransition.{where}")
@@ -119,11 +130,55 @@ def _record(found: object) -> TopologyTransition | facts.Unobserved | None:
     return record
 
 
+def _newer(found: object) -> facts.Newer | None:
+    """A record in a phase that is a word and none of ours; what else it says is told as far as it can be read.
+
+    Every version writes when the phase was entered: a phase without that is nonsense, and not news from the future.
+    """
+    if not isinstance(found, dict):
+        return None
+    phase, since = found.get("phase"), found.get("phaseTransitionTime")
+    if not isinstance(phase, str) or not isinstance(since, str) or not _WORD.fullmatch(phase):
+        return None
+    if phase in set(vocabulary.Phase):
+        return None
+    target = found.get("target")
+    return facts.Newer(
+        "infrastructures.config.openshift.io/cluster",
+        f"status.topologyTransition.phase is {phase}, which this version does not know",
+        phase=phase,
+        name=_word(found.get("name")),
+        target=_word(target.get("controlPlane")) if isinstance(target, dict) else None,
+    )
+
+
+def _word(value: object) -> str | None:
+    return value if isinstance(value, str) and len(value) <= _LONGEST_NAME else None
+
+
+def _known(found: object) -> object:
+    """The record without checks of a stage or with an answer that a newer version has and this one has not.
+
+    They are answers of then; whoever leads now asks anew. Everything else must be as the schema promises.
+    """
+    checks = found.get("checks") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(checks, list):
+        return found
+    kept = [one for one in checks if not (_foreign(one, "stage", _STAGES) or _foreign(one, "status", _STATUSES))]
+    return found if len(kept) == len(checks) else {**found, "checks": kept}
+
+
+def _foreign(check: object, key: str, words: frozenset[str]) -> bool:
+    value = check.get(key) if isinstance(check, dict) else None
+    return isinstance(value, str) and _WORD.fullmatch(value) is not None and value not in words
+
+
 def _reckonable(record: TopologyTransition) -> bool:
     times = (
         record.requested_time, record.phase_transition_time, record.admitted_time, record.completed_time,
         *(check.last_transition_time for check in record.checks),
         *(item.evaluated_time for item in record.available),
+        *(item.accepted_time for item in record.accepted),
         *(item.settled_time for item in (record.baseline.cluster_operators if record.baseline else ())),
     )  # fmt: skip
     return all(time is None or fields.reckonable(time) for time in times)
@@ -152,6 +207,7 @@ def own_operator(raw: Raw) -> facts.OwnOperator:
         paused=annotations.get(vocabulary.PAUSED_ANNOTATION, "false") != "false",
         status=fields.mapping(raw, "status"),
         copy=_copy(extension),
+        newer=_newer(extension),
         backup_time=_said_time(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
     )
 
@@ -168,7 +224,9 @@ def _copy(extension: object) -> RecordCopy | None:
     if not isinstance(extension, dict) or not extension:
         return None
     # Nothing guards the extension by a schema: what a record could not be rebuilt from is no copy.
-    return RecordCopy.model_validate(extension) if isinstance(_record(extension), TopologyTransition) else None
+    if not isinstance(_record(extension), TopologyTransition):
+        return None
+    return RecordCopy.model_validate(extension)
 
 
 def cluster_operator(raw: Raw) -> facts.ClusterOperator:
@@ -325,6 +383,28 @@ def etcd_lease(raw: Raw) -> facts.EtcdLease:
         renew_time=fields.moment(raw, "spec.renewTime"),
         duration_seconds=seconds,
     )
+
+
+def acceptances(raw: Raw) -> facts.Acceptances:
+    """ConfigMap topology-accepted-checks (v1). An entry that makes no sense spoils no other."""
+    data = fields.mapping(raw, "data")
+    known = [key for key in sorted(data) if key in _CHECKS]
+    # Whoever fills it with nonsense is told of some, and costs no more memory than that.
+    others = [key for key in sorted(data) if key not in _CHECKS][:_NONSENSE]
+    return facts.Acceptances(tuple(_acceptance(key, data[key]) for key in (*known, *others)))
+
+
+def _acceptance(check: str, value: object) -> facts.Acceptance:
+    try:
+        said = json.loads(value) if isinstance(value, str) else None
+        attempt, reason = fields.text(said, "attempt"), fields.text(said, "reason")
+    except (ValueError, RecursionError):
+        attempt, reason = None, None
+    if attempt is None:
+        return facts.Acceptance(check, wrong='its value is not {"attempt": ..., "reason": ...} as JSON')
+    # JSON can say characters that no text can be written with.
+    words = " ".join((reason or "").encode(errors="replace").decode().split())
+    return facts.Acceptance(check, attempt[:_LONGEST_ATTEMPT], types.fit(words, vocabulary.ACCEPTED_REASON_LIMIT))
 
 
 def feature_gates(raw: Raw) -> facts.FeatureGates:

@@ -4,6 +4,9 @@ Each source is one reflector, which keeps reduced facts only and calls `on_chang
 that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One that is in
 trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news.
 
+What somebody has accepted (`acceptances`) is watched only while the cluster converges, and it is no evidence: that it
+cannot be read is told in the log, and disturbs nothing.
+
 etcd itself cannot be watched: where there is a way to it (`members`), it is asked again and again while that is wanted.
 
 The lease of the etcd operator is a special case. Whether somebody is alive cannot be read from a time that another
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..kube import client as clients
-    from ..kube import watch
+    from ..kube import errors, watch
     from . import members
 
 _LOG = logging.getLogger(__name__)
@@ -44,8 +47,8 @@ class _Watch:
 class Watches:
     """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open wish.
 
-    `sources` are those (see `catalog.watched`). `etcd`, where it is given, asks etcd's members while `ask_etcd` says
-    so.
+    `sources` are those (see `catalog.watched`), and such as are no evidence, which are opened and closed by themselves.
+    `etcd`, where it is given, asks etcd's members while `ask_etcd` says so.
     """
 
     def __init__(
@@ -59,7 +62,8 @@ class Watches:
     ) -> None:
         self._client = client
         self._on_change = on_change
-        self._sources = sources
+        self._sources = tuple(source for source in sources if source.evidence)
+        self._beside = tuple(source for source in sources if not source.evidence)
         self._timing = timing
         self._etcd = etcd
         self._watches: dict[str, _Watch] = {}
@@ -91,6 +95,13 @@ class Watches:
         await self._stop(source.field for source in self._sources)
         self._lease_seen = self._lease_moved = None
 
+    async def ask_for_acceptances(self, *, wanted: bool) -> None:
+        """Begin or end watching what somebody accepts; nothing happens when that is so already."""
+        if wanted:
+            self._start(self._beside)
+        elif self._beside:
+            await self._stop(source.field for source in self._beside)
+
     async def ask_etcd(self, *, wanted: bool) -> None:
         """Begin or end asking etcd's members; nothing happens when that is so already, or there is no way to them."""
         if self._etcd is None:
@@ -111,13 +122,18 @@ class Watches:
         """Watches that cannot be relied on, with the reason; empty when all are well."""
         return tuple(
             f"{watch.source.what}: {self._trouble(watch) or 'not read yet'}"
-            for watch in self._watches.values()
+            for watch in self._evidence()
             if not watch.reflector.alive
         )
 
+    def trouble(self, source: catalog.Source) -> errors.KubeError | None:
+        """What the watch of this source is in trouble with now; None when it works, or is not open."""
+        watch = self._watches.get(source.field)
+        return None if watch is None else watch.reflector.snapshot().error
+
     def last_activity(self) -> dict[str, float]:
         """Unix time of the last sign of life of each open watch, by the field it fills."""
-        return {field: watch.reflector.last_activity for field, watch in self._watches.items()}
+        return {watch.source.field: watch.reflector.last_activity for watch in self._evidence()}
 
     def apply(self, source: catalog.Source, raw: dict[str, Any]) -> None:
         """Feed back the server's answer to a write of ours, so that the next decision sees it."""
@@ -132,13 +148,17 @@ class Watches:
             if watch.source.operand is not None
         }
         disturbed = tuple(
-            watch.source.what for watch in self._watches.values() if watch.reflector.snapshot().error is not None
+            watch.source.what for watch in self._evidence() if watch.reflector.snapshot().error is not None
         )
         if "etcd_lease" in found:
             found["etcd_lease"] = self._lease(found["etcd_lease"])
         if self._etcd is not None:
             found["etcd_members"] = self._etcd.fact
         return facts.Facts(**found, operands=operands, installed=self.installed, disturbed=disturbed)
+
+    def _evidence(self) -> list[_Watch]:
+        """Every watch that has to be well; that of what somebody accepts need not."""
+        return [watch for watch in self._watches.values() if watch.source.evidence]
 
     def _start(self, sources: Iterable[catalog.Source]) -> None:
         for source in sources:

@@ -9,7 +9,7 @@ fields may come.
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,6 +22,7 @@ API_VERSION: Final = "cli.topology.openshift.io/v1"
 
 Verdict = Literal["Possible", "Fulfilled", "UnderWay", "Blocked", "Unsupported"]
 Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
+Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
 
 
 class Operator(TypedDict):
@@ -72,8 +73,34 @@ class Transition(TypedDict):
     target: state.Pair
 
 
+class Place(TypedDict):
+    """A line of a file."""
+
+    file: str
+    line: int
+
+
+class Skipped(TypedDict):
+    """Something in the folder that was not looked at, and why."""
+
+    file: str
+    why: str
+
+
+class Manifest(TypedDict):
+    """What the manifests of a folder ask for; None when they have no spec.desiredTopology."""
+
+    folder: str
+    desiredTopology: str | None
+    files: list[Place]
+    skipped: list[Skipped]
+
+
 class Plan(TypedDict):
-    """`plan TARGET`: what would come of the wish `target` if it were made now."""
+    """`plan TARGET`: what would come of the wish `target` if it were made now.
+
+    `manifest` is there only when manifests took the place of TARGET; `target` is empty when they ask for nothing.
+    """
 
     apiVersion: str
     kind: Literal["TopologyPlan"]
@@ -95,6 +122,7 @@ class Plan(TypedDict):
     checklist: list[Expected]
     command: str | None
     unread: list[Unread]
+    manifest: NotRequired[Manifest]
 
 
 class Way(TypedDict):
@@ -154,8 +182,109 @@ class Status(TypedDict):
     operands: state.Operands
     nodes: state.Nodes
     etcd: state.Members
+    accepted: list[state.Accepted]
     advisories: list[state.Advisory]
     available: list[state.Available]
+    unread: list[Unread]
+
+
+class Patch(TypedDict):
+    """A merge patch of Infrastructure `cluster` as it is sent; `command` is the `oc patch` that sends the same."""
+
+    type: Literal["application/merge-patch+json"]
+    body: dict[str, Any]
+    command: str
+
+
+class Set(TypedDict):
+    """`set`: what became of the wish `target`, or would with --confirm (`dryRun`).
+
+    `wish` is what stood there before. `operatorSays` is what the operator made of it in the first seconds. `plan` is
+    the answer of `plan TARGET` that it was decided by.
+    """
+
+    apiVersion: str
+    kind: Literal["TopologySet"]
+    evaluated: str
+    target: str
+    wish: str | None
+    dryRun: bool
+    result: Result
+    message: str
+    patch: Patch | None
+    operatorSays: str | None
+    warnings: list[str]
+    next: list[Expected]
+    plan: Plan
+
+
+class Cancel(TypedDict):
+    """`cancel`: what became of the wish that stood there, `wish`, and of the field manager that had made it.
+
+    `phase` is what the operator has recorded in the end.
+    """
+
+    apiVersion: str
+    kind: Literal["TopologyCancel"]
+    evaluated: str
+    cluster: state.Cluster
+    wish: str | None
+    wishedBy: str | None
+    phase: str | None
+    operator: Operator
+    result: Result
+    message: str
+    patch: Patch | None
+    warnings: list[str]
+    next: list[Expected]
+
+
+class Vector(TypedDict):
+    """What the shape of a cluster is told by; None is "not known". `fencing` never is: Secrets are not read."""
+
+    controlPlaneTopology: str | None
+    infrastructureTopology: str | None
+    mastersSchedulable: bool | None
+    controlPlaneNodes: int | None
+    controlPlaneWorkers: int | None
+    arbiterNodes: int | None
+    dedicatedWorkers: int | None
+    fencing: bool | None
+
+
+class Disagreement(TypedDict):
+    """Something that does not fit together: between which parts, and what that means."""
+
+    question: str
+    between: list[str]
+    found: str
+    wanted: str
+    meaning: str
+
+
+class OpenQuestion(TypedDict):
+    """A question without an answer: fields of the vector that are not known, or are none that OpenShift has."""
+
+    question: str
+    missing: list[str]
+
+
+class Audit(TypedDict):
+    """`audit`: which kind of cluster this is, and what in it does not fit together.
+
+    `shape` is None while what is known leaves several; those are `candidates`.
+    """
+
+    apiVersion: str
+    kind: Literal["TopologyAudit"]
+    evaluated: str
+    cluster: state.Cluster
+    phase: str | None
+    shape: str | None
+    candidates: list[str]
+    vector: Vector
+    disagreements: list[Disagreement]
+    open: list[OpenQuestion]
     unread: list[Unread]
 
 

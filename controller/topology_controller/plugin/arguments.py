@@ -26,6 +26,7 @@ DEFAULT_REQUEST_TIMEOUT = 10.0
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
 _PLAIN = re.compile(r"[0-9]{1,9}\Z")
+_ACCEPTABLE = [one.value for one in vocabulary.ACCEPTABLE_CHECKS]
 _EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
 
 
@@ -37,6 +38,13 @@ def duration(text: str) -> float:
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90m, 1h30m or 45s")
     return math.fsum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _name(text: str) -> str:
+    """Somebody's name, as it may stand in a header."""
+    if text and text.isprintable() and text == text.strip():
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is no name")
 
 
 def target(text: str) -> str:
@@ -54,6 +62,23 @@ def target(text: str) -> str:
     raise argparse.ArgumentTypeError(f"unknown target {text!r}{meant} Legal are {', '.join(legal)}")
 
 
+def check(text: str) -> str:
+    """The name of a check; what is none is refused with the closest of those that can be accepted."""
+    if text in set(vocabulary.CheckName):
+        return text
+    closest = _closest(text, _ACCEPTABLE)
+    meant = f"; did you mean {closest}?" if closest else "."
+    raise argparse.ArgumentTypeError(f"unknown check {text!r}{meant} Can be accepted: {', '.join(_ACCEPTABLE)}")
+
+
+def reason(text: str) -> str:
+    """Words that the record has room for, in one line."""
+    words = " ".join(text.split())
+    if len(words) > vocabulary.ACCEPTED_REASON_LIMIT or not words.isprintable():
+        raise argparse.ArgumentTypeError(f"wanted a line of at most {vocabulary.ACCEPTED_REASON_LIMIT} characters")
+    return words
+
+
 def _closest(text: str, words: Iterable[str]) -> str | None:
     import difflib  # noqa: PLC0415 - only a wrong word needs it
 
@@ -66,8 +91,8 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     made = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Asks a cluster about its topology: what it is, what it could be, and how far a change has come. "
-        "Nothing is written.",
+        description="Asks a cluster about its topology: what it is, what it could be, and how far a change has come; "
+        "and makes the wish for another one, or takes it back. Only set --confirm, cancel and accept write anything.",
         epilog=_EXIT_CODES,
     )
     made.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
@@ -83,16 +108,73 @@ def parser() -> argparse.ArgumentParser:
         metavar="TARGET",
         help=f"what {vocabulary.WISH} would be set to: {', '.join(topology.value for topology in Topology)}",
     )
+    plan.add_argument(
+        "--manifests", type=pathlib.Path, metavar="DIR",
+        help="take TARGET from the manifest of Infrastructure cluster in this folder; - is standard input",
+    )  # fmt: skip
     _output(plan)
+    _set(verbs)
+    cancel = _verb(
+        verbs,
+        "cancel",
+        "withdraw the wish, as long as the topology has not moved; refused when anything has changed since it was read",
+    )
+    _output(cancel)
     status = _verb(verbs, "status", "phase, progress, every check, who has followed, and what is left to do")
     _output(status)
+    status.add_argument(
+        "-w", "--watch", action="store_true",
+        help="stay, and show every change, until Ctrl-C: drawn on a terminal, line by line anywhere else",
+    )  # fmt: skip
     wait = _verb(verbs, "wait", "wait until the transition is completed; progress goes to standard error")
     wait.add_argument(
         "--timeout", type=duration, metavar="D", help="give up after that long, such as 90m; default: never"
     )
     graph = _verb(verbs, "graph", "the transitions that exist, where this cluster is, and what blocks the way on")
-    graph.add_argument("-o", "--output", choices=("dot", "mermaid"), default="dot", help="default: %(default)s")
+    graph.add_argument("-o", "--output", choices=("dot", "mermaid", "svg"), default="dot", help="default: %(default)s")
+    audit = _verb(verbs, "audit", "which kind of cluster this is, and where status, scheduler and nodes disagree")
+    _output(audit)
+    _accept(verbs)
     return made
+
+
+def _set(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    made = _verb(
+        verbs,
+        "set",
+        "make the wish for another topology; without --confirm nothing is written, and what would be is shown",
+    )
+    made.add_argument("target", type=target, metavar="TARGET", help=f"what {vocabulary.WISH} is set to; see plan")
+    made.add_argument(
+        "--confirm", action="store_true", help="write it, if nothing has changed since the checks were answered"
+    )
+    made.add_argument(
+        "--allow-pending", action="store_true",
+        help="also when checks are not met: the operator waits for them. None of them can be skipped",
+    )  # fmt: skip
+    made.add_argument("--wait", action="store_true", help="go on as the verb wait does; needs --confirm")
+    made.add_argument(
+        "--timeout", type=duration, metavar="D", help="with --wait: give up after so long, such as 90m; default: never"
+    )
+    _output(made)
+
+
+def _accept(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    made = _verb(
+        verbs,
+        "accept",
+        "declare that a check of a stuck transition will not come, so that it is completed without it; past the "
+        "deadline, for workloads only, and final",
+    )
+    made.add_argument("--check", type=check, required=True, metavar="NAME", help=f"one of {', '.join(_ACCEPTABLE)}")
+    made.add_argument("--reason", type=reason, default="", metavar="T", help="why; it is recorded and shown")
+    made.add_argument(
+        "--yes", action="store_true", help="accept without being asked; needed where there is no terminal to ask at"
+    )
+    made.add_argument(
+        "--timeout", type=duration, default=30.0, metavar="D",
+        help="how long the operator has to take it up; default: %(default)gs",
+    )  # fmt: skip
 
 
 def _verb(
@@ -131,6 +213,17 @@ def _connection(made: argparse.ArgumentParser, *, default: bool) -> None:
         help="do not check the certificate of the API server",
     )  # fmt: skip
     group.add_argument(
+        "--as", dest="as_user", type=_name, metavar="USER", default=None if default else absent,
+        help="ask in the name of this user, which takes the right to impersonate",
+    )  # fmt: skip
+    group.add_argument(
+        "--as-group", dest="as_group" if default else "as_group_after", action="append", type=_name, metavar="GROUP",
+        default=[] if default else absent, help="with --as: a group of that user; may be given more than once",
+    )  # fmt: skip
+    group.add_argument(
+        "--as-uid", type=_name, metavar="UID", default=None if default else absent, help="with --as: its uid"
+    )
+    group.add_argument(
         "--operator-namespace", metavar="NS", default=vocabulary.DEFAULT_NAMESPACE if default else absent,
         help=f"where the operator runs; default: {vocabulary.DEFAULT_NAMESPACE}",
     )  # fmt: skip
@@ -142,8 +235,20 @@ def _connection(made: argparse.ArgumentParser, *, default: bool) -> None:
 
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
     """Parse, or end with exit code 2 as argparse does."""
-    found = parser().parse_args(words)
+    made = parser()
+    found = made.parse_args(words)
     if not found.request_timeout:
         # kubectl means "no bound" by 0; here every request has one.
         found.request_timeout = DEFAULT_REQUEST_TIMEOUT
+    # A list on either side of the verb would replace the other one.
+    found.as_group = [*found.as_group, *vars(found).pop("as_group_after", ())]
+    if found.as_user is None and (found.as_group or found.as_uid is not None):
+        made.error("--as-group and --as-uid are about the user of --as: name one")
+    if found.verb == "plan" and found.manifests is not None and found.target is not None:
+        made.error("TARGET stands in the manifests: leave it out, or leave --manifests out")
+    if found.verb == "set":
+        if found.wait and not found.confirm:
+            made.error("--wait needs --confirm: without it nothing is written that could be waited for")
+        if found.timeout is not None and not found.wait:
+            made.error("--timeout is for --wait")
     return found

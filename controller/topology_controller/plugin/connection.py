@@ -8,21 +8,28 @@ Infrastructure that may not be read. Later failures are facts (`reading`), not e
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..kube import client as clients
-from ..kube import config
+from ..kube import config, impersonation
 from ..kube import errors as kube
 from ..observe import catalog
-from . import arguments, errors
+from . import arguments, errors, interruption
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 _FIRST_TRY = 1.0
 """Seconds. A server that refuses connections is given up after this; one that is only slow gets its whole time then."""
+
+
+_IMPERSONATE = "cannot impersonate"
+"""So says an API server that refuses to take a user for another one."""
+
+
+Acting = impersonation.Acting
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,31 +40,41 @@ class Access:
     context: str | None = None
     request_timeout: float = arguments.DEFAULT_REQUEST_TIMEOUT
     insecure: bool = False
+    acting: Acting | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open client, and how messages name the server."""
+    """An open client, how messages name the server and who asks, and what is said if the command ends now."""
 
     client: clients.Client
     server: str
+    acting: Acting | None = None
+    interruption: interruption.Interruption = field(default_factory=interruption.Interruption)
+
+    def lacks(self, error: kube.Forbidden) -> str:
+        """Say whose right lacks for what was asked: `you have no right to patch infrastructures...`."""
+        who = "you have" if self.acting is None else f"{self.acting.user} has"
+        return f"{who} no right to {error.verb} {error.resource.describe(error.name, error.namespace)}"
 
 
 @contextlib.asynccontextmanager
-async def opened(access: Access) -> AsyncIterator[Connection]:
+async def opened(access: Access, left: interruption.Interruption | None = None) -> AsyncIterator[Connection]:
     """Open a client. Raises PluginError when what says how to reach the cluster is no good."""
     try:
         configuration = await config.load(access.kubeconfig, access.context)
         if access.insecure:
             configuration.verify_ssl = False
+        acting = access.acting or impersonation.held(configuration)
         client = clients.Client(
             configuration,
             user_agent=f"{arguments.PROGRAM}/{__version__}",
             field_manager=arguments.PROGRAM,
             request_timeout=access.request_timeout,
+            extra_headers=acting.headers if acting is not None else (),
         )
         async with client:
-            yield Connection(client, str(configuration.host))
+            yield Connection(client, str(configuration.host), acting, left or interruption.Interruption())
     except config.ConfigError as error:
         raise errors.PluginError(str(error)) from error
 
@@ -70,7 +87,7 @@ async def infrastructure(connection: Connection) -> dict[str, Any]:
     try:
         return await _first(connection.client)
     except kube.KubeError as error:
-        raise _explained(connection.server, error) from error
+        raise explained(connection, error) from error
 
 
 async def _first(client: clients.Client) -> dict[str, Any]:
@@ -84,8 +101,9 @@ async def _first(client: clients.Client) -> dict[str, Any]:
     return await client.get(resource, name)
 
 
-def _explained(server: str, error: kube.KubeError) -> errors.PluginError:
-    what = error.resource.describe(error.name)
+def explained(connection: Connection, error: kube.KubeError) -> errors.PluginError:
+    """What a person is told when the cluster cannot be asked."""
+    server, what = connection.server, error.resource.describe(error.name)
     if isinstance(error, kube.Unreachable | kube.TimedOut):
         return errors.PluginError(f"cannot reach {server}: {error.message or error.reason}")
     if isinstance(error, kube.Unauthorized):
@@ -93,7 +111,9 @@ def _explained(server: str, error: kube.KubeError) -> errors.PluginError:
             f"{server} does not accept the credentials{_because(error)}", "Log in again, for example with oc login"
         )
     if isinstance(error, kube.Forbidden):
-        return errors.PluginError(f"you have no right to get {what}", "Nothing can be told without it")
+        if connection.acting is not None and _IMPERSONATE in error.message:
+            return errors.PluginError(f"you may not act as {connection.acting}: {error.message}")
+        return errors.PluginError(connection.lacks(error), "Nothing can be told without it")
     if isinstance(error, kube.NotFound) and error.reason != "NotFound":
         # The path itself is unknown: an object that is missing is answered with a Status of reason NotFound.
         return errors.PluginError(

@@ -14,6 +14,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from topology_api import vocabulary
 from topology_api.vocabulary import CheckName, Phase, Reason, Stage
 
 from ..checks.result import CheckResult
@@ -107,6 +108,24 @@ def wished(known: facts.Facts, transitions: load.Transitions, target: str, now: 
     return Judgement(verdict, said, records.pair(infrastructure), decided, decided.definition)
 
 
+def unwished(known: facts.Facts, transitions: load.Transitions, now: datetime) -> Judgement:
+    """What would come of a manifest without a wish; `wished` has the rest. Raises PluginError as that does."""
+    infrastructure = _infrastructure(known)
+    here = records.pair(infrastructure)
+    decided, _ = _decided(known, infrastructure, transitions, None, now)
+    wish, record = infrastructure.desired, records.recover(infrastructure, known.own_operator)
+    if wish is None:
+        return Judgement(Verdict.FULFILLED, "The manifest wishes for nothing, and nothing is wanted", here, decided)
+    lacks = f"The manifest has no spec.{vocabulary.WISH}, and {wish} is wanted"
+    way = "to prune that field, or to replace the object,"
+    if record is not None and record.phase is Phase.CONVERGING:
+        said = f"{lacks}: {way} is refused until the cluster has followed to {here}. Put {wish} into the manifest"
+        return Judgement(Verdict.BLOCKED, said, here, decided)
+    open_ = wished(known, transitions, wish, now).verdict is not Verdict.FULFILLED
+    effect = "would withdraw the wish" if open_ else "would remove a wish that is fulfilled; the topology stays"
+    return Judgement(Verdict.POSSIBLE, f"{lacks}: {way} {effect}", here, decided)
+
+
 def _infrastructure(known: facts.Facts) -> facts.Infrastructure:
     if isinstance(known.infrastructure, facts.Unobserved):
         raise errors.PluginError(str(known.infrastructure))
@@ -117,7 +136,7 @@ def _decided(
     known: facts.Facts,
     infrastructure: facts.Infrastructure,
     transitions: load.Transitions,
-    target: str,
+    target: str | None,
     now: datetime,
 ) -> tuple[decision.Decision, facts.Unobserved | None]:
     """The decision, and what was left out of it: without its own ClusterOperator the operator decides nothing.

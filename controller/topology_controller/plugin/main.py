@@ -15,9 +15,9 @@ import json
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from . import arguments, errors
+from . import arguments, errors, interruption
 
 if TYPE_CHECKING:
     import argparse
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from . import connection
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+_JUDGING = frozenset({"plan", "set", "graph", "status"})
+"""Verbs that say what the operator would say: they ask as it is configured to ask."""
 _BROKEN_PIPE = 141
 """What a shell says of a program that was ended by SIGPIPE: the reader has gone."""
 
@@ -34,10 +36,14 @@ _BROKEN_PIPE = 141
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    left = interruption.Interruption()
     try:
-        return _run(words)
+        return _run(words, left)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        _complain("interrupted; nothing was written. The same command goes on from where the cluster is")
+        if sys.stderr.isatty():
+            # The terminal has written ^C where the cursor was.
+            sys.stderr.write("\n")
+        _complain(f"interrupted; {left.said}")
         return INTERRUPTED
     except errors.PluginError as error:
         _complain(error)
@@ -50,8 +56,9 @@ def main(words: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(words: Sequence[str] | None) -> int:
+def _run(words: Sequence[str] | None, left: interruption.Interruption) -> int:
     options = arguments.parse(words)
+    left.begin(options.verb)
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_print(stream)
     import logging
@@ -64,7 +71,9 @@ def _run(words: Sequence[str] | None) -> int:
         transitions = _transitions(options)
         if transitions is None:
             return USAGE
-        code = asyncio.run(_verb(options, transitions))
+        if wrong := _manifests(options):
+            return wrong
+        code = asyncio.run(_verb(options, transitions, left))
     finally:
         gc.enable()
     sys.stdout.flush()
@@ -92,7 +101,26 @@ def _transitions(options: argparse.Namespace) -> load.Transitions | None:
         raise errors.PluginError(str(error)) from error
 
 
-async def _verb(options: argparse.Namespace, transitions: load.Transitions) -> int:
+def _manifests(options: argparse.Namespace) -> int:
+    """Put what --manifests asks for in the place of the folder; or say why not, and return the exit code for that."""
+    folder = getattr(options, "manifests", None)
+    if folder is None:
+        return 0
+    from . import manifest
+
+    if str(folder) != manifest.STANDARD_INPUT and not folder.exists():
+        _complain(f"--manifests: {folder} does not exist")
+        return USAGE
+    try:
+        options.manifests = manifest.wanted(folder)
+    except manifest.ManifestError as error:
+        for line in str(error).splitlines():
+            _complain(line)
+        return FAILED
+    return 0
+
+
+async def _verb(options: argparse.Namespace, transitions: load.Transitions, left: interruption.Interruption) -> int:
     from . import connection
 
     task = asyncio.current_task()
@@ -101,10 +129,29 @@ async def _verb(options: argparse.Namespace, transitions: load.Transitions) -> i
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, task.cancel)
     access = connection.Access(
-        options.kubeconfig, options.context, options.request_timeout, options.insecure_skip_tls_verify
+        options.kubeconfig,
+        options.context,
+        options.request_timeout,
+        options.insecure_skip_tls_verify,
+        connection.Acting.of(options.as_user, options.as_group, options.as_uid),
     )
-    async with connection.opened(access) as made:
-        verbs = {"plan": _plan, "status": _status, "wait": _wait, "graph": _graph}
+    async with connection.opened(access, left) as made:
+        verbs = {
+            "plan": _plan,
+            "set": _set,
+            "cancel": _cancel,
+            "status": _status,
+            "wait": _wait,
+            "graph": _graph,
+            "audit": _audit,
+            "accept": _accept,
+        }
+        if options.verb in _JUDGING:
+            from . import configured
+
+            # What keeps everything from being asked is told alone, in one line.
+            await connection.infrastructure(made)
+            transitions = await configured.transitions(made, options.operator_namespace, transitions, _complain)
         return await verbs[options.verb](made, options, transitions)
 
 
@@ -112,22 +159,53 @@ async def _plan(made: connection.Connection, options: argparse.Namespace, transi
     from . import paper, plan, printing, reading
 
     sheet = paper.Paper.of(sys.stdout)
-    if options.target is None:
+    if options.target is None and options.manifests is None:
         seen = await reading.overview(made, transitions, options.operator_namespace)
         ways, verdict = plan.overview(seen, transitions)
         printing.overview(sheet, ways)
         _print(options.output, ways, sheet)
     else:
         seen = await reading.everything(made, transitions, options.operator_namespace)
-        found, verdict = plan.target(seen, transitions, options.target)
+        found, verdict = (
+            plan.target(seen, transitions, options.target)
+            if options.manifests is None
+            else plan.manifest(seen, transitions, options.manifests)
+        )
         printing.plan(sheet, found)
         _print(options.output, found, sheet)
     return verdict.exit_code
 
 
+async def _set(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    from . import judging, paper, printing_wishes, setting
+
+    asked = setting.Asked(options.target, options.confirm, options.allow_pending)
+    found, code = await setting.wish(made, transitions, options.operator_namespace, asked, ask_back=not options.wait)
+    sheet = paper.Paper.of(sys.stdout)
+    printing_wishes.wish(sheet, found)
+    _print(options.output, found, sheet)
+    # Without a wish there is nothing to wait for: the cluster is what was asked for.
+    if not options.wait or code != judging.DONE or (found["result"] == "Unchanged" and found["wish"] is None):
+        return code
+    sys.stdout.flush()
+    return await _waited(made, options.timeout, sys.stdout if options.output == "text" else sys.stderr)
+
+
+async def _cancel(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    from . import cancelling, paper, printing_wishes
+
+    found, code = await cancelling.cancel(made, transitions, options.operator_namespace)
+    sheet = paper.Paper.of(sys.stdout)
+    printing_wishes.cancel(sheet, found)
+    _print(options.output, found, sheet)
+    return code
+
+
 async def _status(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     from . import paper, printing, reading, status
 
+    if options.watch:
+        await _follow(made, options, transitions)
     seen = await reading.present(made, transitions, options.operator_namespace)
     found = status.status(seen, transitions)
     sheet = paper.Paper.of(sys.stdout)
@@ -136,7 +214,53 @@ async def _status(made: connection.Connection, options: argparse.Namespace, tran
     return 0
 
 
+async def _follow(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> NoReturn:
+    from . import live, live_lines
+
+    gc.freeze()
+    gc.enable()
+    made.interruption.now("nothing was written. Watch on with: oc topology status --watch")
+    sheet: live.Sheet
+    if options.output == "text" and live_lines.can_draw(sys.stdout, os.environ):
+        from . import live_screen
+
+        sheet = live_screen.Screen(sys.stdout)
+    else:
+        sheet = live_lines.Lines(sys.stdout, sys.stderr, options.output)
+    await live.follow(made, transitions, options.operator_namespace, sheet)
+
+
 async def _wait(made: connection.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
+    return await _waited(made, options.timeout, sys.stdout)
+
+
+async def _accept(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    from . import accepting, asking, judging, paper, printing_acceptance
+
+    async def consent(found: accepting.Offer) -> accepting.Ended | None:
+        sheet = paper.Paper.of(sys.stderr)
+        printing_acceptance.offer(sheet, found)
+        sys.stderr.write(sheet.text())
+        sys.stderr.flush()
+        if options.yes:
+            return None
+        if not sys.stdin.isatty():
+            return accepting.Ended("there is no terminal to ask at: --yes accepts without being asked", USAGE)
+        typed = await asking.line(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
+        if typed.strip() == options.check:
+            return None
+        return accepting.Ended("not accepted; nothing was written", FAILED)
+
+    asked = accepting.Asked(options.check, options.reason, options.timeout)
+    found = await accepting.accept(made, transitions, options.operator_namespace, asked, consent)
+    if found.code == judging.DONE:
+        sys.stdout.write(f"{paper.plain(found.said)}\n")
+    else:
+        _complain(paper.plain(found.said))
+    return found.code
+
+
+async def _waited(made: connection.Connection, seconds: float | None, out: TextIO) -> int:
     from . import judging, paper, wait
 
     gc.freeze()
@@ -146,9 +270,9 @@ async def _wait(made: connection.Connection, options: argparse.Namespace, _: loa
         sys.stderr.write(f"{paper.plain(text)}\n")
         sys.stderr.flush()
 
-    found = await wait.wait(made, options.timeout, tell)
+    found = await wait.wait(made, seconds, tell)
     if found.code == judging.DONE:
-        sys.stdout.write(f"{paper.plain(found.said)}\n")
+        out.write(f"{paper.plain(found.said)}\n")
         return judging.DONE
     _complain(paper.plain(found.said))
     return judging.FAILED if found.code is None else found.code
@@ -156,14 +280,29 @@ async def _wait(made: connection.Connection, options: argparse.Namespace, _: loa
 
 async def _graph(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     from ..decide import records
-    from . import graph, judging, reading
+    from . import graph, judging, reading, svg
 
     seen = await reading.overview(made, transitions, options.operator_namespace)
     here = records.pair(seen.infrastructure)
-    ways, _ = judging.ways(seen.known, transitions, seen.now)
-    draw = graph.mermaid if options.output == "mermaid" else graph.dot
-    sys.stdout.write(draw(graph.edges(transitions, here, ways), here))
+    ways, none = judging.ways(seen.known, transitions, seen.now)
+    edges = graph.edges(transitions, here, ways)
+    if options.output == "svg":
+        sys.stdout.write(svg.svg(edges, here, graph.caption(seen.infrastructure, none)))
+    else:
+        draw = graph.mermaid if options.output == "mermaid" else graph.dot
+        sys.stdout.write(draw(edges, here))
     return judging.DONE
+
+
+async def _audit(made: connection.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
+    from . import audit, paper, printing, reading
+
+    seen = await reading.census(made, options.operator_namespace)
+    found, code = audit.audit(seen)
+    sheet = paper.Paper.of(sys.stdout)
+    printing.audit(sheet, found)
+    _print(options.output, found, sheet)
+    return code
 
 
 def _print(form: str, found: Mapping[str, Any], sheet: Any) -> None:

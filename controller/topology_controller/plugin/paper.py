@@ -19,8 +19,9 @@ _NARROW = 64
 _LEAST = 24
 _BOLD: Final = "1"
 _COLOURS: Final = {
-    "Met": "32", "Possible": "32", "Fulfilled": "32", "Completed": "32", "Running": "32",
-    "Unmet": "31", "Blocked": "31", "Unsupported": "31", "Stuck": "31", "NotRunning": "31", "NotInstalled": "31",
+    "Met": "32", "Possible": "32", "Fulfilled": "32", "Completed": "32", "Running": "32", "Written": "32",
+    "Unmet": "31", "Blocked": "31", "Unsupported": "31", "Stuck": "31", "Refused": "31",
+    "NotRunning": "31", "NotInstalled": "31",
     "Unknown": "33", "Pending": "33", "Admitting": "33", "UnderWay": "36", "Converging": "36",
 }  # fmt: skip
 

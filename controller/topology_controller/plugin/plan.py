@@ -21,12 +21,30 @@ if TYPE_CHECKING:
     from ..observe import facts
     from ..report import state
     from ..transitions import load
+    from . import manifest as manifests
     from . import reading
+
+
+def manifest(
+    seen: reading.Seen, transitions: load.Transitions, wanted: manifests.Wanted
+) -> tuple[answers.Plan, judging.Verdict]:
+    """What would come of these manifests. Raises PluginError when the API lacks our fields."""
+    if wanted.wish is None:
+        plan, verdict = _plan(seen, transitions, "", judging.unwished(seen.known, transitions, seen.now))
+    else:
+        plan, verdict = target(seen, transitions, wanted.wish)
+    plan["manifest"] = wanted.answer()
+    return plan, verdict
 
 
 def target(seen: reading.Seen, transitions: load.Transitions, wish: str) -> tuple[answers.Plan, judging.Verdict]:
     """What would come of this wish. Raises PluginError when the API lacks our fields."""
-    found = judging.wished(seen.known, transitions, wish, seen.now)
+    return _plan(seen, transitions, wish, judging.wished(seen.known, transitions, wish, seen.now))
+
+
+def _plan(
+    seen: reading.Seen, transitions: load.Transitions, wish: str, found: judging.Judgement
+) -> tuple[answers.Plan, judging.Verdict]:
     definition = found.definition
     checks = _checks(found.results)
     plan: answers.Plan = {

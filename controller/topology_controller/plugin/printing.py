@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from topology_api.vocabulary import ACCEPTABLE_CHECKS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -23,7 +25,7 @@ def overview(paper: Paper, found: answers.Overview) -> None:
     _head(paper, found, [("Phase", found["phase"] or "")])
     paper.gap()
     if not found["transitions"]:
-        paper.say(f"{found['message']}.")
+        paper.table([(found["verdict"], found["message"])], indent=0)
     else:
         rows = [
             (way["verdict"], way["name"], _pair(way["target"]), way["elsewhere"] or way["summary"])
@@ -45,8 +47,9 @@ def overview(paper: Paper, found: answers.Overview) -> None:
 
 
 def plan(paper: Paper, found: answers.Plan) -> None:
-    """`plan TARGET`."""
-    _head(paper, found, [("Phase", found["phase"] or "")])
+    """`plan TARGET`, and `plan --manifests`."""
+    manifest = found.get("manifest")
+    _head(paper, found, [("Phase", found["phase"] or ""), *(_manifest(manifest) if manifest is not None else ())])
     transition = found["transition"]
     paper.gap()
     if transition is not None:
@@ -62,10 +65,13 @@ def plan(paper: Paper, found: answers.Plan) -> None:
     _expected(paper, "What to expect", found["expected"])
     _expected(paper, "To be seen to before, which no check can", found["checklist"])
     _unread(paper, found["unread"])
+    if manifest is not None and manifest["skipped"]:
+        paper.title("Not looked at in the folder of manifests")
+        paper.table([(one["file"], one["why"]) for one in manifest["skipped"]])
     if found["command"] is not None:
         possible = found["verdict"] == "Possible"
-        paper.title("Ask for it with" if possible else "Asked for with (it would wait until everything is met)")
-        paper.command(found["command"])
+        paper.title("Ask for it with" if possible else "Ask for it all the same with; it waits until everything is met")
+        paper.command(f"oc topology set {found['target']} --confirm{'' if possible else ' --allow-pending'}")
 
 
 def status(paper: Paper, found: answers.Status) -> None:
@@ -76,17 +82,70 @@ def status(paper: Paper, found: answers.Status) -> None:
         paper.gap()
         paper.say(f"{found['headline']}.")
     _checks(paper, f"{found['stage']} checks", [one for one in found["checks"] if one["status"] != "Met"])
+    _accepted(paper, found["accepted"])
     _met(paper, found)
     _operands(paper, found["operands"])
     _nodes(paper, found["nodes"])
     _members(paper, found["etcd"])
     _advisories(paper, found["advisories"])
-    if found["wish"] is None:
+    _acceptable(paper, found)
+    if found["wish"] is None and found["disabled"] is None:
         _available(paper, found["available"])
     if found["withdraw"]:
         paper.title("Take the wish back with")
-        paper.command(found["withdraw"])
+        paper.command("oc topology cancel")
     _unread(paper, found["unread"])
+
+
+def audit(paper: Paper, found: answers.Audit) -> None:
+    """`audit`: the shape, what it was told by, then what does not fit."""
+    cluster, vector = found["cluster"], found["vector"]
+    several = " or ".join(found["candidates"])
+    sure = all(value is not None for name, value in vector.items() if name != "fencing")
+    shape = f"{found['shape']}{'' if sure else ', as far as is known'}"
+    paper.fields(
+        [
+            ("Cluster", f"{cluster['name'] or 'without a name'}, platform {cluster['platform'] or 'unknown'}"),
+            ("Topology", f"{_pair(cluster['topology'])} (control plane/infrastructure)"),
+            ("Phase", found["phase"] or ""),
+            ("Shape", shape if found["shape"] is not None else f"cannot tell: {several}"),
+        ]
+    )
+    paper.title("What it is told by")
+    paper.table([(name, _known(value)) for name, value in vector.items()])
+    if found["disagreements"]:
+        paper.title("What does not fit together")
+        if found["phase"] == "Converging":
+            paper.say("The cluster is following a topology that has just moved: some of it ends by itself.", 2)
+    for one in found["disagreements"]:
+        paper.table([(one["question"], f"Between {_joined(one['between'])}")])
+        paper.table([("Found", one["found"]), ("Wanted", one["wanted"]), ("Means", one["meaning"])], 4)
+    if not found["disagreements"]:
+        paper.gap()
+        paper.say("Status, scheduler and nodes do not disagree, as far as they are known.")
+    if found["open"]:
+        paper.title("Left open")
+        paper.table([(one["question"], f"Not known: {', '.join(one['missing'])}") for one in found["open"]])
+    if any("fencing" in one["missing"] for one in found["open"]):
+        paper.say("Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would tell.", 2)
+    _unread(paper, found["unread"])
+
+
+def _manifest(found: answers.Manifest) -> list[tuple[str, str]]:
+    wish = found["desiredTopology"]
+    asks = f"asks for {wish}" if wish is not None else "has no spec.desiredTopology"
+    return [("Manifest", f"{one['file']}:{one['line']} {asks}") for one in found["files"]]
+
+
+def _joined(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _known(value: object) -> str:
+    if value is None:
+        return "not known"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _phase(paper: Paper, found: answers.Status) -> list[tuple[str, str]]:
@@ -131,8 +190,7 @@ def _head(
     cluster, operator = found["cluster"], found["operator"]
     paper.fields(
         [
-            ("Cluster", f"{cluster['name'] or 'without a name'}, platform {cluster['platform'] or 'unknown'}"),
-            ("Topology", f"{_pair(cluster['topology'])} (control plane/infrastructure)"),
+            *place(cluster),
             ("Written by", written_by or ""),
             ("Wish", found["wish"] or "none"),
             ("Operator", f"{operator['state']}: {operator['message']}"),
@@ -141,12 +199,43 @@ def _head(
     )
 
 
+def place(cluster: state.Cluster) -> list[tuple[str, str]]:
+    """Which cluster this is."""
+    return [
+        ("Cluster", f"{cluster['name'] or 'without a name'}, platform {cluster['platform'] or 'unknown'}"),
+        ("Topology", f"{_pair(cluster['topology'])} (control plane/infrastructure)"),
+    ]
+
+
 def _checks(paper: Paper, title: str, checks: Sequence[answers.Check | state.Check]) -> None:
     if checks:
         paper.title(title)
         # What is not met is what somebody looks for; the order of the definition stays otherwise.
         ordered = sorted(checks, key=lambda one: _ORDER.get(one["status"], 1))
         paper.table([(one["status"], one["name"], one["message"]) for one in ordered])
+
+
+def _accepted(paper: Paper, found: Sequence[state.Accepted]) -> None:
+    """What nobody waits for any more, or waited for: it is shown for as long as the record has it."""
+    if found:
+        paper.title("Accepted without")
+        paper.table(
+            [
+                (one["name"], f"Since {one['since']}: {one['reason'] or 'without a reason'}. It said: {one['message']}")
+                for one in found
+            ]
+        )
+
+
+def _acceptable(paper: Paper, found: answers.Status) -> None:
+    """The way out for whoever knows that something will never come."""
+    gone = {one["name"] for one in found["accepted"]}
+    open_ = [one["name"] for one in found["checks"] if one["status"] != "Met" and one["name"] not in gone]
+    could = [one.value for one in ACCEPTABLE_CHECKS if one.value in open_] if found["stuck"] else []
+    if could:
+        paper.title("What will never come can be accepted; read first what that means")
+        for name in could:
+            paper.command(f"oc topology accept --check {name}")
 
 
 def _met(paper: Paper, found: answers.Status) -> None:
@@ -201,8 +290,9 @@ def _advisories(paper: Paper, found: Iterable[state.Advisory]) -> None:
 def _expected(paper: Paper, title: str, found: Sequence[answers.Expected]) -> None:
     if found:
         paper.title(title)
-        paper.table([(one["name"], one["message"]) for one in found])
+    wide = max((len(one["name"]) for one in found), default=0)
     for one in found:
+        paper.table([(f"{one['name']:<{wide}}", one["message"])])
         if one["command"]:
             paper.command(one["command"], 4)
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from ..transitions import load
 
 _OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
+_ROLES = tuple(
+    source for source in catalog.EVIDENCE if source.field in {"control_plane_nodes", "other_nodes", "scheduler"}
+)
 _IDLE = tuple(source for source in catalog.IDLE if source is not catalog.INFRASTRUCTURE)
 
 
@@ -75,11 +78,27 @@ async def present(made: connection.Connection, transitions: load.Transitions, na
     """What is needed to say how it stands: everything while a wish is open, else only what tells the phase."""
     here = await _infrastructure(made)
     record = here.record if isinstance(here.record, TopologyTransition) else None
+    return await _read(made, namespace, about(record, transitions), served=record is not None)
+
+
+def about(record: TopologyTransition | None, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
+    """What is read, besides Infrastructure, to say how it stands with this record."""
     phase = record.phase if record is not None else None
     if phase is Phase.CONVERGING:
-        return await _read(made, namespace, (*_IDLE, *catalog.watched(transitions)), served=True)
-    sources = catalog.EVIDENCE if phase in _OPEN else ()
-    return await _read(made, namespace, (*_IDLE, *sources), served=record is not None)
+        return (*_IDLE, *catalog.watched(transitions))
+    return (*_IDLE, *catalog.EVIDENCE) if phase in _OPEN else _IDLE
+
+
+async def head(made: connection.Connection, namespace: str) -> Seen:
+    """What tells the wish and the phase, and no more: whoever takes a wish back is in a hurry."""
+    here = await _infrastructure(made)
+    return await _read(made, namespace, _IDLE, served=isinstance(here.record, TopologyTransition))
+
+
+async def census(made: connection.Connection, namespace: str) -> Seen:
+    """What the shape of a cluster is told by. A cluster whose API lacks our fields will do."""
+    await _infrastructure(made)
+    return await _read(made, namespace, _ROLES, served=True)
 
 
 async def _infrastructure(made: connection.Connection) -> facts.Infrastructure:
@@ -97,9 +116,23 @@ async def _read(
     client = made.client
     async with asyncio.TaskGroup() as group:
         gathering = group.create_task(live.gather(client, facts.Facts(), sources))
-        lease = group.create_task(live.read(client, _lease(namespace)))
+        holder = group.create_task(live.read(client, lease(namespace)))
         crd = None if served else group.create_task(live.installed(client))
     known = dataclasses.replace(gathering.result().facts, installed=facts.Installed() if crd is None else crd.result())
+    return assembled(known, holder.result(), sources, namespace, datetime.now(UTC))
+
+
+def assembled(
+    known: facts.Facts,
+    operator: facts.Fact[facts.EtcdLease],
+    sources: Iterable[catalog.Source],
+    namespace: str,
+    now: datetime,
+) -> Seen:
+    """What was read of these sources, in whatever way, as an answer is made from it. `operator` is its Lease.
+
+    Raises PluginError when the API lacks our fields, or Infrastructure is not known.
+    """
     if isinstance(known.installed, facts.Installed) and known.installed.lacks:
         raise errors.PluginError(
             f"the API of this cluster lacks our fields: CustomResourceDefinition {known.installed.lacks}",
@@ -109,13 +142,13 @@ async def _read(
     if isinstance(here, facts.Unobserved):
         raise errors.PluginError(f"Infrastructure was there and cannot be read any more: {here}")
     known, unread = _with_rights(known, sources)
-    operator = lease.result()
     if isinstance(operator, facts.Unobserved):
-        operator, _ = _named(operator, _lease(namespace).selection)
-    return Seen(known, here, operator, datetime.now(UTC), unread)
+        operator, _ = _named(operator, lease(namespace).selection)
+    return Seen(known, here, operator, now, unread)
 
 
-def _lease(namespace: str) -> catalog.Source:
+def lease(namespace: str) -> catalog.Source:
+    """The operator's own Lease, where it runs in that namespace."""
     selection = resources.Selection(catalog.LEASES, namespace=namespace, name=vocabulary.LEASE)
     return catalog.Source("operator", selection, parse.etcd_lease)
 
@@ -127,7 +160,7 @@ def _with_rights(known: facts.Facts, sources: Iterable[catalog.Source]) -> tuple
     unread: list[Unread] = []
     for source in sources:
         found = getattr(known, source.field) if source.operand is None else operands.get(source.operand)
-        if not isinstance(found, facts.Unobserved) or found.missing:
+        if not isinstance(found, facts.Unobserved) or found.missing or found.awaited:
             continue
         said, missing = _named(found, source.selection)
         unread.append(missing)

@@ -63,6 +63,7 @@ def status(seen: reading.Seen, transitions: load.Transitions) -> answers.Status:
         "operands": operands,
         "nodes": nodes,
         "etcd": etcd,
+        "accepted": shown["accepted"],
         "advisories": shown["advisories"],
         "available": shown["available"],
         "unread": plan.unread(seen),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, Reason, Stage
 
-from ..decide import records
+from ..decide import acceptance, records
 from ..observe import facts, watches
 from . import connection, errors, judging
 
@@ -59,26 +59,29 @@ def standing(known: facts.Facts) -> Standing:
         raise errors.PluginError(degraded.message)
     told = conditions.get(ConditionType.PROGRESSING)
     if record.phase is Phase.COMPLETED:
-        return Standing(f"Completed: the cluster is {records.pair(found)}", judging.DONE)
+        return Standing(f"Completed: the cluster is {records.pair(found)}{acceptance.told(record)}", judging.DONE)
     if record.phase is Phase.IDLE and found.desired == found.control_plane:
         return Standing(f"Fulfilled: the cluster is {records.pair(found)}", judging.DONE)
     if record.phase is Phase.UNSUPPORTED:
         said = told is not None and told.reason == Reason.UNSUPPORTED_TRANSITION
         why = told.message if told is not None and said else f"No transition leads to {found.desired}"
         return Standing(why, judging.UNSUPPORTED)
-    return Standing(_progress(record, degraded))
+    return Standing(progress(record, degraded))
 
 
-def _progress(record: TopologyTransition, degraded: facts.Condition | None) -> str:
+def progress(record: TopologyTransition, degraded: facts.Condition | None = None) -> str:
     """Where it is and what it waits for, from the record alone: the conditions are written a moment later."""
     stage = Stage.CONVERGENCE if record.phase is Phase.CONVERGING else Stage.PREFLIGHT
     checks = records.of_stage(record, stage)
-    failing = [check.name for check in checks if check.status is not CheckStatus.MET]
+    gone = acceptance.names(record)
+    failing = [check.name for check in checks if check.status is not CheckStatus.MET and check.name not in gone]
     text = record.phase.value
     if checks:
-        text += f" {len(checks) - len(failing)}/{len(checks)}"
+        text += f" {sum(check.status is CheckStatus.MET for check in checks)}/{len(checks)}"
     if failing:
         text += f": waiting for {', '.join(failing)}"
+    if stage is Stage.CONVERGENCE:
+        text += acceptance.told(record)
     return text if degraded is None else f"{text}. {degraded.message} ({degraded.reason})"
 
 

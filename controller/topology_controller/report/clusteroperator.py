@@ -23,17 +23,35 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 
 
+_CONFIG, _OPERATOR, _MACHINES = "config.openshift.io", "operator.openshift.io", "machineconfiguration.openshift.io"
+_ADMISSION = "admissionregistration.k8s.io"
+_RELATED = (
+    (_CONFIG, "infrastructures", "", "cluster"),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "", "infrastructures.config.openshift.io"),
+    (_CONFIG, "clusterversions", "", "version"),
+    (_CONFIG, "featuregates", "", "cluster"),
+    (_CONFIG, "schedulers", "", "cluster"),
+    (_OPERATOR, "configs", "", "cluster"),
+    (_OPERATOR, "etcds", "", "cluster"),
+    ("", "configmaps", "openshift-etcd", "etcd-endpoints"),
+    ("coordination.k8s.io", "leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock"),
+    (_OPERATOR, "ingresscontrollers", "openshift-ingress-operator", "default"),
+    (_MACHINES, "controllerconfigs", "", "machine-config-controller"),
+    (_MACHINES, "machineconfigpools", "", ""),
+    (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-status"),
+    (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-wish"),
+    (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-status"),
+    (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-wish"),
+)
+"""Group, resource, namespace, name; without a name it is every object of the kind."""
+
+
 def related_objects(namespace: str) -> list[Raw]:
     """What must-gather collects for us, whether or not the operator runs (the same list stands in the manifest)."""
-    return [
-        {"group": "", "resource": "namespaces", "name": namespace},
-        {"group": "config.openshift.io", "resource": "infrastructures", "name": "cluster"},
-        {"group": "config.openshift.io", "resource": "clusterversions", "name": "version"},
-        {"group": "config.openshift.io", "resource": "schedulers", "name": "cluster"},
-        {"group": "operator.openshift.io", "resource": "etcds", "name": "cluster"},
-        {"group": "", "resource": "configmaps", "namespace": "openshift-etcd", "name": "etcd-endpoints"},
-        {"group": "machineconfiguration.openshift.io", "resource": "machineconfigpools", "name": ""},
-    ]
+    found: list[Raw] = [{"group": "", "resource": "namespaces", "name": namespace}]
+    for group, resource, where, name in _RELATED:
+        found.append({"group": group, "resource": resource, **({"namespace": where} if where else {}), "name": name})
+    return found
 
 
 def status(
@@ -43,10 +61,21 @@ def status(
     before = own.status if isinstance(own, facts.OwnOperator) else {}
     return {
         "conditions": _conditions(decision, before, now),
-        "versions": [{"name": "operator", "version": version}],
+        "versions": _versions(decision, before, version),
         "relatedObjects": related_objects(namespace),
         "extension": _extension(decision, before),
     }
+
+
+def _versions(decision: Decision, before: Raw, version: str) -> list[Raw]:
+    """Our version, once this version can do its work on what it found; until then what was said before stays.
+
+    The version operator waits for this number before it calls an upgrade done (the promise of a ClusterOperator).
+    """
+    if decision.level:
+        return [{"name": "operator", "version": version}]
+    found = before.get("versions")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def differs(wanted: Raw, own: facts.Fact[facts.OwnOperator]) -> bool:

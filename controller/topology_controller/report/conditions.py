@@ -6,6 +6,7 @@ looks like an operator that never spoke.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,10 +53,18 @@ def of(decision: Decision) -> tuple[Condition, ...]:
             "The cluster topology operator watches Infrastructure cluster",
         ),
         _stopped_progressing(decision) if stopped else _progressing(decision),
-        _when_true(ConditionType.DEGRADED, decision.degraded, "Nothing is wrong"),
+        _when_true(ConditionType.DEGRADED, _trouble(decision), "Nothing is wrong"),
         _upgradeable(decision, stopped=stopped),
         _when_true(ConditionType.DISABLED, decision.disabled, "This cluster's topology is looked after"),
     )
+
+
+def _trouble(decision: Decision) -> Said | None:
+    """What a person has to look at: the transition before the configuration, and both where both are in trouble."""
+    first, second = decision.degraded, decision.misconfigured
+    if first is None or second is None:
+        return first or second
+    return dataclasses.replace(first, message=f"{first.message}. Besides, {second.reason}: {second.message}")
 
 
 def _progressing(decision: Decision) -> Condition:

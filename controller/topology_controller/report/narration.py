@@ -30,13 +30,16 @@ class Narrator:
     def __init__(self) -> None:
         self._said = ""
         self._answers: dict[str, CheckResult] = {}
+        self._ignored: tuple[str, ...] = ()
+        self._taken: set[tuple[str | None, str]] = set()
         self._failed: object = None
         self._complained = 0.0
 
     def decided(self, decision: Decision) -> None:
         """Say the phase if it, or what is said about it, has changed; and every check that answers differently."""
         stopped = decision.disabled or decision.degraded
-        text = f"{stopped.reason}: {stopped.message}" if stopped else decision.note
+        # What is added to a sentence of a condition begins where that ended.
+        text = f"{stopped.reason}: {stopped.message}" if stopped else decision.note.lstrip(".,; ")
         said = f"{decision.phase}: {text}"
         if said != self._said:
             self._said = said
@@ -44,6 +47,7 @@ class Narrator:
             reason = stopped.reason if stopped else None
             facts = {"phase": decision.phase, "message": text or None, "reason": reason}
             _LOG.info(sentence, {**facts, **about(decision.record)})
+        self._told_of_acceptances(decision)
         if not decision.results:
             if not decision.watch:
                 # The next wish is told from its beginning.
@@ -57,6 +61,29 @@ class Narrator:
                     {"check": answer.name, "status": answer.status, "message": answer.message},
                 )
         self._answers = {answer.name: answer for answer in decision.results}
+
+    def _told_of_acceptances(self, decision: Decision) -> None:
+        """Say what is taken up and what is ignored of what somebody accepts, each when it is new."""
+        record = decision.record
+        if record is None or not decision.results:
+            return
+        for sentence in decision.ignored:
+            if sentence not in self._ignored:
+                _LOG.warning("%(message)s", {"message": sentence, **about(record)})
+        self._ignored = decision.ignored
+        for one in decision.taken:
+            # A decision that was made again, because somebody else wrote in between, is no news.
+            if (record.attempt, one.name) not in self._taken:
+                self._taken.add((record.attempt, one.name))
+                _LOG.warning(
+                    "check %(check)s is accepted and not waited for any more: %(reason)s; it says: %(message)s",
+                    {
+                        "check": one.name,
+                        "reason": one.reason or "no reason was given",
+                        "message": one.message,
+                        **about(record),
+                    },
+                )
 
     def failed(self, error: Exception, delay: float) -> None:
         """Say what went wrong, and in how many seconds it is tried again."""

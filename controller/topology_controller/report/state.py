@@ -131,6 +131,15 @@ class Advisory(TypedDict):
     command: str
 
 
+class Accepted(TypedDict):
+    """A check that the transition goes, or went, without: what it found then, why it was accepted, and since when."""
+
+    name: str
+    message: str
+    reason: str
+    since: str
+
+
 class Blocker(TypedDict):
     """A check that keeps a transition from being available."""
 
@@ -186,6 +195,7 @@ class State(TypedDict):
     operands: Operands
     nodes: Nodes
     etcd: Members
+    accepted: list[Accepted]
     advisories: list[Advisory]
     available: list[Available]
     disturbed: list[str]

@@ -104,6 +104,10 @@ def look(pinned: board.Pinned | None, known: facts.Facts, about: About, now: dat
         else {"items": [], "said": places.unwatched(leads=pinned is not None)},
         "nodes": places.nodes(based, definition, stage, leads=pinned is not None),
         "etcd": places.members(based, stage, leads=pinned is not None),
+        "accepted": [
+            {"name": one.name, "message": one.message, "reason": one.reason, "since": _stamp(one.accepted_time)}
+            for one in (record.accepted if record is not None else ())
+        ],
         "advisories": [
             {"name": one.name, "message": one.message, "command": one.command}
             for one in (record.advisories if record is not None else ())

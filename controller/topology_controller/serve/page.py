@@ -111,6 +111,10 @@ class Page:
         self._streams: dict[asyncio.Task[None], web.Request] = {}
         self._closed = False
 
+    def tell(self, about: view.About) -> None:
+        """Show the definitions as they are asked from now on."""
+        self._about = about
+
     def routes(self) -> Iterable[web.RouteDef]:
         """Return what is served."""
         return (

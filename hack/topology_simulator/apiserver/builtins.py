@@ -70,6 +70,22 @@ def _rbac(plural: str, kind: str, *, namespaced: bool, shown: Any) -> Resource:
     return Resource("rbac.authorization.k8s.io", "v1", plural, kind, namespaced, kind.lower(), columns=shown)
 
 
+def _admission(plural: str, kind: str, *, has_status: bool = False) -> Resource:
+    """Stored and never asked: nothing here judges a request by a policy."""
+    return Resource(
+        "admissionregistration.k8s.io",
+        "v1",
+        plural,
+        kind,
+        namespaced=False,
+        singular=kind.lower(),
+        categories=("api-extensions",),
+        has_status=has_status,
+        counts_generation=True,
+        columns=columns.DEFAULT,
+    )
+
+
 def _unschedulable(obj: dict[str, Any]) -> str:
     return "true" if (obj.get("spec") or {}).get("unschedulable") else "false"
 
@@ -248,6 +264,8 @@ def kinds() -> list[Resource]:
         _rbac("rolebindings", "RoleBinding", namespaced=True, shown=columns.BINDINGS),
         _rbac("clusterroles", "ClusterRole", namespaced=False, shown=columns.WITH_CREATION),
         _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False, shown=columns.BINDINGS),
+        _admission("validatingadmissionpolicies", "ValidatingAdmissionPolicy", has_status=True),
+        _admission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
         _review("authentication.k8s.io", "tokenreviews", "TokenReview"),
         _review("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
         _review("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),

@@ -83,9 +83,14 @@ def rendered() -> list[dict[str, Any]]:
 
 
 def roles() -> list[dict[str, Any]]:
-    """The roles among them, in their order; not those for others, which grant paths of ours and are bound to nobody."""
-    found = [one for one in rendered() if one["kind"] in _ROLES]
-    return [one for one in found if not any("nonResourceURLs" in rule for rule in one["rules"])]
+    """The roles among them, in their order; not those for others, which are bound to nobody."""
+    found = rendered()
+    bound = {_place(one, one["roleRef"]["name"]) for one in found if "roleRef" in one}
+    return [one for one in found if one["kind"] in _ROLES and _place(one, one["metadata"]["name"]) in bound]
+
+
+def _place(one: dict[str, Any], name: str) -> tuple[str, str]:
+    return one["metadata"].get("namespace", ""), name
 
 
 def of(role: dict[str, Any]) -> list[Grant]:

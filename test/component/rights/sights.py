@@ -19,6 +19,7 @@ import aiohttp
 from test.component import cluster, definitions, polling
 from test.component import world as worlds
 from test.component.rights import stage
+from topology_api import vocabulary
 from topology_simulator import clock, kinds
 
 if TYPE_CHECKING:
@@ -269,6 +270,16 @@ async def deaf_to_authorities(staged: Stage, grant: Grant) -> None:
     await moved_all_the_same(staged)
 
 
+async def unaccepted(staged: Stage, grant: Grant) -> None:
+    """What somebody accepts is not heard of, and nothing else suffers: not readiness, not the end. The log says why."""
+    await staged.wish()
+    operator = await staged.operator()
+    await operator.said(f"cannot watch {grant.what}: {FORBIDDEN}")
+    await staged.until_phase("Completed")
+    await operator.ready()
+    assert (await staged.condition("Degraded"))["status"] == "False"
+
+
 async def unable_to_ask(staged: Stage, grant: Grant) -> None:
     """Nobody with a token is let in, 503 says why; Prometheus, with its certificate, is."""
     operator = await staged.operator()
@@ -309,6 +320,7 @@ _ETCD = "etcd-endpoints@openshift-etcd"
 _LOCK = "openshift-cluster-etcd-operator-lock@openshift-etcd-operator"
 _ROUTERS = "ingresscontrollers=default@openshift-ingress-operator"
 _AUTHORITY = "configmaps=extension-apiserver-authentication@kube-system"
+_ACCEPTED = f"configmaps={vocabulary.ACCEPTED_CHECKS}@{cluster.OWN_NAMESPACE}"
 _OWN = f"{cluster.OWN_LEASE}@{cluster.OWN_NAMESPACE}"
 
 LOOKED_AT_AGAIN = (f"get machineconfigs={stage.DNSMASQ}", f"get {_ROUTERS}", "get configs=cluster")
@@ -349,6 +361,8 @@ SIGHTS: dict[str, Sight] = {
     f"create leases@{cluster.OWN_NAMESPACE}": Sight("the first leader ever", unelected),
     "list apiservers=cluster": Sight("which TLS is wanted?", strict, moves=True),
     "watch apiservers=cluster": Sight("the same, as it changes", deaf_to_profiles, moves=True),
+    f"list {_ACCEPTED}": Sight("what somebody accepts", unaccepted, moves=True),
+    f"watch {_ACCEPTED}": Sight("the same, as it changes", unaccepted, moves=True),
     f"list {_AUTHORITY}": Sight("who signs clients?", without_certificates, moves=True),
     f"watch {_AUTHORITY}": Sight("the same, as it changes", deaf_to_authorities, moves=True),
     "create tokenreviews": Sight("who has this token?", unable_to_ask, moves=True),

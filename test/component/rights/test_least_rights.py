@@ -146,6 +146,11 @@ MUST_NOT = [
     ),
     ("", "configmaps", "", "patch", "etcd-endpoints", "openshift-etcd"),
     ("", "configmaps", "", "get", "etcd-ca-bundle", "openshift-etcd"),
+    *(
+        ("", "configmaps", "", verb, "topology-accepted-checks", "openshift-topology-operator")
+        for verb in ("get", "update", "patch", "delete")
+    ),
+    *(("", "configmaps", "", verb, "", "openshift-topology-operator") for verb in ("list", "create")),
     ("", "configmaps", "", "list", "", "openshift-etcd"),
     ("", "configmaps", "", "get", "extension-apiserver-authentication", "kube-system"),
     *(("", "configmaps", "", verb, "", "kube-system") for verb in ("list", "create")),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
+    from topology_controller.configuration import current
     from topology_controller.transitions import load
 
 Raw = dict[str, Any]
@@ -336,6 +337,7 @@ async def running(
     *,
     etcd: Etcd | None = None,
     transitions: load.Transitions = worlds.ONLY_COMPACT,
+    configuration: current.Current | None = None,
 ) -> AsyncIterator[Running]:
     """Run the loop until the block ends; what ends the loop by itself is raised."""
     client: Any = cluster
@@ -346,10 +348,13 @@ async def running(
     told: Any = Told()
     topologies: list[str] = []
     work = queue.WorkQueue(measured)
+    if configuration is not None:
+        configuration.changed = work.add
     async with watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll) as watched:
         watched.installed = facts.Installed()
         await watched.first_answers()
-        rooms = reconcile.Rooms(client, watched, work, act.Act(client, lease), told, measured, board.Board(), way)
+        hands, shown = act.Act(client, lease), board.Board()
+        rooms = reconcile.Rooms(client, watched, work, hands, told, measured, shown, way, configuration)
         settings = reconcile.Settings("1.2.3", "ns")
         loop = reconcile.Reconciler(rooms, transitions, settings, on_topology=topologies.append, now=cluster.now)
         work.add()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+from topology_api import vocabulary
 from topology_controller import bindata, discover, manifests
 from topology_controller import rights as operand_rights
 from topology_controller.kube import events, lease
@@ -27,11 +28,12 @@ ACCOUNT = {"kind": "ServiceAccount", "name": "cluster-topology-operator", "names
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
 BINDINGS = [one for one in OBJECTS if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
 OFFERED = {"cluster-topology-operator-page", "cluster-topology-operator-metrics"}
+OFFERED |= {vocabulary.CHECK_ACCEPTOR, "topology-requester", "topology-administrator"}
 """Roles for others, which we bind to nobody."""
 ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"} and one["metadata"]["name"] not in OFFERED]
 TRANSITIONS = transitions.load(bindata.root() / "transitions")
 READS = {"get", "list", "watch"}
-SOURCES = (*catalog.IDLE, *catalog.watched(TRANSITIONS))
+SOURCES = (*catalog.IDLE, *catalog.watched(TRANSITIONS), catalog.acceptances(OURS))
 REVIEWS = (reviews.TOKENS, reviews.ACCESS)
 SELECTIONS = (*(one.selection for one in SOURCES), settings.API_SERVER, settings.CLIENT_CA)
 KINDS = {(one.group, one.plural): one for one in (*(s.resource for s in SELECTIONS), catalog.CRDS, *REVIEWS)}
@@ -164,11 +166,12 @@ def test_only_these_are_read_whole():
 def test_no_role_takes_in_or_joins_others():
     for role in ROLES:
         assert set(role) == {"apiVersion", "kind", "metadata", "rules"}, role["metadata"]
-        assert set(role["metadata"]) <= {"name", "namespace"}, "a label could aggregate it"
+        assert set(role["metadata"]) <= {"name", "namespace", "annotations"}, "a label could aggregate it"
 
 
 def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobody():
-    offered = {one["metadata"]["name"]: one for one in OBJECTS if one["metadata"]["name"] in OFFERED}
+    paths = {access.PAGE.role, access.METRICS.role}
+    offered = {one["metadata"]["name"]: one for one in OBJECTS if one["metadata"]["name"] in paths}
     for right in (access.PAGE, access.METRICS):
         role = offered.pop(right.role)
         assert role["kind"] == "ClusterRole"
@@ -176,8 +179,24 @@ def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobo
     assert not offered
     assert not [one for one in BINDINGS if one["roleRef"]["name"] in OFFERED]
     labels = {one["metadata"]["name"]: one["metadata"].get("labels") for one in OBJECTS if one["kind"] == "ClusterRole"}
+    labels = {name: found for name, found in labels.items() if name.startswith("cluster-topology-operator")}
     aggregated = {"rbac.authorization.k8s.io/aggregate-to-cluster-reader": "true"}
     assert {name: found for name, found in labels.items() if found} == {access.PAGE.role: aggregated}
+
+
+def test_who_may_accept_may_get_and_patch_that_one_config_map_and_nobody_is_bound_to_it():
+    (role,) = [one for one in OBJECTS if one["metadata"]["name"] == vocabulary.CHECK_ACCEPTOR]
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", OURS)
+    wanted = {"resources": ["configmaps"], "resourceNames": [vocabulary.ACCEPTED_CHECKS], "verbs": ["get", "patch"]}
+    assert role["rules"] == [{"apiGroups": [""], **wanted}]
+    assert not [one for one in BINDINGS if one["roleRef"]["name"] == vocabulary.CHECK_ACCEPTOR]
+
+
+def test_what_is_accepted_is_shipped_empty_and_never_put_back():
+    (found,) = [one for one in OBJECTS if one["metadata"]["name"] == vocabulary.ACCEPTED_CHECKS]
+    assert (found["kind"], found["metadata"]["namespace"]) == ("ConfigMap", OURS)
+    assert set(found) == {"apiVersion", "kind", "metadata"}, "what people write is not ours to apply"
+    assert found["metadata"]["annotations"]["release.openshift.io/create-only"] == "true"
 
 
 def test_the_bindings_bind_our_account_to_our_roles_and_nobody_else():

@@ -1,4 +1,4 @@
-"""Every object that we ask people to apply is one that a cluster accepts, and they fit together."""
+"""What is printed: which files, in which order, with what put in; and the definition, whole and as a patch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -17,14 +16,6 @@ from topology_api import served as served_fields
 from topology_controller import bindata, cli, manifests
 
 NAMESPACE = "openshift-topology-operator"
-CUSTOM = {
-    ("config.openshift.io/v1", "ClusterOperator"): "component tests create it on both API servers",
-    ("monitoring.coreos.com/v1", "ServiceMonitor"): "test/component/test_applying.py applies it on both API servers",
-    ("monitoring.coreos.com/v1", "PrometheusRule"): "the same, and promtool reads its rules (test/observability)",
-}
-"""Kinds that kubernetes-validate does not know, and where they are validated instead."""
-
-NEWEST = ".".join(kubernetes_validate.latest_version().split(".")[:2])
 OURS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
 MONITORING: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))[len(OURS) :]
 OBJECTS: list[dict[str, Any]] = [*OURS, yaml.safe_load(manifests.render(manifests.Kind.CRD_ONLY))]
@@ -36,16 +27,6 @@ def named(obj: dict[str, Any]) -> str:
 
 def of_kind(*kinds: str) -> list[dict[str, Any]]:
     return [obj for obj in OBJECTS if obj["kind"] in kinds]
-
-
-@pytest.mark.parametrize("obj", [*OBJECTS, *MONITORING], ids=named)
-@pytest.mark.parametrize("release", ["1.33", NEWEST])
-def test_every_object_is_valid(obj, release):
-    if (obj["apiVersion"], obj["kind"]) in CUSTOM:
-        with pytest.raises(kubernetes_validate.SchemaNotFoundError):
-            kubernetes_validate.validate(obj, release, strict=True)
-        return
-    assert kubernetes_validate.validate(obj, release, strict=True) == release
 
 
 def test_every_file_is_printed_in_the_order_of_the_names():
@@ -143,7 +124,10 @@ def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
     table = next(line for line in page.read_text(encoding="utf-8").splitlines() if "deployments.apps" in line)
     crd = tmp_path / "bindata" / "crd" / "infrastructures.yaml"
     roles = tmp_path / "bindata" / "manifests" / manifests.OPERAND_ROLES
-    for written, found, stale in ((crd, "spec:", "spec: #"), (roles, "get, ", ""), (page, table, "")):
+    listed = tmp_path / "bindata" / "kustomization.yaml"
+    assert listed.read_bytes() == (bindata.root() / "kustomization.yaml").read_bytes(), "run make generate"
+    damages = ((crd, "spec:", "spec: #"), (roles, "get, ", ""), (page, table, ""), (listed, "_07_", "_17_"))
+    for written, found, stale in damages:
         text = written.read_text(encoding="utf-8")
         written.write_text(text.replace(found, stale, 1), encoding="utf-8")
         assert main(["--check"]) == 1, written
@@ -160,45 +144,6 @@ def test_a_page_without_its_marks_is_said_and_left_alone(tmp_path):
     with pytest.raises(SystemExit, match="has lost the marks"):
         runpy.run_path(str(copied))["main"]([])
     assert page.read_text(encoding="utf-8") == "nothing\n"
-
-
-def test_accounts_roles_and_namespaces_fit_together():
-    accounts = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in of_kind("ServiceAccount")}
-    # Those that grant paths are for others to be bound to.
-    ours = [
-        one for one in of_kind("Role", "ClusterRole") if not any("nonResourceURLs" in rule for rule in one["rules"])
-    ]
-    roles = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in ours}
-    bound = set()
-    for binding in of_kind("RoleBinding", "ClusterRoleBinding"):
-        assert [(one["namespace"], one["name"]) for one in binding["subjects"]] == list(accounts), named(binding)
-        bound.add((binding["roleRef"]["kind"], binding["metadata"].get("namespace"), binding["roleRef"]["name"]))
-    assert bound == roles
-    namespaces = {one["metadata"]["name"] for one in of_kind("Namespace")}
-    others = {one["metadata"].get("namespace") for one in OBJECTS if one["kind"] not in {"Role", "RoleBinding"}}
-    assert others - {None} == namespaces == {NAMESPACE}
-
-
-def test_the_pod_fits_its_account_service_and_policies():
-    (deployment,), (service,) = of_kind("Deployment"), of_kind("Service")
-    spec, pod = deployment["spec"], deployment["spec"]["template"]
-    labels = pod["metadata"]["labels"]
-    assert pod["spec"]["serviceAccountName"] == of_kind("ServiceAccount")[0]["metadata"]["name"]
-    assert spec["selector"]["matchLabels"].items() <= labels.items()
-    assert service["spec"]["selector"].items() <= labels.items()
-    (container,) = pod["spec"]["containers"]
-    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert [ports[port["targetPort"]] for port in service["spec"]["ports"]] == [8443]
-    assert {container[probe]["httpGet"]["port"] for probe in ("livenessProbe", "readinessProbe")} <= set(ports)
-    (volume,) = pod["spec"]["volumes"]
-    annotations = service["metadata"]["annotations"]
-    wanted = annotations["service.beta.openshift.io/serving-cert-secret-name"]
-    assert volume["secret"]["secretName"] == wanted
-    (mount,) = container["volumeMounts"]
-    assert mount["name"] == volume["name"]
-    assert f"--serving-cert-dir={mount['mountPath']}" in container["args"]
-    for policy in of_kind("NetworkPolicy"):
-        assert policy["spec"]["podSelector"].get("matchLabels", {}).items() <= labels.items(), named(policy)
 
 
 def test_the_pod_is_restricted():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import paper, plan, printing, reading, status
+from topology_controller.plugin import audit, paper, plan, printing, reading, status
 
 from ..core import worlds
 
@@ -37,6 +37,11 @@ def told(known: facts.Facts, **changes: Any) -> dict[str, Any]:
     return through_json(status.status(seen(known, **changes), worlds.TRANSITIONS))
 
 
+def audited(known: facts.Facts, **changes: Any) -> dict[str, Any]:
+    found, _ = audit.audit(seen(known, **changes))
+    return through_json(found)
+
+
 def through_json(found: Any) -> dict[str, Any]:
     again: dict[str, Any] = json.loads(json.dumps(found, allow_nan=False))
     assert again == found, "an answer is JSON as it stands"
@@ -49,6 +54,7 @@ def printed(found: Any, width: int = 0, *, colour: bool = False) -> str:
         "TopologyPlan": printing.plan,
         "TopologyPlanList": printing.overview,
         "TopologyStatus": printing.status,
+        "TopologyAudit": printing.audit,
     }
     by_kind[found["kind"]](sheet, found)
     return sheet.text()

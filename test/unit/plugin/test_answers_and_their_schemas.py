@@ -39,8 +39,10 @@ VALID = {
     "TopologyPlan": _load("plan.json"),
     "TopologyPlanList": _load("plan-list.json"),
     "TopologyStatus": _load("status.json"),
+    "TopologyAudit": _load("audit.json"),
 }
 FORMS = {"TopologyPlan": answers.Plan, "TopologyPlanList": answers.Overview, "TopologyStatus": answers.Status}
+FORMS["TopologyAudit"] = answers.Audit
 
 
 def conforms(found: dict[str, Any]) -> None:
@@ -61,7 +63,7 @@ def test_every_phase_conforms(phase: Phase) -> None:
 @given(known=worlds_of_any_kind())
 def test_any_cluster_conforms_and_can_be_printed_at_any_width(known: facts.Facts) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
-    found = [seeing.told(known), seeing.overview(known)]
+    found = [seeing.told(known), seeing.overview(known), seeing.audited(known)]
     try:
         found.append(seeing.planned(known))
     except errors.PluginError:

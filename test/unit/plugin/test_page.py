@@ -12,7 +12,7 @@ import pytest
 from topology_controller.plugin import arguments, judging
 
 PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "kubectl-topology.md").read_text(encoding="utf-8")
-SHOWN = re.findall(r"^(?:\$ oc topology|    kubectl-topology) ([^|\n]*)", PAGE, re.MULTILINE)
+SHOWN = re.findall(r"^(?:\$ oc topology|    kubectl-topology) ([^|>\n]*)", PAGE, re.MULTILINE)
 
 
 def _verbs() -> dict[str, argparse.ArgumentParser]:

@@ -24,7 +24,7 @@ INFO = family.Family(
 LEADER = family.Family(
     "leader_election_master_status",
     "gauge",
-    "1 while this process holds the lease of that name and acts, 0 while it stands by.",
+    "1 while this process holds the lease of that name and acts, or acts without an election; 0 while it stands by.",
     {"name": None},
 )
 FAMILIES = (INFO, LEADER)

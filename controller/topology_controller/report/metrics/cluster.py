@@ -13,7 +13,7 @@ from topology_api import shape
 from topology_api.vocabulary import CheckName
 
 from ...checks import etcd, nodes
-from ...observe import facts
+from ...observe import census, facts
 from . import family, labels
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _info(known: facts.Facts) -> Iterator[family.Series]:
     found = known.infrastructure
     if isinstance(found, facts.Unobserved):
         return
-    fitting = shape.classify(vector(known, found))
+    fitting = shape.classify(census.vector(known, found))
     yield (
         (
             labels.told(found.desired, labels.WISHES),
@@ -109,26 +109,4 @@ def _info(known: facts.Facts) -> Iterator[family.Series]:
             "" if fitting is None else fitting.value,
         ),
         1.0,
-    )
-
-
-def vector(known: facts.Facts, infrastructure: facts.Infrastructure) -> shape.Vector:
-    """What the shape is told by, as far as it is known; Secrets are never read, so fencing is not."""
-    scheduler, homes, others = known.scheduler, known.control_plane_nodes, known.other_nodes
-    control_plane = arbiters = workers = None
-    if not isinstance(homes, facts.Unobserved):
-        control_plane = len(homes)
-    if not isinstance(others, facts.Unobserved) and not any(isinstance(one, facts.Unobserved) for one in others):
-        rest = [one for one in others if isinstance(one, facts.OtherNode)]
-        arbiters = sum(one.arbiter for one in rest)
-        workers = sum(one.dedicated_worker for one in rest)
-        # A master that lacks the other label is a node of the control plane all the same.
-        control_plane = None if control_plane is None else control_plane + sum(one.master for one in rest)
-    return shape.Vector(
-        control_plane=infrastructure.control_plane,
-        infrastructure=infrastructure.infrastructure,
-        masters_schedulable=None if isinstance(scheduler, facts.Unobserved) else scheduler.masters_schedulable,
-        control_plane_nodes=control_plane,
-        arbiter_nodes=arbiters,
-        dedicated_workers=workers,
     )

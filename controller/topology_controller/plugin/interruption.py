@@ -1,0 +1,34 @@
+"""What a person is told when Ctrl-C or SIGTERM ends a command: what is true now, and how to go on.
+
+One object travels with the connection. It begins with what holds for the verb as long as nothing was sent; whoever
+writes replaces it right before the write leaves (nobody knows then whether it will be executed), and again when its
+outcome is known. `main` prints it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+_READING: Final = "nothing was written. The same command can be given again at any time"
+_BEGINNING: Final = {
+    "wait": "nothing was written. The transition goes on without being waited for; wait on with: oc topology wait",
+    "set": "nothing was written, and no wish was made. The same command begins again",
+    "cancel": "nothing was written, and the wish stands as it did. The same command begins again",
+    "accept": "nothing was written, and nothing was accepted. The same command begins again",
+}
+
+
+@dataclass(slots=True)
+class Interruption:
+    """What would be said if the command ended now."""
+
+    said: str = _READING
+
+    def begin(self, verb: str) -> None:
+        """Say what holds for a verb before it has sent anything."""
+        self.said = _BEGINNING.get(verb, _READING)
+
+    def now(self, said: str) -> None:
+        """Say from here on: one sentence or two, without a full stop at the end."""
+        self.said = said

@@ -1,0 +1,93 @@
+"""`python -m topology_image`: argument parsing and wiring only.
+
+    check [--python P] [--twice]    perform the Dockerfile in build/image and hold it against docs/image.md
+    sbom [--python P]               write build/image/sbom.cdx.json; performs the Dockerfile first where it has to
+    licences                        print the table of docs/supply-chain.md
+    audit [--advisories D]          the locked files against known vulnerabilities
+
+Exit codes: 0 done, 1 not as it has to be, or it cannot be done on this machine, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# ruff: noqa: PLC0415 - each command needs libraries of its own
+
+
+def _check(options: argparse.Namespace) -> int:
+    from . import check, dockerfile, folder, room
+
+    try:
+        return check.check(options.python, twice=options.twice)
+    except (dockerfile.DockerfileError, folder.BuildError, room.RoomError) as error:
+        return _failed(error)
+
+
+def _sbom(options: argparse.Namespace) -> int:
+    from . import bom, check, dockerfile, folder, room
+
+    try:
+        place, packages = check.listed(options.python)
+    except (bom.BomError, dockerfile.DockerfileError, folder.BuildError, room.RoomError) as error:
+        return _failed(error)
+    print(f"{place}: {packages} packages")
+    return 0
+
+
+def _licences(_: argparse.Namespace) -> int:
+    from . import check, licences, locks
+
+    try:
+        print(licences.table(locks.read(check.ROOT / "requirements.lock").values()), end="")
+    except licences.UnknownLicenceError as error:
+        return _failed(error)
+    return 0
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from . import audit, check, locks
+
+    try:
+        return audit.audit([check.ROOT / name for name in locks.FILES], options.advisories)
+    except audit.AuditError as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    print(f"topology_image: {error}", file=sys.stderr)
+    return 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; return the exit code."""
+    parser = argparse.ArgumentParser(prog="topology_image", description="the image, and what is in it")
+    commands = parser.add_subparsers(dest="command", required=True)
+    built = argparse.ArgumentParser(add_help=False)
+    built.add_argument("--python", metavar="P", help="in place of the base image's; default: a python3.12")
+    checking = commands.add_parser("check", parents=[built], help="perform the Dockerfile and look at the result")
+    checking.add_argument("--twice", action="store_true", help="perform it once more: is it the same, byte by byte?")
+    commands.add_parser("sbom", parents=[built], help="list what is in the layer, as CycloneDX")
+    commands.add_parser("licences", help="print the table of licences")
+    auditing = commands.add_parser("audit", help="the locked files against known vulnerabilities")
+    auditing.add_argument(
+        "--advisories", type=pathlib.Path, metavar="D", help="records in the OSV format; default: ask osv.dev"
+    )
+    options = parser.parse_args(arguments)
+    perform: dict[str, Callable[[argparse.Namespace], int]] = {
+        "check": _check, "sbom": _sbom, "licences": _licences, "audit": _audit,
+    }  # fmt: skip
+    try:
+        return perform[options.command](options)
+    except OSError as error:
+        return _failed(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

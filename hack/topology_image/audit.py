@@ -1,0 +1,152 @@
+"""`make audit`: the locked files against known vulnerabilities, by pip-audit.
+
+pip-audit asks a database over the network. Where there is none, a folder of records in the OSV format will do, such as
+a checkout of the Python advisory database: it is served on loopback in the form that pip-audit asks for, for as long as
+it asks. A folder without a single record about a Python package is refused: it would find nothing, and say so.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import http.server
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from packaging import utils, version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_SECONDS = 300.0
+_LARGEST_QUESTION = 65536
+Records = dict[str, list[dict[str, Any]]]
+
+
+class AuditError(Exception):
+    """It could not be audited; the message says what is missing."""
+
+
+def records(folder: pathlib.Path) -> Records:
+    """Return the records of a folder, by name of the package. Raises AuditError."""
+    found: Records = collections.defaultdict(list)
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in {".json", ".yaml", ".yml"} or not path.is_file():
+            continue
+        content = path.read_text(encoding="utf-8")
+        try:
+            said = json.loads(content) if path.suffix == ".json" else yaml.load(content, yaml.CBaseLoader)  # noqa: S506 - safe: all of it stays text, dates too
+        except (ValueError, yaml.YAMLError) as error:
+            raise AuditError(f"{path}: {error}") from None
+        if not isinstance(said, dict) or not isinstance(said.get("affected"), list):
+            continue
+        names = {
+            utils.canonicalize_name(one["package"]["name"])
+            for one in said["affected"]
+            if one.get("package", {}).get("ecosystem") == "PyPI"
+        }
+        for name in names:
+            found[name].append(said)
+    if not found:
+        raise AuditError(f"{folder}: no record about a Python package in the OSV format (*.json, *.yaml)")
+    return found
+
+
+def affects(record: Mapping[str, Any], name: str, asked: str) -> bool:
+    """Return whether a record is about this version: listed, or between `introduced` and `fixed` of a range."""
+    wanted = version.Version(asked)
+    for one in record["affected"]:
+        package = one.get("package", {})
+        if package.get("ecosystem") != "PyPI" or utils.canonicalize_name(package["name"]) != name:
+            continue
+        if any(_same(listed, wanted) for listed in one.get("versions", ())):
+            return True
+        if any(_within(each["events"], wanted) for each in one.get("ranges", ()) if each.get("type") == "ECOSYSTEM"):
+            return True
+    return False
+
+
+def audit(files: Sequence[pathlib.Path], folder: pathlib.Path | None) -> int:
+    """Audit locked files; return pip-audit's exit code: 0 nothing known, 1 something is. Raises AuditError."""
+    tool = pathlib.Path(sys.executable).with_name("pip-audit")
+    command = [str(tool), "--disable-pip", "--require-hashes", "--progress-spinner=off", "--vulnerability-service=osv"]
+    for file in files:
+        command += ["--requirement", str(file)]
+    with tempfile.TemporaryDirectory(prefix="audit-") as cache, _served(folder) as url:
+        command += ["--cache-dir", cache, *(["--osv-url", url] if url else [])]
+        done = subprocess.run(  # noqa: S603 - a tool of the development environment
+            command, capture_output=True, text=True, check=False, timeout=_SECONDS
+        )
+    # It ends with 1 both when it finds something and when it cannot ask; only what it found is on its output.
+    if done.returncode != 0 and not done.stdout.strip():
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        advice = "" if folder else "\nwithout a network, name a folder of OSV records: make audit ADVISORIES=FOLDER"
+        raise AuditError(f"pip-audit: {last}{advice}")
+    print(done.stdout + done.stderr, end="")
+    return done.returncode
+
+
+def _same(listed: str, wanted: version.Version) -> bool:
+    try:
+        return version.Version(listed) == wanted
+    except version.InvalidVersion:
+        return False
+
+
+def _within(events: Sequence[Mapping[str, str]], wanted: version.Version) -> bool:
+    """Return whether a version is affected, by the rule of the OSV schema: the last event before it decides."""
+    affected = False
+    order = sorted(events, key=lambda one: version.Version(next(iter(one.values()))))
+    for event in order:
+        kind, text = next(iter(event.items()))
+        at = version.Version(text)
+        if kind == "introduced" and wanted >= at:
+            affected = True
+        elif (kind == "fixed" and wanted >= at) or (kind == "last_affected" and wanted > at):
+            affected = False
+    return affected
+
+
+@contextlib.contextmanager
+def _served(folder: pathlib.Path | None) -> Iterator[str | None]:
+    """Answer questions from a folder inside this context; None where there is no folder."""
+    if folder is None:
+        yield None
+        return
+    known = records(folder)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        """One question: a package and its version."""
+
+        timeout = 10.0
+
+        def do_POST(self) -> None:
+            size = min(int(self.headers.get("Content-Length") or 0), _LARGEST_QUESTION)
+            asked = json.loads(self.rfile.read(size))
+            name = utils.canonicalize_name(asked["package"]["name"])
+            found = [one for one in known.get(name, ()) if affects(one, name, asked["version"])]
+            body = json.dumps({"vulns": found} if found else {}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the name is the base class's
+            """Say nothing: pip-audit says what was found."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, name="advisories")
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1/query"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,112 @@
+"""`make sbom`: what is in the application layer, as CycloneDX 1.6.
+
+cyclonedx-py lists the environment that was built: packages, licences, who needs whom. What it cannot know is added
+here: the file that each package came from, by the hash that pip found and the locked file allows, and the version that
+was stamped. The result says the same for the same layer, byte by byte, and is held against the schema.
+
+What the base image has is not in it: the base image has a list of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from cyclonedx import schema
+from cyclonedx.validation import json as validation
+from packaging import utils
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from . import locks
+
+_SECONDS = 120.0
+_ROOT_REF = "root-component"
+
+
+class BomError(Exception):
+    """The list cannot be made, or would not be true; the message says why."""
+
+
+def environment(interpreter: pathlib.Path, pyproject: pathlib.Path, epoch: int) -> dict[str, Any]:
+    """Return what cyclonedx-py finds in an environment. Raises BomError."""
+    tool = pathlib.Path(sys.executable).with_name("cyclonedx-py")
+    flags = ["--sv", "1.6", "--output-reproducible", "--validate", "--pyproject", str(pyproject)]
+    done = subprocess.run(  # noqa: S603 - a tool of the development environment
+        [str(tool), "environment", *flags, str(interpreter)],
+        capture_output=True, text=True, check=False, timeout=_SECONDS,
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise BomError(f"cyclonedx-py: {done.stderr.strip()}")
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
+
+
+def completed(
+    found: dict[str, Any],
+    version: str,
+    wheel: str,
+    installed: Mapping[str, str],
+    locked: Mapping[str, locks.Locked],
+) -> dict[str, Any]:
+    """Return the list with hashes and our own version.
+
+    `wheel` is the sha256 of our own wheel, `installed` that of every other file by the name of its package. Raises
+    BomError for a package that has none, whose hash is not among the locked ones, or that is not locked at all.
+    """
+    made: dict[str, Any] = json.loads(json.dumps(found))
+    root = made["metadata"]["component"]
+    root |= {"version": version, "purl": f"pkg:generic/{root['name']}@{version}", "hashes": _hashes([wheel])}
+    for component in made["components"]:
+        name = utils.canonicalize_name(component["name"])
+        one, digest = locked.get(name), installed.get(name)
+        if one is None:
+            raise BomError(f"{component['name']} is in the layer and in no locked file")
+        if component["version"] != one.version or digest not in one.hashes:
+            raise BomError(f"{name} {component['version']} with hash {digest} is not what is locked: {one.version}")
+        component["hashes"] = _hashes([digest])
+    missing = set(installed) - {utils.canonicalize_name(component["name"]) for component in made["components"]}
+    if missing:
+        raise BomError(f"installed, and not in the list: {sorted(missing)}")
+    return made
+
+
+def text(made: dict[str, Any]) -> str:
+    """Return the list as it is written. Raises BomError where it is not what the schema wants."""
+    written = json.dumps(made, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    wrong = validation.JsonStrictValidator(schema.SchemaVersion.V1_6).validate_str(written)
+    if wrong is not None:
+        raise BomError(f"not CycloneDX 1.6: {wrong}")
+    names = {_ROOT_REF, *(component["bom-ref"] for component in made["components"])}
+    told = {one["ref"] for one in made["dependencies"]}
+    if told != names:
+        raise BomError(f"the graph speaks of {sorted(told ^ names)}")
+    return written
+
+
+def hashes_of(report: pathlib.Path) -> dict[str, str]:
+    """Return the sha256 of every file that pip installed, by name, from its report."""
+    said = json.loads(report.read_text(encoding="utf-8"))
+    return {
+        utils.canonicalize_name(one["metadata"]["name"]): one["download_info"]["archive_info"]["hashes"]["sha256"]
+        for one in said["install"]
+    }
+
+
+def hash_of(wheels: pathlib.Path) -> str:
+    """Return the sha256 of the one wheel of a folder. Raises BomError."""
+    found = sorted(wheels.glob("*.whl"))
+    if len(found) != 1:
+        raise BomError(f"{wheels}: {len(found)} wheels")
+    return hashlib.sha256(found[0].read_bytes()).hexdigest()
+
+
+def _hashes(digests: Iterable[str | None]) -> list[dict[str, str]]:
+    return [{"alg": "SHA-256", "content": digest} for digest in digests if digest is not None]

@@ -1,0 +1,239 @@
+"""`make image-check`: performs the Dockerfile in a folder and holds the result against what docs/image.md promises.
+
+The folder is left behind in build/image, where `make sbom` reads it. What was measured is printed, and written to
+figures.json there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import bom, dockerfile, folder, locks, room, running, tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PLACE = ROOT / "build" / "image"
+STAGES = PLACE / "stages"
+FIGURES = "figures.json"
+EPOCH = 1767225600
+"""The time of a commit is taken for an image; here, any that shows that it arrives."""
+_CONTEXT = "context"
+_RIGHT = "found-right.sha256"
+_COMMIT = "0123456789ab"
+_VERSION_FILE = ROOT / "controller" / "topology_controller" / "_version.py"
+_WANTED = "3.12"
+_PYTHON_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """What stands in for the base image's: its path, the folder that it needs, and its version, such as 3.12."""
+
+    path: str
+    prefix: pathlib.Path
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A build: the last stage, and who compiled it."""
+
+    image: folder.Image
+    interpreter: Interpreter
+
+    def layer(self) -> tree.Layer:
+        """Return the application layer, with the folders that nothing in it may name."""
+        place = self.image.root.parent
+        inner = tuple(f"/build/{name}" for name in ("api", "bindata", "controller", "dist"))
+        return tree.Layer(self.image.root, self.interpreter.path, (str(ROOT), str(place), *inner), EPOCH)
+
+
+def interpreter(asked: str | None) -> Interpreter:
+    """Return the one that is asked for; else one of the base image's version; else the one that runs here."""
+    for candidate in [asked] if asked else [*_candidates(), os.path.realpath(sys.executable)]:
+        told = (
+            "import json, os, sys\n"
+            "print(json.dumps([os.path.realpath(sys.executable), sys.base_prefix, '%d.%d' % sys.version_info[:2]]))"
+        )
+        try:
+            done = subprocess.run(  # noqa: S603 - an interpreter of this machine, asked for its version
+                [candidate, "-c", told], capture_output=True, text=True, check=True, timeout=_PYTHON_SECONDS
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        path, prefix, version = json.loads(done.stdout)
+        return Interpreter(path, pathlib.Path(prefix), version)
+    raise folder.BuildError(f"{asked} is not an interpreter that runs here")
+
+
+def _candidates() -> Iterator[str]:
+    yield f"python{_WANTED}"
+    versions = pathlib.Path.home() / ".pyenv" / "versions"
+    yield from (str(path) for path in sorted(versions.glob(f"{_WANTED}.*/bin/python{_WANTED}"), reverse=True))
+
+
+def version() -> str:
+    """Return the version that is stamped: the one of the source, and a commit."""
+    said = re.search(r'__version__ = "([^"]+)"', _VERSION_FILE.read_text(encoding="utf-8"))
+    if said is None:
+        raise folder.BuildError(f"{_VERSION_FILE} has no __version__")
+    return f"{said[1]}+g{_COMMIT}"
+
+
+def build(place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: Callable[[str], None]) -> Built:
+    """Perform the Dockerfile of a context below a folder, which is emptied before.
+
+    Raises BuildError, DockerfileError, RoomError.
+    """
+    room.need()
+    chosen = interpreter(asked)
+    tell(f"performing the Dockerfile with Python {chosen.version}")
+    if chosen.version != _WANTED:
+        tell(f"the base image has {_WANTED}: install it, or name it with --python, to check what is shipped")
+    _empty(place)
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    cache = cache / "cluster-topology-operator" / "pip"
+    cache.mkdir(parents=True, exist_ok=True)
+    given = {"PYTHON": chosen.path, "VERSION": version(), "COMMIT": _COMMIT, "SOURCE_DATE_EPOCH": str(EPOCH)}
+    recipe = dockerfile.read(context / "Dockerfile")
+    return Built(folder.Builder(recipe, context, given, chosen.prefix, tell, cache).build(place), chosen)
+
+
+def check(asked: str | None = None, *, twice: bool = False) -> int:
+    """Build, look, run, measure; return the exit code. With `twice` a second build is compared.
+
+    Raises what `build` raises.
+    """
+    begun = time.monotonic()
+
+    def tell(text: str) -> None:
+        print(f"{time.monotonic() - begun:6.1f} s  {text}", flush=True)
+
+    context = _snapshot()
+    built = build(STAGES, context, asked, tell)
+    layer = built.layer()
+    wrong = [*tree.findings(layer), *_said(built.image)]
+    tell(f"looked at {sum(1 for _ in layer.files())} files")
+    runner = running.Runner(built.image, folder.shown(built.interpreter.prefix))
+    before = tree.digest(layer)
+    wrong += running.words(runner, version())
+    started = runner.start_times()
+    tell("ran its programs; now a whole transition")
+    with tempfile.TemporaryDirectory(prefix="image-check-") as made:
+        wrong += asyncio.run(running.transition(runner, pathlib.Path(made), tell))
+    if tree.digest(layer) != before:
+        wrong.append("the layer is not what it was before it ran")
+    if twice:
+        with tempfile.TemporaryDirectory(prefix="image-again-") as made:
+            again = build(pathlib.Path(made, "image"), context, asked, tell)
+            if tree.digest(again.layer()) != before:
+                wrong.append("performed twice, the Dockerfile makes two different layers")
+    figures = {
+        "python": built.interpreter.version,
+        "files": sum(1 for _ in layer.files()),
+        "layerMiB": round(layer.size() / 2**20, 1),
+        "compressedMiB": round(_compressed(layer) / 2**20, 1),
+        "importSeconds": round(started.with_byte_code, 2),
+        "importSecondsWithoutByteCode": round(started.without, 2),
+        "digest": before,
+    }
+    (PLACE / FIGURES).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    for name, value in figures.items():
+        print(f"{name:<30}{value}")
+    for sentence in wrong:
+        print(f"image-check: {sentence}", file=sys.stderr)
+    tell(f"{len(wrong)} faults" if wrong else "no fault")
+    if not wrong:
+        (PLACE / _RIGHT).write_text(_digest(context), encoding="utf-8")
+    return 1 if wrong else 0
+
+
+def listed(asked: str | None = None) -> tuple[pathlib.Path, int]:
+    """Write what is in the layer beside it; return where, and how many packages that is.
+
+    The Dockerfile is performed first, unless what lies there was made of the same files and found right. Raises what
+    `build` raises, and BomError.
+    """
+    right = PLACE / _RIGHT
+    before = right.read_text(encoding="utf-8") if right.is_file() else ""
+    context = _snapshot()
+    if _digest(context) != before:
+        right.unlink(missing_ok=True)
+        build(STAGES, context, asked, lambda _: None)
+    stage = STAGES / "project" / "build"
+    found = bom.environment(STAGES / "final" / tree.HOME / "bin" / "python", ROOT / "pyproject.toml", EPOCH)
+    locked = locks.read(ROOT / "requirements.lock")
+    made = bom.completed(found, version(), bom.hash_of(stage / "dist"), bom.hashes_of(stage / "installed.json"), locked)
+    place = PLACE / "sbom.cdx.json"
+    place.write_text(bom.text(made), encoding="utf-8")
+    return place, len(made["components"])
+
+
+def _snapshot() -> pathlib.Path:
+    """Copy what the image is made of, so that what is edited meanwhile does not come in; return where."""
+    place = PLACE / _CONTEXT
+    _empty(place)
+    for name in ("Dockerfile", ".dockerignore", *folder.let_in(ROOT)):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(ROOT / name, place / name)
+    return place
+
+
+def _digest(context: pathlib.Path) -> str:
+    """Return one hash of everything that the image is made of."""
+    whole = hashlib.sha256()
+    for path in sorted(path for path in context.rglob("*") if path.is_file()):
+        whole.update(f"{path.relative_to(context)}\0".encode() + path.read_bytes())
+    return whole.hexdigest()
+
+
+def _empty(place: pathlib.Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+
+
+def _said(image: folder.Image) -> list[str]:
+    """Return what the image says about itself and should not, or does not say."""
+    wanted = {
+        "version": version(),
+        "org.opencontainers.image.version": version(),
+        "io.openshift.build.commit.id": _COMMIT,
+        "io.openshift.release.operator": "true",
+    }
+    wrong = [
+        f"label {name} is {image.labels.get(name)!r}"
+        for name, value in wanted.items()
+        if image.labels.get(name) != value
+    ]
+    named = ("name", "summary", "description", "io.k8s.display-name", "io.k8s.description", "io.openshift.tags")
+    wrong += [f"label {name} is missing" for name in named if not image.labels.get(name)]
+    user, _, group = image.user.partition(":")
+    if not user.isdigit() or user == "0" or group != "0":
+        wrong.append(f"USER {image.user}: not a number, or not in group 0")
+    return wrong
+
+
+def _compressed(layer: tree.Layer) -> int:
+    """Return what is pulled: the layer as gzip makes it."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz", compresslevel=6) as archive:
+        archive.add(layer.root, arcname=".")
+    return made.tell()

@@ -1,0 +1,100 @@
+"""Reads a Dockerfile: its stages, their steps, and the variables that steps refer to.
+
+The words are found by dockerfile-parse; what they mean stands here, as far as our Dockerfile needs it. Whatever it
+does not know is refused with the line: a step that would be skipped unseen is one that nobody has checked. `folder`
+performs what is read.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import dockerfile_parse  # type: ignore[import-untyped] # it has no types
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Mapping
+
+WORDS = frozenset({"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "LABEL", "RUN", "USER", "WORKDIR"})
+_VARIABLE = re.compile(r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
+_FROM = re.compile(r"(?P<base>\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?")
+
+
+class DockerfileError(Exception):
+    """The Dockerfile says something that is not understood here; the message has the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction; `line` counts from 1."""
+
+    line: int
+    word: str
+    value: str
+
+    def pairs(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Return what ENV or LABEL sets, with its variables filled in. Raises DockerfileError."""
+        made = {}
+        for part in shlex.split(self.value):
+            name, equals, text = part.partition("=")
+            if not equals:
+                raise DockerfileError(f"line {self.line}: {self.word} {part}: only NAME=VALUE is understood")
+            made[name] = filled(text, values)
+        return made
+
+    def argument(self) -> tuple[str, str | None]:
+        """Return the name that ARG declares, and its default, None without one."""
+        name, equals, text = self.value.partition("=")
+        return name, "".join(shlex.split(text)) if equals else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """From one FROM to the next; `base` is as written."""
+
+    name: str
+    base: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A whole Dockerfile; `arguments` are those before the first FROM, with their defaults."""
+
+    arguments: Mapping[str, str]
+    stages: tuple[Stage, ...]
+
+
+def read(path: pathlib.Path) -> Recipe:
+    """Read a Dockerfile. Raises DockerfileError, OSError."""
+    structure = dockerfile_parse.DockerfileParser(fileobj=io.BytesIO(path.read_bytes())).structure
+    arguments: dict[str, str] = {}
+    stages: list[tuple[str, str, list[Step]]] = []
+    for part in structure:
+        step = Step(part["startline"] + 1, part["instruction"], part["value"])
+        if step.word == "COMMENT":
+            continue
+        if step.word == "FROM":
+            said = _FROM.fullmatch(step.value)
+            if said is None:
+                raise DockerfileError(f"line {step.line}: FROM {step.value} is not understood")
+            stages.append((said["name"] or f"stage-{len(stages)}", said["base"], []))
+        elif step.word not in WORDS:
+            raise DockerfileError(f"line {step.line}: {step.word} is not understood")
+        elif stages:
+            stages[-1][2].append(step)
+        else:
+            name, default = step.argument()
+            arguments[name] = default or ""
+    if not stages:
+        raise DockerfileError("there is no FROM")
+    return Recipe(arguments, tuple(Stage(name, base, tuple(steps)) for name, base, steps in stages))
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with $NAME and ${NAME} replaced; a variable without a value is empty, as an engine has it."""
+    return _VARIABLE.sub(lambda found: values.get(found["bare"] or found["braced"], ""), text)

@@ -1,0 +1,80 @@
+"""The locked files, read: each requirement with its one version and the hashes that its files may have.
+
+`faults` is what can be said of a locked file without any network: that it leaves nothing open. Whether a version was
+withdrawn (yanked) only the index knows; `uv pip compile` would not have chosen one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging import requirements, utils, version
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Iterator
+
+FILES = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock")
+_HASH = re.compile(r"--hash=(\S+)")
+_SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """One requirement; `name` is in its normal form, `hashes` are sha256 in hexadecimal."""
+
+    name: str
+    version: str
+    marker: str
+    hashes: frozenset[str]
+
+
+def read(path: pathlib.Path) -> dict[str, Locked]:
+    """Return the requirements of a locked file that `faults` finds nothing wrong with, by name."""
+    made: dict[str, Locked] = {}
+    for line in _lines(path.read_text(encoding="utf-8")):
+        said = requirements.Requirement(_HASH.sub("", line).strip())
+        name = utils.canonicalize_name(said.name)
+        hashes = frozenset(found.partition(":")[2] for found in _HASH.findall(line))
+        made[name] = Locked(name, next(iter(said.specifier)).version, str(said.marker or ""), hashes)
+    return made
+
+
+def faults(text: str) -> list[str]:
+    """Return what a locked file leaves open, a sentence for each; nothing for one that leaves nothing open."""
+    wrong = []
+    for line in _lines(text):
+        if line.startswith("-"):
+            wrong.append(f"{line}: an option; where packages come from is not this file's affair")
+            continue
+        try:
+            said = requirements.Requirement(_HASH.sub("", line).strip())
+        except requirements.InvalidRequirement as error:
+            wrong.append(f"{line[:80]}: {str(error).splitlines()[0]}")
+            continue
+        wrong += [f"{said.name}: {fault}" for fault in _open_ends(said, _HASH.findall(line))]
+    return wrong
+
+
+def _open_ends(said: requirements.Requirement, hashes: list[str]) -> Iterator[str]:
+    if said.url is not None:
+        yield f"comes from {said.url}"
+        return
+    pins = list(said.specifier)
+    if len(pins) != 1 or pins[0].operator != "==" or "*" in pins[0].version:
+        yield f"{said.specifier or 'any version'} is not one version"
+    elif version.Version(pins[0].version).is_prerelease:
+        yield f"{pins[0].version} is not a release"
+    if not hashes:
+        yield "no hash"
+    yield from (f"hash {one}: not a whole sha256" for one in hashes if not _SHA256.fullmatch(one))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Return the logical lines, without comments."""
+    for line in re.sub(r"\\\n", " ", re.sub(r"(?m)^\s*#.*\n?", "", text)).splitlines():
+        kept = line.partition(" #")[0].strip()
+        if kept:
+            yield kept

@@ -1,0 +1,112 @@
+"""What people try with Infrastructure `cluster`, each as one request made from the object as it stands.
+
+It stands as `prepare` leaves it: SingleReplica, HighlyAvailable wished for, a record that says Pending, a label, an
+annotation. Every change would be legal but for rights and admission, so that a refusal is never the definition's.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from test.component.admission import ground as grounds
+from test.component.admission.ground import Request
+from topology_simulator import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_STATUS = f"{grounds.INFRASTRUCTURE}/status"
+_JSON_PATCH = "application/json-patch+json"
+_APPLY = "application/apply-patch+yaml"
+_OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "somebody", "uid": "11111111-2222-3333-4444-555555555555"}
+MARK = "example.com/mark"
+Object = dict[str, Any]
+_Edit = tuple[tuple[str, ...], Any]
+_GONE = object()
+
+
+async def prepare(ground: grounds.Ground) -> Object:
+    """Make the Infrastructure what the changes begin with, and return it."""
+    await ground.anew()
+    marks = {"labels": {MARK: "old"}, "annotations": {MARK: "old"}}
+    await ground.api.patch(
+        kinds.INFRASTRUCTURES, "cluster", {"metadata": marks, "spec": {"desiredTopology": "HighlyAvailable"}}
+    )
+    record = {"phase": "Pending", "name": "sno-to-ha-compact"}
+    return await ground.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": record})
+
+
+def _merge(change: Object, path: str = grounds.INFRASTRUCTURE) -> Callable[[Object], Request]:
+    return lambda _: Request("PATCH", change, path=path)
+
+
+def _status(**change: Any) -> Callable[[Object], Request]:
+    return _merge({"status": change}, _STATUS)
+
+
+def _operations(*operations: Object, path: str = grounds.INFRASTRUCTURE) -> Callable[[Object], Request]:
+    return lambda _: Request("PATCH", list(operations), _JSON_PATCH, path)
+
+
+def _replaced(*edits: _Edit, path: str = grounds.INFRASTRUCTURE) -> Callable[[Object], Request]:
+    """A PUT of the whole object, as typed clients send it."""
+
+    def request(found: Object) -> Request:
+        whole = copy.deepcopy(found)
+        for (*way, last), value in edits:
+            place = whole
+            for name in way:
+                place = place[name]
+            if value is _GONE:
+                del place[last]
+            else:
+                place[last] = value
+        return Request("PUT", whole, "application/json", path)
+
+    return request
+
+
+def _applied(**spec: str) -> Callable[[Object], Request]:
+    body = {"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": {"name": "cluster"}}
+    query = (("fieldManager", "gitops"), ("force", "true"))
+    return lambda _: Request("PATCH", {**body, "spec": spec}, _APPLY, query=query)
+
+
+_BACK = "SingleReplica"
+CHANGES: dict[str, Callable[[Object], Request]] = {
+    "move the control plane": _status(controlPlaneTopology="HighlyAvailable"),
+    "move the infrastructure": _status(infrastructureTopology="HighlyAvailable"),
+    "move by replacing": _replaced((("status", "controlPlaneTopology"), "HighlyAvailable"), path=_STATUS),
+    "let the default move it": _operations({"op": "remove", "path": "/status/controlPlaneTopology"}, path=_STATUS),
+    "take all of status away": _operations({"op": "remove", "path": "/status"}, path=_STATUS),
+    "write another record": _status(topologyTransition={"phase": "Completed"}),
+    "move and drop the record": _status(
+        controlPlaneTopology="HighlyAvailable", infrastructureTopology="HighlyAvailable", topologyTransition=None
+    ),
+    "drop the record": _replaced((("status", "topologyTransition"), _GONE), path=_STATUS),
+    "write something else of status": _status(apiServerURL="https://other.example.com:6443"),
+    "send the same status": _replaced(path=_STATUS),
+    "wish": _merge({"spec": {"desiredTopology": _BACK}}),
+    "withdraw": _merge({"spec": {"desiredTopology": None}}),
+    "wish by a JSON patch": _operations(
+        {"op": "test", "path": "/spec/desiredTopology", "value": "HighlyAvailable"},
+        {"op": "replace", "path": "/spec/desiredTopology", "value": _BACK},
+    ),
+    "wish by applying": _applied(desiredTopology=_BACK),
+    "wish by replacing": _replaced((("spec", "desiredTopology"), _BACK)),
+    "drop the wish by replacing": _replaced((("spec", "desiredTopology"), _GONE)),
+    "send nothing new": _merge({"spec": {"desiredTopology": "HighlyAvailable"}}),
+    "replace with the same": _replaced(),
+    "change spec": _merge({"spec": {"cloudConfig": {"name": "other"}}}),
+    "change spec where there is no schema": _merge({"spec": {"platformSpec": {"other": {"deep": [1]}}}}),
+    "add to spec": _merge({"spec": {"unheardOf": True}}),
+    "take from spec": _merge({"spec": {"platformSpec": None}}),
+    "label": _merge({"metadata": {"labels": {MARK: "new"}}}),
+    "take a label": _merge({"metadata": {"labels": None}}),
+    "annotate": _merge({"metadata": {"annotations": {"more": "new"}}}),
+    "take an annotation": _operations({"op": "remove", "path": "/metadata/annotations/example.com~1mark"}),
+    "hold with a finalizer": _merge({"metadata": {"finalizers": [MARK]}}),
+    "own": _merge({"metadata": {"ownerReferences": [_OWNER]}}),
+    "wish and label": _merge({"metadata": {"labels": {MARK: "new"}}, "spec": {"desiredTopology": _BACK}}),
+}

@@ -1,0 +1,46 @@
+"""The policies do not stand in the way of whom they are for: the whole path, and the request that begins it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test.component.admission import ground as grounds
+from test.component.rights import stage as stages
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+    from test.component import real
+
+
+@pytest.fixture
+async def staged(furnished: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[stages.Stage]:
+    """A cluster of three good nodes, in which the operator runs by a token of its ServiceAccount."""
+    async with stages.opened(stages.Ground(furnished), tmp_path) as made:
+        yield made
+
+
+async def test_a_requester_asks_and_the_operator_moves_the_topology(
+    staged: stages.Stage, ground: grounds.Ground
+) -> None:
+    await ground.in_force()
+    await staged.idle_operator()
+    patch = json.dumps({"spec": {"desiredTopology": "HighlyAvailable"}})
+    code, _, said = await ground.kubectl("requester", "patch", "infrastructure", "cluster", "--type=merge", "-p", patch)
+    assert code == 0, said
+    await staged.completed_once()
+    assert await staged.pair() == ("HighlyAvailable", "HighlyAvailable")
+    moved = grounds.Request(
+        "PATCH", {"status": {"controlPlaneTopology": "SingleReplica"}}, path=f"{grounds.INFRASTRUCTURE}/status"
+    )
+    assert (await ground.send("ingress", moved, dry=False)).refused_by == grounds.STATUS_POLICY
+    code, _, said = await ground.kubectl(
+        "requester", "patch", "infrastructure", "cluster", "--type=merge", "-p", '{"spec":{"desiredTopology":null}}'
+    )
+    assert code == 0, said
+    await staged.until_phase("Idle")
+    assert not staged.refused()

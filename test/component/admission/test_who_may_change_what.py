@@ -1,0 +1,137 @@
+"""Everybody tries everything, and the table says what becomes of it.
+
+`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `WISH` and `REST` our
+policies refuse it: the topology in status, the wish, and all else for holders of the delegated role.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from test.component.admission import changes
+from test.component.admission import ground as grounds
+from topology_simulator import kinds
+
+TABLE = """
+                                      masters admin operator native version namesake ingress mover  editor requester both   full  late nobody
+move the control plane                yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
+move the infrastructure               yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
+move by replacing                     yes     yes   rbac     yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
+let the default move it               yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
+take all of status away               yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
+write another record                  yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
+move and drop the record              yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
+drop the record                       yes     yes   rbac     yes    yes     yes      yes     yes    rbac   rbac      yes    rbac  rbac rbac
+write something else of status        yes     yes   yes      yes    yes     yes      yes     yes    rbac   rbac      yes    rbac  rbac rbac
+send the same status                  yes     yes   rbac     yes    yes     yes      yes     yes    rbac   rbac      yes    rbac  rbac rbac
+wish                                  yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   yes       yes    yes   yes  rbac
+withdraw                              yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   yes       yes    yes   yes  rbac
+wish by a JSON patch                  yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   yes       yes    yes   yes  rbac
+wish by applying                      yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   yes       yes    yes   yes  rbac
+wish by replacing                     yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   rbac      yes    rbac  yes  rbac
+drop the wish by replacing            yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   rbac      yes    rbac  yes  rbac
+send nothing new                      yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    yes       yes    yes   yes  rbac
+replace with the same                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    rbac      yes    rbac  yes  rbac
+change spec                           yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+change spec where there is no schema  yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+add to spec                           yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+take from spec                        yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+label                                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+take a label                          yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+annotate                              yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+take an annotation                    yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+hold with a finalizer                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+own                                   yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+wish and label                        yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   REST      REST   yes   yes  rbac
+"""  # noqa: E501 - a table is read in its columns
+_HEAD, *_LINES = TABLE.strip("\n").splitlines()
+PEOPLE = _HEAD.split()
+ROWS = {line[:38].strip(): line[38:].split() for line in _LINES}
+
+
+def verdict(answer: grounds.Answer) -> str:
+    match answer.refused_by:
+        case "":
+            return "yes" if answer.code == 200 else f"{answer.code} {answer.said}"
+        case grounds.STATUS_POLICY:
+            return "STATUS"
+        case grounds.WISH_POLICY:
+            return "REST" if "may change nothing" in answer.said else "WISH"
+        case other:
+            return other
+
+
+def test_the_table_has_everybody_and_everything() -> None:
+    assert list(grounds.PEOPLE) == PEOPLE
+    assert list(ROWS) == list(changes.CHANGES)
+    assert {len(one) for one in ROWS.values()} == {len(PEOPLE)}
+    assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "WISH", "REST"}
+
+
+async def test_everybody_tries_everything(ground: grounds.Ground) -> None:
+    found = await changes.prepare(ground)
+    wrong = []
+    for what, row in ROWS.items():
+        request = changes.CHANGES[what](found)
+        answers = await asyncio.gather(*(ground.send(who, request) for who in PEOPLE))
+        for who, wanted, answer in zip(PEOPLE, row, answers, strict=True):
+            if verdict(answer) != wanted:
+                wrong.append(f"{who}: {what}: wanted {wanted}, found {verdict(answer)}: {answer.said}")
+    assert not wrong, "\n".join(wrong)
+    assert await ground.infrastructure() == found, "a dry run leaves nothing behind"
+
+
+REFUSALS = {
+    ("ingress", "move and drop the record"): """
+        User system:serviceaccount:openshift-ingress-operator:ingress-operator may not change
+        status.controlPlaneTopology, status.infrastructureTopology of Infrastructure cluster: these follow what is
+        proven, and only the topology operators, the version operator and cluster administrators write them. Ask for
+        a topology with spec.desiredTopology; for the right to write these (set infrastructures/observedtopology in
+        group topology.openshift.io) ask an administrator of this cluster.""",
+    ("editor", "withdraw"): """
+        User edith may not change spec.desiredTopology of Infrastructure cluster: that takes the right to set
+        infrastructures/desiredtopology in group topology.openshift.io, as ClusterRole topology-requester has it. Ask an
+        administrator of this cluster to bind it.""",
+    ("requester", "wish and label"): """
+        User rita may change nothing of Infrastructure cluster but spec.desiredTopology, and this would change
+        metadata.labels too: for that the right to set infrastructures/everything in group topology.openshift.io is
+        missing, as ClusterRole topology-administrator has it. Ask an administrator of this cluster to bind it.""",
+}
+
+
+@pytest.mark.parametrize(("who", "what"), REFUSALS)
+async def test_a_refusal_says_what_is_missing_and_whom_to_ask(ground: grounds.Ground, who: str, what: str) -> None:
+    found = await changes.prepare(ground)
+    answer = await ground.send(who, changes.CHANGES[what](found))
+    assert (answer.code, answer.obj["reason"]) == (403, "Forbidden")
+    assert answer.said.partition(" denied request: ")[2] == " ".join(REFUSALS[who, what].split())
+
+
+async def test_a_wish_at_creation_is_refused_by_the_definition(ground: grounds.Ground) -> None:
+    """So the policy need not judge creations; without a wish everybody with the right creates it."""
+    made = await changes.prepare(ground)
+    await ground.api.delete(kinds.INFRASTRUCTURES, "cluster")
+    spec = {key: value for key, value in made["spec"].items() if key != "desiredTopology"}
+    for wish, code in (({}, 201), ({"desiredTopology": "HighlyAvailable"}, 422)):
+        body = {**made, "metadata": {"name": "cluster"}, "spec": {**spec, **wish}}
+        request = grounds.Request("POST", body, "application/json", kinds.INFRASTRUCTURES.path())
+        answer = await ground.send("editor", request)
+        assert answer.code == code, answer.said
+
+
+async def test_the_first_status_is_the_installers(ground: grounds.Ground) -> None:
+    """Whoever may write status sets the topology of a cluster that has none, said or by default; then it is guarded."""
+    await ground.anew(installed=False)
+    path = f"{grounds.INFRASTRUCTURE}/status"
+    topologies = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
+    said = await ground.send("ingress", grounds.Request("PATCH", {"status": topologies}, path=path))
+    assert said.code == 200, said.said
+    assert said.obj["status"].items() >= topologies.items()
+    first = grounds.Request("PATCH", {"status": {"infrastructureName": "made-by-default"}}, path=path)
+    answer = await ground.send("ingress", first, dry=False)
+    assert answer.code == 200, answer.said
+    assert answer.obj["status"]["controlPlaneTopology"] == "HighlyAvailable", "by the default of the definition"
+    again = await ground.send("ingress", grounds.Request("PATCH", {"status": topologies}, path=path))
+    assert again.refused_by == grounds.STATUS_POLICY

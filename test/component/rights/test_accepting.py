@@ -1,0 +1,102 @@
+"""The permission to accept a check: Role topology-check-acceptor, besides reading, is what it takes, and it is enough.
+
+On a real API server with RBAC. The operator runs as its ServiceAccount, so what it takes to hear of it is shown too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from test.component import cluster, plugin, polling, test_stuck
+from test.component import test_accepting as stories
+from test.component.rights import grants, restoring
+from test.component.spoiling import until_failing
+from topology_api import vocabulary
+from topology_simulator import kinds
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+    from test.component.rights.stage import Stage
+    from topology_simulator import client as clients
+
+impatient = test_stuck.impatient
+_USER = "alice"
+_READING = "topology-reading"
+_SUBJECTS = [{"apiGroup": grants.RBAC, "kind": "User", "name": _USER}]
+_ROLES = kinds.Kind(grants.RBAC, "clusterroles", "ClusterRole")
+_BINDINGS = kinds.Kind(grants.RBAC, "clusterrolebindings", "ClusterRoleBinding")
+_GIVEN = kinds.Kind(grants.RBAC, "rolebindings", "RoleBinding", namespaced=True)
+_READS = [
+    {
+        "apiGroups": ["config.openshift.io"],
+        "resources": ["infrastructures", "clusteroperators"],
+        "verbs": ["get", "list", "watch"],
+    }
+]
+
+
+def _binding(kind: kinds.Kind, name: str, role: str, namespace: str = "") -> dict[str, Any]:
+    meta = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": meta,
+        "roleRef": {"apiGroup": grants.RBAC, "kind": "Role" if namespace else "ClusterRole", "name": role},
+        "subjects": _SUBJECTS,
+    }
+
+
+@pytest.fixture
+async def reader(staged: Stage) -> AsyncIterator[clients.Client]:
+    """Somebody who may read what tells where the transition is, and nothing else."""
+    api = staged.api
+    made = {"apiVersion": _ROLES.api_version, "kind": _ROLES.kind, "metadata": {"name": _READING}, "rules": _READS}
+    await api.create(_ROLES, made)
+    await api.create(_BINDINGS, _binding(_BINDINGS, _READING, _READING))
+    try:
+        yield api
+    finally:
+        await restoring.forget(api, _GIVEN, "accepting", cluster.OWN_NAMESPACE)
+        await restoring.forget(api, _BINDINGS, _READING)
+        await restoring.forget(api, _ROLES, _READING)
+        nothing = {"data": None}
+        await api.patch(kinds.CONFIG_MAPS, vocabulary.ACCEPTED_CHECKS, nothing, cluster.OWN_NAMESPACE)
+
+
+async def test_without_the_role_it_is_refused_by_its_name_and_with_it_nothing_else_is_needed(
+    staged: Stage, reader: clients.Client, impatient: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    command = plugin.Plugin(tmp_path, staged.server.kubeconfig())
+    asking = ("accept", "--check", stories.CHECK, "--yes", "--as", _USER)
+    await stories.pin_the_router(staged)
+    await staged.operator("operator-a", "--transitions-dir", str(impatient))
+    await staged.wish()
+    await until_failing(staged, "the router is pinned", stories.CHECK)
+    await test_stuck.away_for_almost_a_minute(staged, impatient)
+    await staged.until_condition("Degraded", "True", "TransitionStuck", seconds=20.0)
+
+    refused = await command.run(*asking)
+    assert refused.code == plugin.FAILED, refused
+    reason = refused.complaint.splitlines()[-1]
+    assert "alice has no right to get configmaps/topology-accepted-checks" in reason
+    assert "Role topology-check-acceptor grants it: oc -n openshift-topology-operator create rolebinding" in reason
+    assert "accepted" not in await staged.record()
+
+    given = _binding(_GIVEN, "accepting", vocabulary.CHECK_ACCEPTOR, cluster.OWN_NAMESPACE)
+    await reader.create(_GIVEN, given)
+
+    async def allowed() -> plugin.Ended | None:
+        ended = await command.run(*asking)
+        return ended if ended.code == plugin.DONE else None
+
+    ended = await polling.until("the role counts", allowed, 30.0)
+    assert ended is not None
+    assert ended.printed.startswith(f"{stories.CHECK} was accepted at 20")
+    await staged.completed_once()
+    (kept,) = (await staged.record())["accepted"]
+    assert kept["name"] == stories.CHECK
+    assert not staged.refused()

@@ -1,0 +1,121 @@
+"""The configuration of a running operator: followed as kubelet swaps it, in the middle of a transition.
+
+What the file may say and what each mistake is answered with is tested without processes (test/unit/configuration).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import yaml
+
+from test.component import backend, cluster, polling
+from test.component import world as worlds
+from test.unit.configuration.files import HEAD, Volume
+from topology_simulator import kinds
+
+if TYPE_CHECKING:
+    import pathlib
+
+CONFIG_MAP = "cluster-topology-operator-config"
+
+
+async def lease_seconds(world: worlds.World) -> int:
+    """What others see: for how long they have to wait for the holder."""
+    found = await world.api.get(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE)
+    return int(found["spec"]["leaseDurationSeconds"])
+
+
+async def until_lease(world: worlds.World, seconds: int) -> None:
+    async def ask() -> bool:
+        return await lease_seconds(world) == seconds
+
+    await polling.until(f"the lease says {seconds} s", ask)
+
+
+async def test_it_is_followed_through_a_transition_and_a_bad_one_is_told_by_its_line(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "config"
+    folder.mkdir()
+    volume = Volume(folder)
+    flags = ("--config", str(volume.file))
+    # Without flags for the lease its figures follow the topology, as on a real cluster.
+    async with worlds.opened(backend.Place(None), tmp_path) as world:
+        operator = await world.idle_operator("operator-a", *flags, settle=None, lease=())
+        assert await lease_seconds(world) == 270, "a single node may be rebooting"
+
+        volume.swap(f"{HEAD}logLevel: debug\nsettleSeconds: 3600\nminimumNodeResources: {{cpu: 512}}\n")
+        words = await operator.said("the log level is debug now")
+        assert "is in force" in words
+        await world.wish()
+        found = await world.until_check("ControlPlaneNodes", "Unmet")
+        assert "of 512 CPUs" in found["message"]
+
+        volume.swap(f"{HEAD}logLevel: debug\nsettleSeconds: 3600\n")
+        await world.until_phase("Converging")
+        await until_lease(world, 137)
+        await world.until_condition("Progressing", "True", "TransitionConverging")
+
+        volume.swap(f"{HEAD}logLevel: debug\nsettleSeconds: a moment\n")
+        degraded = await world.until_condition("Degraded", "True", "ConfigurationInvalid")
+        assert f"{volume.file}:4: settleSeconds is 'a moment'" in degraded["message"]
+        assert (await world.record())["phase"] == "Converging"
+
+        volume.swap(f"{HEAD}logLevel: warning\nsettleSeconds: 1\n")
+        await world.until_condition("Degraded", "False", "AsExpected")
+        await world.completed_once()
+        assert await world.moves() == [worlds.MOVED]
+        assert await operator.metric("leader_election_master_status") == 1
+        assert "the log level is warning now" in operator.words()
+        said = operator.words()
+        assert await operator.stop() == 0
+        assert operator.words() == said, "warnings only: nothing to say about an end that was asked for"
+        assert await world.holder() == ""
+
+
+async def test_a_plan_judges_by_the_configmap_that_the_operator_has_mounted(tmp_path: pathlib.Path) -> None:
+    async with worlds.opened(backend.Place(None), tmp_path) as world:
+        access = tmp_path / "kubeconfig-person"
+        access.write_text(yaml.safe_dump(world.server.kubeconfig()))
+
+        async def plan() -> tuple[int, dict[str, object], str]:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "topology_controller.plugin", "plan", "HighlyAvailable", "-o", "json",
+                "--kubeconfig", str(access),
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            async with asyncio.timeout(30):
+                out, error = await process.communicate()
+            assert process.returncode is not None
+            return process.returncode, json.loads(out), error.decode()
+
+        code, found, said = await plan()
+        assert (code, found["verdict"], said) == (0, "Possible", "")
+
+        made = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": CONFIG_MAP, "namespace": cluster.OWN_NAMESPACE},
+            "data": {"config.yaml": f"{HEAD}minimumNodeResources: {{memory: 4000Gi}}\n"},
+        }
+        await world.api.create(kinds.CONFIG_MAPS, made)
+        code, found, said = await plan()
+        assert (code, found["verdict"], said) == (3, "Blocked", "")
+        assert "of 4000 GiB memory" in json.dumps(found)
+
+        change = {"data": {"config.yaml": "minimumNodeResources: {memory: lots}\n"}}
+        await world.api.patch(kinds.CONFIG_MAPS, CONFIG_MAP, change, cluster.OWN_NAMESPACE)
+        code, found, said = await plan()
+        assert (code, found["verdict"]) == (0, "Possible")
+        assert "config.yaml:1: key apiVersion is missing" in said
+        assert "Judged by the defaults" in said
+
+
+async def test_without_an_election_the_one_that_works_counts_as_the_leader(tmp_path: pathlib.Path) -> None:
+    async with worlds.opened(backend.Place(None), tmp_path) as world:
+        operator = await world.operator("operator-a", "--no-leader-elect", lease=())
+        await world.until_phase("Idle")
+        assert await operator.metric("leader_election_master_status") == 1
+        assert await operator.metric("topology_transition_phase", phase="Idle") == 1

@@ -1,0 +1,245 @@
+"""`status --watch` as somebody sees it: in a terminal from Pending to Completed, in a pipe, and through a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from test.component import backend, cluster, plugin, polling, test_kubectl
+from test.component import world as worlds
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+
+_PATIENCE = 60.0
+_TAKEN, _GIVEN_BACK = "\x1b[?1049h", "\x1b[?1049l"
+_HIDDEN, _SHOWN = "\x1b[?25l", "\x1b[?25h"
+_CLEARED = "\x1b[2J"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """A pseudo-terminal with the command in it. `seen` is everything that was written to it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, number: int) -> None:
+        self.process = process
+        self.seen = ""
+        self._number = number
+        asyncio.get_running_loop().add_reader(number, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._number, 65536)
+        except OSError:
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._number)
+        self.seen += data.decode(errors="replace")
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Make the terminal another size, and tell the command as a terminal does."""
+        fcntl.ioctl(self._number, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self.process.send_signal(signal.SIGWINCH)
+
+    def echoes(self) -> bool:
+        """Would a key that is pressed be shown?"""
+        return bool(termios.tcgetattr(self._number)[3] & termios.ECHO)
+
+    async def until(self, words: str, since: int = 0) -> None:
+        """Wait until these words were written, at whatever place of the screen."""
+
+        async def there() -> bool:
+            return words in _CONTROL.sub("", self.seen[since:])
+
+        try:
+            await polling.until(f"{words!r} on the terminal", there, 30.0)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.seen[-3000:]!r}") from None
+
+
+@contextlib.asynccontextmanager
+async def terminal(access: pathlib.Path, *words: str, **environ: str) -> AsyncIterator[Terminal]:
+    """Run the command in a terminal of 100 columns and 40 lines; it is killed when it does not end."""
+    kept = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    os.set_blocking(ours, False)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "topology_controller.plugin", *words, "--kubeconfig", str(access),
+        stdin=its, stdout=its, stderr=its,
+        env={**kept, "TERM": "xterm-256color", "LANG": "C.UTF-8", **environ},
+    )  # fmt: skip
+    made = Terminal(process, ours)
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            yield made
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        asyncio.get_running_loop().remove_reader(ours)
+        os.close(its)
+        os.close(ours)
+
+
+@pytest.fixture
+async def world(tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
+    """The embedded server: what is tested here is on this side of it."""
+    async with worlds.opened(backend.Place(None), tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def command(world: worlds.World, tmp_path: pathlib.Path) -> plugin.Plugin:
+    return plugin.Plugin(tmp_path, world.server.kubeconfig())
+
+
+@pytest.fixture
+def access(world: worlds.World, tmp_path: pathlib.Path) -> pathlib.Path:
+    """A kubeconfig."""
+    file = tmp_path / "kubeconfig-terminal"
+    file.write_text(yaml.safe_dump(world.server.kubeconfig()))
+    return file
+
+
+async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_terminal_afterwards(
+    world: worlds.World, access: pathlib.Path
+) -> None:
+    await cluster.set_ready(world.api, "master-2", ready=False)
+    await world.operator()
+    await world.wish()
+    await world.until_check("ControlPlaneNodes", "Unmet")
+    async with terminal(access, "status", "--watch") as seen:
+        await seen.until("Pending for")
+        await seen.until("7/8 Preflight checks")
+        await seen.until("Unmet    ControlPlaneNodes")
+        await seen.until("Ctrl-C ends")
+        assert not seen.echoes()
+        assert seen.seen.startswith(_TAKEN)
+        assert _HIDDEN in seen.seen
+        assert _GIVEN_BACK not in seen.seen
+
+        mark = len(seen.seen)
+        seen.resize(50, 30)
+        await seen.until("Ctrl-C ends", mark)
+        # Drawn anew from here on; a line may have been on its way in the old size.
+        anew = _COLOUR.sub("", seen.seen[seen.seen.rindex(_CLEARED) :])
+        lines = [line for line in _CONTROL.split(anew) if line]
+        assert {len(line) for line in lines} == {50}, lines
+
+        seen.resize(120, 60)
+        world.server.fault("cut", user_agent=plugin.AGENT, verb="watch")
+        world.operands.on = False
+        await cluster.set_ready(world.api, "master-2", ready=True)
+        await seen.until("Converging for")
+        await seen.until("Who has followed")
+        await world.operands.go_on()
+        await seen.until("Completed for")
+
+        seen.process.send_signal(signal.SIGINT)
+        assert await seen.process.wait() == plugin.INTERRUPTED
+        await seen.until("Watch on with: oc topology status --watch")
+        assert seen.echoes()
+    _, _, after = seen.seen.partition(_GIVEN_BACK)
+    assert _SHOWN in seen.seen[seen.seen.rfind(_HIDDEN) :]
+    assert _TAKEN not in after
+    assert "Phase       \x1b[32mCompleted" in after or "Phase       Completed" in after
+    assert "Traceback" not in seen.seen
+
+
+async def test_without_colour_and_on_a_dumb_terminal_there_is_none(world: worlds.World, access: pathlib.Path) -> None:
+    await world.wish()
+    async with terminal(access, "status", "--watch", NO_COLOR="1") as seen:
+        await seen.until("Ctrl-C ends")
+        seen.process.send_signal(signal.SIGTERM)
+        assert await seen.process.wait() == plugin.INTERRUPTED
+    assert not _COLOUR.search(seen.seen), seen.seen
+    async with terminal(access, "status", "--watch", TERM="dumb") as seen:
+        await seen.until("no record: the operator has written nothing here")
+        seen.process.send_signal(signal.SIGINT)
+        assert await seen.process.wait() == plugin.INTERRUPTED
+    assert "\x1b" not in seen.seen
+
+
+async def _lines(process: asyncio.subprocess.Process, until: str) -> list[str]:
+    """Lines of standard output until one has these words in it."""
+    assert process.stdout is not None
+    found: list[str] = []
+    while not found or until not in found[-1]:
+        line = (await process.stdout.readline()).decode()
+        assert line, f"ended without {until!r}: {found}"
+        found.append(line.rstrip("\n"))
+    return found
+
+
+async def test_a_pipe_gets_a_line_for_each_change_through_a_restart_of_the_server(
+    world: worlds.World, command: plugin.Plugin
+) -> None:
+    async with command.running("status", "--watch") as following:
+        assert "no record" in (await _lines(following, "operator NotInstalled"))[0]
+        await world.server.restart(down=5.5)
+        lines = await _lines(following, "connected again")
+        assert any("not connected since" in line for line in lines), lines
+        await world.operator()
+        lines = await _lines(following, "Idle: the cluster is SingleReplica")
+        assert all(line.isprintable() for line in lines), lines
+        following.send_signal(signal.SIGINT)
+        printed, complaint = await following.communicate()
+    assert (following.returncode, printed) == (plugin.INTERRUPTED, b"")
+    assert complaint.decode().count("\n") == 1
+    assert "nothing was written" in complaint.decode()
+
+
+async def test_a_script_gets_a_document_for_each_change(world: worlds.World, command: plugin.Plugin) -> None:
+    await world.operator()
+    await world.wish()
+    async with command.running("status", "--watch", "-o", "json") as following:
+        documents: list[dict[str, Any]] = [json.loads(line) for line in await _lines(following, '"phase":"Completed"')]
+        assert {one["kind"] for one in documents} == {"TopologyStatus"}
+        assert documents[-1]["phase"] == "Completed"
+        following.send_signal(signal.SIGTERM)
+        await following.communicate()
+    assert following.returncode == plugin.INTERRUPTED
+
+
+@pytest.fixture(scope="module")
+def searched() -> dict[str, str]:
+    """An environment whose PATH leads to the plugin's executables."""
+    return {"PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.defpath}", "HOME": "/nowhere"}  # noqa: PTH120 - a name for PATH, not a file
+
+
+def test_kubectl_itself_completes_the_command(searched: dict[str, str]) -> None:
+    kubectl = test_kubectl.needed()
+
+    def completed(*words: str) -> list[str]:
+        ran = subprocess.run(  # noqa: S603 - the kubectl to be tested
+            [kubectl, "__complete", "topology", *words],
+            capture_output=True, text=True, timeout=_PATIENCE, check=False, env=searched,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran
+        return ran.stdout.splitlines()
+
+    assert completed("plan", "HighlyAvailableA") == [
+        "HighlyAvailableArbiter\ttwo control-plane nodes and an arbiter",
+        ":36",
+    ]
+    assert [line.partition("\t")[0] for line in completed("stat")] == ["status", ":36"]
+    assert [line.partition("\t")[0] for line in completed("status", "--wat")] == ["--watch", ":4"]
+    assert completed("status", "--kubeconfig", "") == [":0"]

@@ -1,0 +1,262 @@
+"""A wish that is made and withdrawn with the installed command: alone, against others, and without the right to.
+
+What the API server has no part in runs on our own; rights, impersonation and the rules of the definition are asked of
+a real one.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from test.component import backend, cluster, definitions, plugin, polling
+from test.component import world as worlds
+from topology_controller import bindata
+from topology_simulator import kinds
+from topology_simulator.apiserver import server
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+    from test.component import real
+    from test.component.world import World
+    from topology_simulator.apiserver import requests
+
+WISH = worlds.WISH
+CONFIRMED = ("set", WISH, "--confirm")
+_RBAC = "rbac.authorization.k8s.io"
+_ROLES = kinds.Kind(_RBAC, "clusterroles", "ClusterRole")
+_NEVER = "DualReplica"
+_BINDINGS = kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding")
+
+
+@pytest.fixture
+async def here(tmp_path: pathlib.Path) -> AsyncIterator[World]:
+    async with worlds.opened(backend.Place(), tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def command(here: World, tmp_path: pathlib.Path) -> plugin.Plugin:
+    return plugin.Plugin(tmp_path, here.server.kubeconfig(), installed=True)
+
+
+@pytest.fixture
+async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[World]:
+    async with worlds.opened(backend.Place(real_server), tmp_path) as made:
+        yield made
+
+
+def by_plugin(request: requests.Request) -> bool:
+    return request.verb == "patch" and request.user_agent.startswith(plugin.PROGRAM)
+
+
+async def wished(world: World) -> str | None:
+    found: str | None = (await world.infrastructure())["spec"].get("desiredTopology")
+    return found
+
+
+async def test_a_wish_is_refused_then_made_then_withdrawn_then_carried_out(here: World, command: plugin.Plugin) -> None:
+    await here.idle_operator()
+    await cluster.set_ready(here.api, "master-2", ready=False)
+    mark = here.server.mark()
+    refused = await command.run(*CONFIRMED)
+    assert refused.code == plugin.BLOCKED
+    assert "Refused  Nothing was written." in refused.printed
+    code, dry = await command.json("set", WISH, "--allow-pending")
+    assert (code, dry["result"], here.server.changes(plugin.PROGRAM, mark)) == (plugin.DONE, "WouldWrite", 0)
+
+    code, made = await command.json(*CONFIRMED, "--allow-pending")
+    assert (code, made["result"], made["wish"], await wished(here)) == (plugin.DONE, "Written", None, WISH)
+    assert made["operatorSays"].startswith("Pending 7/8: waiting for ControlPlaneNodes")
+    code, again = await command.json(*CONFIRMED)
+    assert (code, again["result"], again["patch"]) == (plugin.DONE, "Unchanged", None)
+    code, withdrawn = await command.json("cancel")
+    assert (code, withdrawn["result"], withdrawn["phase"]) == (plugin.DONE, "Written", "Idle")
+    assert withdrawn["wishedBy"] == plugin.PROGRAM
+    assert here.server.changes(plugin.PROGRAM, mark) == 2
+
+    await cluster.set_ready(here.api, "master-2", ready=True)
+    carried = await command.run(*CONFIRMED, "--wait", "--timeout", "50s")
+    assert carried.code == plugin.DONE, carried
+    assert carried.printed.endswith("Completed: the cluster is HighlyAvailable/HighlyAvailable\n")
+    late = await command.run("cancel")
+    assert late.code == plugin.BLOCKED
+    assert "no transition leads back" in " ".join(late.printed.split())
+
+
+async def test_a_flip_that_comes_between_reading_and_withdrawing_wins(here: World, command: plugin.Plugin) -> None:
+    here.echo.on = False
+    here.operands.on = False
+    await here.idle_operator()
+    await here.wish()
+    await here.until_phase("Admitting")
+
+    async def moves(_: requests.Request) -> None:
+        here.echo.on = True
+        await here.echo.say(await here.api.get(kinds.CLUSTER_OPERATORS, "topology"))
+        await here.until_phase("Converging")
+
+    here.server.before(by_plugin, moves)
+    ended = await command.run("cancel")
+    assert ended.code == plugin.BLOCKED, ended
+    text = " ".join(ended.printed.split())
+    assert "Infrastructure changed while the wish was being withdrawn. The topology has moved" in text
+    assert "there is no way back" in text
+    assert "oc topology wait" in text
+    assert await wished(here) == WISH
+
+
+async def test_others_who_write_are_waited_for_a_while_and_then_named(here: World, command: plugin.Plugin) -> None:
+    count = 0
+
+    async def annotates(_: requests.Request) -> None:
+        nonlocal count
+        count += 1
+        noted = {"metadata": {"annotations": {"example.com/count": str(count)}}}
+        await here.api.patch(kinds.INFRASTRUCTURES, "cluster", noted)
+
+    once = here.server.before(by_plugin, annotates)
+    assert (await command.run(*CONFIRMED)).code == plugin.DONE
+    assert (count, await wished(here)) == (1, WISH)
+    here.server.unhook(once)
+    here.server.before(by_plugin, annotates, count=None)
+    ended = await command.run("cancel")
+    assert ended.code == plugin.FAILED
+    assert ended.reason.startswith("Infrastructure was changed 3 times between reading and writing, the last time by ")
+    assert await wished(here) == WISH
+
+
+@pytest.mark.parametrize(
+    ("action", "code", "stands", "words"),
+    [
+        ("lost", plugin.DONE, WISH, "Infrastructure was read again, and there it is"),
+        ("drop", plugin.FAILED, None, "it was as before: nothing was written"),
+    ],
+)
+async def test_what_became_of_a_write_without_an_answer_is_found_out(
+    here: World, command: plugin.Plugin, *, action: Any, code: int, stands: str | None, words: str
+) -> None:
+    here.server.fault(action, user_agent=plugin.AGENT, verb="patch", count=1)
+    ended = await command.run(*CONFIRMED)
+    assert (ended.code, await wished(here)) == (code, stands)
+    assert words in " ".join((ended.printed + ended.complaint).split())
+
+
+async def test_whoever_is_interrupted_after_the_write_is_told_that_the_wish_stands(
+    here: World, command: plugin.Plugin
+) -> None:
+    async with command.running(*CONFIRMED, "--wait") as waiting:
+        assert waiting.stderr is not None
+        assert b"has not said anything" in await waiting.stderr.readline()
+        waiting.send_signal(signal.SIGTERM)
+        printed, complaint = await waiting.communicate()
+    assert (waiting.returncode, await wished(here)) == (plugin.INTERRUPTED, WISH)
+    assert b"Written" in printed
+    assert complaint.decode().startswith("kubectl-topology: interrupted; the wish HighlyAvailable was made and stands.")
+    assert "oc topology wait" in complaint.decode()
+
+
+async def test_what_is_no_cluster_for_this_is_one_line(here: World, command: plugin.Plugin, tmp_path: Any) -> None:
+    await definitions.change(here.api, kinds.INFRASTRUCTURES, definitions.without_our_fields)
+    for words in (CONFIRMED, ("cancel",)):
+        ended = await command.run(*words)
+        assert ended.code == plugin.FAILED
+        assert "cluster-topology-operator manifests --crd-patch" in ended.reason
+    # Who may not read the definition finds out by what the server makes of the write.
+    here.server.fault("status", user_agent=plugin.AGENT, code=403, resource="customresourcedefinitions")
+    ended = await command.run(*CONFIRMED, "--allow-pending")
+    assert ended.code == plugin.FAILED
+    assert "dropped spec.desiredTopology" in ended.reason
+
+    plain = server.ApiServer()
+    await plain.start()
+    try:
+        elsewhere = plugin.Plugin(tmp_path, plain.kubeconfig(), installed=True)
+        for words in (CONFIRMED, ("cancel",)):
+            ended = await elsewhere.run(*words)
+            assert ended.code == plugin.FAILED
+            assert "this is no OpenShift cluster" in ended.reason
+    finally:
+        await plain.stop()
+    gone = await elsewhere.run("cancel")
+    assert gone.code == plugin.FAILED
+    assert gone.reason.startswith(f"cannot reach {plain.url}")
+
+
+async def test_a_rule_of_the_definition_is_told_in_its_own_words(
+    there: World, real_server: real.Session, tmp_path: pathlib.Path
+) -> None:
+    folder = tmp_path / "transitions"
+    shutil.copytree(bindata.root() / "transitions", folder)
+    for place in folder.glob("sno-to-ha-*.yaml"):
+        definition = yaml.safe_load(place.read_text())
+        definition["target"]["controlPlane"] = _NEVER
+        definition["convergence"]["checks"] = [{"check": "ClusterOperatorsStable"}]
+        place.write_text(yaml.safe_dump(definition))
+    command = plugin.Plugin(tmp_path, real_server.server.kubeconfig(), installed=True)
+    words = ("set", _NEVER, "--confirm", "--allow-pending", "--transitions-dir", str(folder))
+    code, found = await command.json(*words)
+    assert (code, found["result"]) == (plugin.BLOCKED, "Refused"), found
+    begin = f"The API server refuses this wish: {_NEVER} cannot be reached from status.controlPlaneTopology"
+    assert found["message"].startswith(begin)
+    assert await wished(there) is None
+
+
+async def test_rights_are_those_of_whom_one_acts_as(
+    there: World, real_server: real.Session, tmp_path: pathlib.Path
+) -> None:
+    command = plugin.Plugin(tmp_path, real_server.server.kubeconfig(), installed=True)
+    acting = ("--as", "jane", "--as-group", "growers", "--as-uid", "u-7")
+    stranger = await command.run(*CONFIRMED, *acting)
+    assert stranger.code == plugin.FAILED
+    assert stranger.reason.startswith("jane has no right to get infrastructures.config.openshift.io/cluster")
+
+    everything: dict[str, Any] = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+    wishing = {**everything, "apiGroups": ["config.openshift.io"], "resources": ["infrastructures"], "verbs": ["patch"]}
+    for name, rule in (("growers-read", everything), ("growers-wish", wishing)):
+        await there.api.create(_ROLES, _ROLES.new(name, rules=[rule]))
+    try:
+        await _bind(there, "growers-read")
+        await polling.until("a group may read", lambda: _ends(command, plugin.DONE, "status", *acting), 30.0)
+        reader = await command.run(*CONFIRMED, *acting)
+        assert reader.code == plugin.FAILED
+        assert reader.reason.startswith("jane has no right to patch infrastructures.config.openshift.io/cluster")
+        assert 'User "jane" cannot patch resource "infrastructures"' in reader.reason
+        assert await wished(there) is None
+
+        await _bind(there, "growers-wish")
+        await polling.until("a group may wish", lambda: _ends(command, plugin.DONE, *CONFIRMED, *acting), 30.0)
+        assert await wished(there) == WISH
+        code, found = await command.json("cancel", *acting)
+        assert (code, found["result"], await wished(there)) == (plugin.DONE, "Written", None)
+        assert "--as=jane --as-group=growers --as-uid=u-7 -p" in found["patch"]["command"]
+    finally:
+        for kind in (_BINDINGS, _ROLES):
+            for name in ("growers-read", "growers-wish"):
+                if await there.api.find(kind, name) is not None:
+                    await there.api.delete(kind, name)
+
+
+async def _bind(world: World, role: str) -> None:
+    subject = {"apiGroup": _RBAC, "kind": "Group", "name": "growers"}
+    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
+    await world.api.create(_BINDINGS, _BINDINGS.new(role, subjects=[subject], roleRef=reference))
+
+
+async def _ends(command: plugin.Plugin, code: int, *words: str) -> bool:
+    return (await command.run(*words)).code == code
+
+
+async def test_who_may_not_act_as_somebody_else_is_told_so(real_server: real.Session, tmp_path: pathlib.Path) -> None:
+    command = plugin.Plugin(tmp_path, real_server.server.kubeconfig("operator-a"), installed=True)
+    for words in (("status",), CONFIRMED):
+        ended = await command.run(*words, "--as", "system:admin")
+        assert ended.code == plugin.FAILED
+        assert ended.reason.startswith("you may not act as system:admin: ")
+        assert "cannot impersonate" in ended.reason

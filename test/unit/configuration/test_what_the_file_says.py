@@ -1,0 +1,218 @@
+"""What a configuration may say, what becomes of the definitions by it, and what each mistake is answered with."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test.unit.configuration.files import HEAD, NAMES, TRANSITIONS
+
+from topology_api.vocabulary import CheckName
+from topology_controller.configuration import model, understand
+from topology_controller.files import follow
+
+PLACE = pathlib.Path("/etc/x/config.yaml")
+COMPACT = "sno-to-ha-compact"
+
+
+def said(text: str | bytes) -> understand.Understood:
+    raw = text if isinstance(text, bytes) else text.encode()
+    return understand.understand(PLACE, follow.Content(raw), NAMES)
+
+
+def good(body: str) -> model.Configuration:
+    found = said(HEAD + body)
+    assert found.configuration is not None, found.trouble
+    return found.configuration
+
+
+def complaints(text: str | bytes) -> list[str]:
+    found = said(text)
+    assert found.configuration is None
+    assert found.problems
+    return [str(problem) for problem in found.problems]
+
+
+# -- what may be said
+
+
+def test_no_file_is_the_defaults_and_changes_no_definition():
+    found = understand.understand(PLACE, follow.Content(), NAMES)
+    assert found.configuration == model.DEFAULTS
+    assert model.applied(TRANSITIONS, model.DEFAULTS) is TRANSITIONS
+
+
+def test_a_file_that_only_says_what_it_is_changes_nothing_either():
+    assert model.applied(TRANSITIONS, good("")) is TRANSITIONS
+
+
+def test_the_transitions_own_figure_wins_over_the_global_one_and_that_over_the_definition():
+    own = f"transitions:\n  {COMPACT}: {{deadlineMinutes: 120}}\n  infra-to-ha: {{settleSeconds: 7}}\n"
+    found = model.applied(TRANSITIONS, good(f"settleSeconds: 90\n{own}"))
+    for before in TRANSITIONS.definitions:
+        after = found.named(before.name)
+        assert after is not None
+        convergence = after.convergence
+        assert convergence.settle_seconds == (7 if before.name == "infra-to-ha" else 90)
+        assert convergence.deadline_minutes == (120 if before.name == COMPACT else before.convergence.deadline_minutes)
+        assert after.preflight == before.preflight
+        assert convergence.checks == before.convergence.checks
+    assert found.matrix is TRANSITIONS.matrix
+
+
+@pytest.mark.parametrize(
+    ("written", "cpus", "gib"),
+    [
+        ("{cpu: 8, memory: 32Gi}", 8, 32),
+        ("{cpu: 3500m, memory: 14848Mi}", 3.5, 14.5),
+        ('{cpu: "2.5"}', 2.5, None),
+        ("{memory: 17179869184}", None, 16),
+        ("{memory: 17179869184000m}", None, 16),
+        ("{}", None, None),
+    ],
+)
+def test_minimum_node_resources_are_asked_before_and_after_the_flip_of_every_transition(written, cpus, gib):
+    found = model.applied(TRANSITIONS, good(f"minimumNodeResources: {written}\n"))
+    asked = [
+        spec
+        for one in found.definitions
+        for specs in one.stages.values()
+        for spec in specs
+        if spec.check is CheckName.CONTROL_PLANE_NODES
+    ]
+    assert asked
+    assert {(spec.min_cpus, spec.min_memory_gib) for spec in asked} == {(cpus, gib)}
+    for before, after in zip(TRANSITIONS.definitions, found.definitions, strict=True):
+        for stage, specs in before.stages.items():
+            assert [spec.check for spec in specs] == [spec.check for spec in after.stages[stage]], "nothing is left out"
+            assert [spec.at_least for spec in specs] == [spec.at_least for spec in after.stages[stage]]
+
+
+@pytest.mark.parametrize("level", ["error", "warning", "info", "debug"])
+def test_the_log_level_has_the_words_of_the_flag(level):
+    assert good(f"logLevel: {level}\n").log_level == level
+
+
+# -- what is answered to a mistake
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "parts"),
+    [
+        ("logLevel: Debug\n", 3, ["logLevel is 'Debug'", "allowed: error, warning, info, debug", "'debug'?"]),
+        ("loglevel: debug\n", 3, ["unknown key 'loglevel'", "did you mean 'logLevel'?"]),
+        ("settleSeconds: soon\n", 3, ["settleSeconds is 'soon'", "integer"]),
+        ("settleSeconds: 0\n", 3, ["settleSeconds is 0", "greater than or equal to 1"]),
+        ("settleSeconds: 1.5\n", 3, ["settleSeconds is 1.5", "integer"]),
+        ("deadlineMinutes: 100000\n", 3, ["deadlineMinutes is 100000", "less than or equal to 1440"]),
+        ("\n\nminimumNodeResources:\n  memory: 1Gi\n", 6, ["minimumNodeResources.memory: '1Gi'", "4Gi to 65536Gi"]),
+        ("minimumNodeResources: {cpu: lots}\n", 3, ["minimumNodeResources.cpu: 'lots'", "such as 4 or 3500m"]),
+        ("minimumNodeResources: {cpu: 1m}\n", 3, ["'1m' is out of bounds", "from 1 to 1024"]),
+        ("minimumNodeResources: {cpu: yes}\n", 3, ["minimumNodeResources.cpu: 'True' is none"]),
+        ("minimumNodeResources: {disk: 100Gi}\n", 3, ["unknown key 'disk' in minimumNodeResources", "cpu, memory"]),
+        ("transitions:\n  sno-to-ha-compac: {settleSeconds: 1}\n", 4, ["'sno-to-ha-compac'", f"mean '{COMPACT}'?"]),
+        (f"transitions:\n  {COMPACT}: {{settle: 1}}\n", 4, ["unknown key 'settle'", "deadlineMinutes, settleSeconds"]),
+        ("transitions: [a]\n", 3, ["transitions is a list"]),
+        ("settleSeconds: 60\nsettleSeconds: 61\n", 4, ["'settleSeconds' stands here twice (first in line 3)"]),
+        ("  settleSeconds: 60\n", 3, ["is not YAML"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_file_line_what_was_found_and_what_is_wanted(body, line, parts):
+    (told,) = complaints(HEAD + body)
+    assert told.startswith(f"{PLACE}:{line}: ")
+    for part in parts:
+        assert part in told
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "disabledChecks", "disableChecks", "skipChecks", "skip", "ignoreChecks", "checks", "preflight", "convergence",
+        "excludedChecks", "acceptedChecks", "force", "allowUnsafe", "EtcdHealthy", "RouterReplicas", "skip_preflight",
+        "bypass", "omit-checks",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("above", ["", f"transitions:\n  {COMPACT}:\n    "])
+def test_turning_a_check_off_is_not_offered_and_that_is_said(key, above):
+    (told,) = complaints(f"{HEAD}{above}{key}: [EtcdHealthy]\n")
+    assert told.startswith(f"{PLACE}:{5 if above else 3}: ")
+    assert f"key {key!r} is not offered" in told
+    assert "no check can be turned off" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "is empty"),
+        ("# nothing\n", "is empty"),
+        ("- a\n", "is not a mapping"),
+        ("kind: TopologyOperatorConfig\n", "key apiVersion is missing"),
+        ("apiVersion: topology.openshift.io/v1\n", "key kind is missing"),
+        ("apiVersion: topology.openshift.io/v2\nkind: TopologyOperatorConfig\n", "allowed: topology.openshift.io/v1"),
+        ("apiVersion: topology.openshift.io/v1\nkind: ConfigMap\n", "allowed: TopologyOperatorConfig"),
+        (HEAD + "---\n" + HEAD, "a second document"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (HEAD + "#" * 70_000, "is larger than 16384 bytes"),
+        (HEAD + "settleSeconds: 0x" + "f" * 10_000, "too many digits"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_refused(text, part):
+    assert any(part in told for told in complaints(text))
+
+
+def test_several_mistakes_are_told_in_the_order_of_the_lines_and_their_number_is_bounded():
+    body = "settleSeconds: x\ndeadlineMinutes: y\nlogLevel: z\nwhat: 1\nelse: 2\n"
+    found = said(HEAD + body)
+    assert [problem.line for problem in found.problems] == [3, 4, 5, 6, 7]
+    assert found.trouble.count(str(PLACE)) == 3
+    assert found.trouble.endswith("; and 2 more")
+
+
+@pytest.mark.parametrize("text", ["{" + "a," * 8000 + "}", "? " + "k" * 16_000 + "\n: 1\n", "[" * 16_000])
+def test_what_is_told_of_a_file_that_is_wrong_all_over_is_short(text):
+    found = said(text)
+    assert len(found.told) <= 4
+    assert len(found.trouble) < 2048
+
+
+# -- whatever the bytes are
+
+
+WORDS = st.sampled_from(
+    ["apiVersion", "kind", "logLevel", "settleSeconds", "minimumNodeResources", "transitions", "cpu", "memory", COMPACT,
+     "topology.openshift.io/v1", "TopologyOperatorConfig", "debug", "1", "16Gi", "1e999", "-0x1", ".nan", ".inf",
+     "{", "}", "[", "]", ": ", "\n", "\n  ", "- ", "&a ", "*a", "!!binary ", "? ", "|", ">", "'", '"', "\\ud800", "\t",
+     "---\n", "\0", "1:2:3", "2026-01-01", "~", "<<", "%YAML 9.9\n"],
+)  # fmt: skip
+
+
+@given(st.binary(max_size=300) | st.lists(WORDS, max_size=40).map(lambda words: "".join(words).encode()))
+def test_any_bytes_are_a_configuration_or_a_bounded_complaint(raw):
+    for text in (raw, HEAD.encode() + raw):
+        found = said(text)
+        assert (found.configuration is None) is bool(found.problems)
+        for problem in found.problems:
+            assert str(problem).startswith(str(PLACE))
+            assert "\n" not in str(problem)
+        assert len(found.trouble) < 4096
+        if found.configuration is not None:
+            model.applied(TRANSITIONS, found.configuration)
+
+
+@given(
+    settle=st.none() | st.integers(1, 3600),
+    deadline=st.none() | st.integers(1, 1440),
+    cpu=st.none() | st.integers(1, 1024),
+    gib=st.none() | st.integers(4, 65536),
+)
+def test_whatever_is_configured_every_definition_stays_one_that_would_be_accepted(settle, deadline, cpu, gib):
+    lines = [f"settleSeconds: {settle}"] if settle is not None else []
+    lines += [f"deadlineMinutes: {deadline}"] if deadline is not None else []
+    lines += ["minimumNodeResources:"] if cpu or gib else []
+    lines += [f"  cpu: {cpu}"] if cpu else []
+    lines += [f"  memory: {gib}Gi"] if gib else []
+    for one in model.applied(TRANSITIONS, good("\n".join(lines) + "\n")).definitions:
+        again = type(one).model_validate_json(one.model_dump_json(by_alias=True, exclude_none=True))
+        assert again == one

@@ -1,0 +1,86 @@
+"""A known vulnerability of a locked version is found in a folder of records; one that knows nothing is refused."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from topology_image import audit, locks
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def record(folder, name, events=(), versions=(), file="PYSEC-2026-1.json"):
+    affected = {"package": {"name": name, "ecosystem": "PyPI"}, "versions": list(versions)}
+    if events:
+        affected["ranges"] = [{"type": "ECOSYSTEM", "events": list(events)}]
+    made = {"id": "PYSEC-2026-1", "summary": "made up", "published": "2026-01-01T00:00:00Z", "affected": [affected]}
+    (folder / file).write_text(json.dumps(made))
+    return made
+
+
+def locked(folder, line="yarl==1.25.1"):
+    place = folder / "x.lock"
+    place.write_text(f"{line} \\\n    --hash=sha256:{'a' * 64}\n")
+    return place
+
+
+def test_a_locked_version_that_is_affected_is_named(tmp_path, capsys):
+    record(tmp_path, "Yarl", [{"introduced": "0"}, {"fixed": "1.25.2"}])
+    assert audit.audit([locked(tmp_path)], tmp_path) == 1
+    said = capsys.readouterr().out
+    assert "yarl" in said
+    assert "PYSEC-2026-1" in said
+
+
+def test_one_that_is_not_affected_passes(tmp_path, capsys):
+    record(tmp_path, "yarl", [{"introduced": "0"}, {"fixed": "1.25.1"}])
+    record(tmp_path, "another", versions=["1.25.1"], file="PYSEC-2026-2.json")
+    assert audit.audit([locked(tmp_path)], tmp_path) == 0
+    assert "No known vulnerabilities found" in capsys.readouterr().out
+
+
+def test_a_folder_without_records_is_refused(tmp_path):
+    (tmp_path / "some.json").write_text("[]")
+    (tmp_path / "other.yaml").write_text("a: b\n")
+    with pytest.raises(audit.AuditError, match="no record about a Python package"):
+        audit.audit([ROOT / locks.FILES[0]], tmp_path)
+
+
+def test_a_record_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(audit.AuditError, match=r"broken\.json"):
+        audit.records(tmp_path)
+
+
+def test_records_in_yaml_are_read_with_their_dates(tmp_path):
+    (tmp_path / "PYSEC-2026-3.yaml").write_text(
+        "id: PYSEC-2026-3\npublished: 2026-01-01T00:00:00Z\naffected:\n- package: {name: yarl, ecosystem: PyPI}\n"
+        "  ranges: [{type: ECOSYSTEM, events: [{introduced: '0'}]}]\n"
+    )
+    [one] = audit.records(tmp_path)["yarl"]
+    assert one["published"] == "2026-01-01T00:00:00Z"
+    assert audit.affects(one, "yarl", "1.25.1")
+
+
+@pytest.mark.parametrize(
+    ("events", "versions", "asked", "wanted"),
+    [
+        ([{"introduced": "0"}], [], "1.0", True),
+        ([{"introduced": "1.0"}, {"fixed": "1.2"}], [], "1.1", True),
+        ([{"introduced": "1.0"}, {"fixed": "1.2"}], [], "1.2", False),
+        ([{"introduced": "1.0"}, {"fixed": "1.2"}], [], "0.9", False),
+        ([{"introduced": "1.0"}, {"last_affected": "1.2"}], [], "1.2", True),
+        ([{"introduced": "1.0"}, {"last_affected": "1.2"}], [], "1.2.1", False),
+        ([{"fixed": "1.2"}, {"introduced": "2.0"}, {"introduced": "1.0"}, {"fixed": "2.1"}], [], "2.0.5", True),
+        ([{"introduced": "1.9"}, {"fixed": "1.10"}], [], "1.9.9", True),
+        ([], ["1.0", "1.1"], "1.1.0", True),
+        ([], ["1.0", "not a version"], "1.1", False),
+    ],
+)
+def test_a_version_is_affected_by_the_rule_of_the_format(tmp_path, events, versions, asked, wanted):
+    made = record(tmp_path, "yarl", events, versions)
+    assert audit.affects(made, "yarl", asked) is wanted
+    assert not audit.affects(made, "another", asked)

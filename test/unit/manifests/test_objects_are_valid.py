@@ -1,0 +1,136 @@
+"""Every object that we ask people to apply is one that its kind allows, with no field too much, old and new.
+
+Kinds of Kubernetes are judged by the schemas of its releases. Supported is OpenShift from 4.20 on, which is Kubernetes
+1.33 (a release of OpenShift 4 is one of Kubernetes, 13 minor numbers lower); the newest is whatever kubernetes-validate
+knows. Kinds of OpenShift and of monitoring are judged by the definitions of the simulated cluster, read as strictly: a
+field that is not in them is a mistake. An object whose kind neither of them knows fails.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+from test.unit.manifests import references
+
+from topology_controller import manifests
+from topology_simulator import install
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OLDEST = "1.33"
+NEWEST = ".".join(kubernetes_validate.latest_version().split(".")[:2])
+OBJECTS: list[dict[str, Any]] = [
+    *yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)),
+    yaml.safe_load(manifests.render(manifests.Kind.CRD_ONLY)),
+]
+OPEN = {"type": "object"}
+
+
+def strict(schema: dict[str, Any], *, top: bool = True) -> dict[str, Any]:
+    """A definition's schema, in which what is not named is not allowed; metadata is the API server's."""
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return {**OPEN}
+    made = {key: value for key, value in schema.items() if key in {"type", "enum", "pattern", "required", "nullable"}}
+    if made.pop("nullable", False):
+        made["type"] = [made["type"], "null"]
+    if "properties" in schema:
+        made["properties"] = {name: strict(one, top=False) for name, one in schema["properties"].items()}
+        made["additionalProperties"] = False
+        if top:
+            made["properties"] |= {"metadata": OPEN, "apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+    if isinstance(schema.get("additionalProperties"), dict):
+        made["additionalProperties"] = strict(schema["additionalProperties"], top=False)
+    if "items" in schema:
+        made["items"] = strict(schema["items"], top=False)
+    return made
+
+
+def definitions() -> dict[tuple[str, str], dict[str, Any]]:
+    return {
+        (f"{crd['spec']['group']}/{version['name']}", crd["spec"]["names"]["kind"]): strict(
+            version["schema"]["openAPIV3Schema"]
+        )
+        for crd in install.definitions()
+        for version in crd["spec"]["versions"]
+    }
+
+
+CUSTOM = definitions()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _read_once() -> Iterator[None]:
+    """The schemas of a release are two megabytes, which kubernetes-validate reads anew for every object."""
+    with pytest.MonkeyPatch.context() as patch:
+        once = functools.cache(kubernetes_validate.utils.schema_contents)
+        patch.setattr(kubernetes_validate.utils, "schema_contents", once)
+        yield
+
+
+def judge(one: dict[str, Any], release: str) -> None:
+    """Raise what is wrong with an object; KeyError when nobody knows its kind."""
+    try:
+        judged_by = kubernetes_validate.validate(one, release, strict=True)
+        assert judged_by == release, "it has no schemas of that release"
+    except kubernetes_validate.SchemaNotFoundError:
+        jsonschema.validate(one, CUSTOM[one["apiVersion"], one["kind"]])
+
+
+@pytest.mark.parametrize("release", [OLDEST, NEWEST])
+@pytest.mark.parametrize("one", OBJECTS, ids=references.named)
+def test_every_object_is_valid(one, release):
+    judge(one, release)
+
+
+def test_custom_kinds_are_those_that_kubernetes_does_not_know():
+    unknown = {one["kind"] for one in OBJECTS if (one["apiVersion"], one["kind"]) in CUSTOM}
+    assert unknown == {"ClusterOperator", "PrometheusRule", "ServiceMonitor"}
+
+
+@pytest.mark.parametrize("release", [OLDEST, NEWEST])
+@pytest.mark.parametrize("kind", sorted({one["kind"] for one in OBJECTS}))
+def test_a_field_too_much_is_found_in_every_kind(kind, release):
+    one = copy.deepcopy(next(one for one in OBJECTS if one["kind"] == kind))
+    one["specification"] = {}
+    with pytest.raises((kubernetes_validate.ValidationError, jsonschema.ValidationError), match="specification"):
+        judge(one, release)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("ServiceMonitor", ("spec", "endpoints", 0, "tlsConfig", "servername"), "x"),
+        ("ServiceMonitor", ("spec", "endpoints", 0, "interval"), "thirty"),
+        ("ServiceMonitor", ("spec", "selector"), None),
+        ("PrometheusRule", ("spec", "groups", 0, "rules", 0, "recrod"), "x"),
+        ("PrometheusRule", ("spec", "groups", 0, "name"), 3),
+        ("ClusterOperator", ("status", "relatedObjects", 0, "resource"), None),
+        ("ClusterOperator", ("status", "relatedObjects", 0, "kind"), "Namespace"),
+        ("ClusterOperator", ("status", "versions"), {}),
+        ("Deployment", ("spec", "template", "spec", "hostUsers"), "no"),
+        ("NetworkPolicy", ("spec", "ports"), []),
+    ],
+)
+def test_a_mistake_is_found(kind, path, value):
+    one = copy.deepcopy(next(one for one in OBJECTS if one["kind"] == kind))
+    place: Any = one
+    for part in path[:-1]:
+        place = place[part]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    with pytest.raises((kubernetes_validate.ValidationError, jsonschema.ValidationError)):
+        judge(one, NEWEST)
+
+
+def test_an_object_of_a_kind_that_nobody_knows_is_not_passed_over():
+    with pytest.raises(KeyError):
+        judge({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}}, NEWEST)

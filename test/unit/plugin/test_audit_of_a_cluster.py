@@ -1,0 +1,181 @@
+"""`audit`: the shape of a live cluster, what disagrees in it, and what could not be read."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import assume, given, settings
+
+from topology_api import audit as rules
+from topology_controller.kube import errors as kube
+from topology_controller.observe import census, facts
+from topology_controller.plugin import audit, connection, errors, reading
+
+from ..core import worlds
+from ..core.strategies import worlds_of_any_kind
+from . import seeing
+from .test_answers_and_their_schemas import conforms
+from .test_rights_that_lack import RAW
+
+if TYPE_CHECKING:
+    from topology_controller.kube import resource as resources
+
+HA = {"desired": None, "control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
+
+
+def _ended(known: facts.Facts) -> tuple[dict[str, Any], int]:
+    answer, code = audit.audit(seeing.seen(known))
+    found = seeing.through_json(answer)
+    conforms(found)
+    return found, code
+
+
+def _machines(
+    masters: int, workers: int = 0, *, arbiters: int = 0, schedulable: bool = True, **infrastructure: Any
+) -> facts.Facts:
+    others = [facts.OtherNode(f"worker-{index}", master=False, arbiter=False) for index in range(workers)]
+    others += [facts.OtherNode(f"arbiter-{index}", master=False, arbiter=True) for index in range(arbiters)]
+    nodes = [dataclasses.replace(worlds.node(), name=f"node-{one}", worker=schedulable) for one in range(masters)]
+    known = worlds.healthy(
+        control_plane_nodes=tuple(nodes), other_nodes=tuple(others), scheduler=facts.Scheduler(schedulable)
+    )
+    return worlds.with_infrastructure(known, **{**HA, **infrastructure})
+
+
+@pytest.mark.parametrize(
+    ("known", "shape", "disagreeing"),
+    [
+        (_machines(1, control_plane="SingleReplica", infrastructure="SingleReplica"), "single-node", []),
+        (_machines(3), "compact", []),
+        (_machines(3, schedulable=False), "standby", ["InfrastructureNodes"]),
+        (_machines(3, 2, schedulable=False), "HA", []),
+        (_machines(2, arbiters=1, control_plane="HighlyAvailableArbiter"), "TNA", []),
+        (_machines(2, control_plane="DualReplica"), "TNF", []),
+        (_machines(3, 1, infrastructure="SingleReplica"), "unclassified", ["InfrastructureNodes"]),
+        (_machines(3, control_plane="SingleReplica"), "unclassified", ["ControlPlaneNodes"]),
+        (_machines(0, 2, schedulable=False, control_plane="External"), "unclassified", []),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_each_shape_is_named_and_only_disagreements_change_the_exit_code(
+    known: facts.Facts, shape: str, disagreeing: list[str]
+) -> None:
+    found, code = _ended(known)
+    assert found["shape"] == shape
+    assert [one["question"] for one in found["disagreements"]] == disagreeing
+    assert code == (3 if disagreeing else 0)
+    assert [one for one in found["open"] if one["missing"] != ["fencing"]] == [], "everything else was answered"
+    assert f"\nShape     {shape}\n" in seeing.printed(found)
+
+
+def test_a_disagreement_is_told_with_what_it_means() -> None:
+    found, _ = _ended(_machines(3, 1, infrastructure="SingleReplica"))
+    text = seeing.printed(found)
+    assert "Between status, scheduler and nodes" in text
+    assert "4 nodes that can carry infrastructure" in text
+    assert "the loss of one node takes them away" in text
+    assert "infra-to-ha" in text
+
+
+def test_control_plane_nodes_without_the_worker_label_are_counted() -> None:
+    known = _machines(3)
+    nodes = known.control_plane_nodes
+    assert isinstance(nodes, tuple)
+    one = nodes[0]
+    assert isinstance(one, facts.Node)
+    known = dataclasses.replace(known, control_plane_nodes=(dataclasses.replace(one, worker=False), *nodes[1:]))
+    found, code = _ended(known)
+    assert (found["vector"]["controlPlaneNodes"], found["vector"]["controlPlaneWorkers"]) == (3, 2)
+    assert ([one["question"] for one in found["disagreements"]], code) == (["WorkerLabels"], 3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"control_plane_nodes": worlds.BROKEN},
+        {"control_plane_nodes": (worlds.node(0), worlds.BROKEN)},
+        {"other_nodes": (facts.OtherNode("node-9", master=True, arbiter=False),)},
+    ],
+)
+def test_labels_that_nobody_has_read_are_not_counted(changes: dict[str, Any]) -> None:
+    known = dataclasses.replace(_machines(3), **changes)
+    assert census.control_plane_workers(known) is None
+    found, _ = _ended(known)
+    assert "controlPlaneWorkers" in {name for one in found["open"] for name in one["missing"]}
+
+
+def test_what_is_not_known_leaves_several_shapes_and_is_no_disagreement() -> None:
+    known = dataclasses.replace(_machines(3, 2), scheduler=worlds.BROKEN, other_nodes=worlds.BROKEN)
+    found, code = _ended(known)
+    assert (found["shape"], code) == (None, 0)
+    assert found["candidates"] == ["compact", "standby", "HA"]
+    assert found["vector"]["mastersSchedulable"] is None
+    assert "cannot tell: compact or standby or HA" in seeing.printed(found)
+
+
+def test_a_cluster_that_has_just_moved_is_not_called_broken() -> None:
+    known = worlds.moved(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), worlds.converging())
+    found, code = _ended(known)
+    assert (found["phase"], code) == ("Converging", 3)
+    assert "some of it ends by itself" in seeing.printed(found)
+
+
+@settings(deadline=None, max_examples=100)
+@given(known=worlds_of_any_kind())
+def test_any_cluster_gets_an_answer_and_what_is_unknown_is_named(known: facts.Facts) -> None:
+    assume(isinstance(known.infrastructure, facts.Infrastructure))
+    found, code = _ended(known)
+    assert code == (3 if found["disagreements"] else 0)
+    answered = {one["question"] for one in found["disagreements"]} | {one["question"] for one in found["open"]}
+    assert answered <= {one.value for one in rules.Question}
+    for one in found["open"]:
+        for name in one["missing"]:
+            value = found["vector"][name]
+            assert value is None or name in {"controlPlaneTopology", "infrastructureTopology"}, (one, value)
+
+
+# Read live
+
+
+class Server:
+    """Serves Infrastructure and nothing else that may be read, and notes what it was asked for."""
+
+    request_timeout = 10.0
+
+    def __init__(self, **status: str) -> None:
+        self.asked: list[str] = []
+        self._status = status
+
+    async def get(self, resource: resources.Resource, name: str, **options: Any) -> dict[str, Any]:
+        self.asked.append(f"get {resource.plural}")
+        if resource.plural == "infrastructures":
+            return {**RAW, "status": {**RAW["status"], **self._status}}  # type: ignore[dict-item] # it is a mapping
+        raise kube.Forbidden("get", resource, options.get("namespace"), name, 403, "Forbidden", "no")
+
+    async def list(self, resource: resources.Resource, **options: Any) -> Any:
+        self.asked.append(f"list {resource.plural}")
+        raise kube.Forbidden("list", resource, options.get("namespace"), None, 403, "Forbidden", "no")
+
+
+async def test_rights_that_lack_are_named_and_a_crd_without_our_fields_is_not_even_asked_for() -> None:
+    server = Server()
+    made = connection.Connection(server, "https://api.example.com:6443")  # type: ignore[arg-type] # what it uses of one
+    found = seeing.through_json(audit.audit(await reading.census(made, "openshift-topology-operator"))[0])
+    conforms(found)
+    assert {one["right"] for one in found["unread"]} == {"list nodes", "get schedulers.config.openshift.io/cluster"}
+    assert "list nodes" in seeing.printed(found).partition("Rights that you lack")[2]
+    assert (found["shape"], found["vector"]["controlPlaneNodes"]) == ("single-node", None)
+    assert "single-node, as far as is known" in seeing.printed(found)
+    assert set(server.asked) == {"get infrastructures", "get schedulers", "get leases", "list nodes"}
+
+
+async def test_without_infrastructure_there_is_no_audit() -> None:
+    class Empty(Server):
+        async def get(self, resource: resources.Resource, name: str, **_: Any) -> dict[str, Any]:
+            raise kube.NotFound("get", resource, None, name, 404, "NotFound", "no")
+
+    made = connection.Connection(Empty(), "https://api.example.com:6443")  # type: ignore[arg-type] # what it uses of one
+    with pytest.raises(errors.PluginError, match="does not exist"):
+        await reading.census(made, "openshift-topology-operator")

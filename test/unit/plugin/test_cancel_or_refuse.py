@@ -1,0 +1,180 @@
+"""`cancel`: what can be withdrawn, what cannot any more, and what comes in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from topology_api.vocabulary import Phase
+from topology_controller.kube import errors as kube
+from topology_controller.plugin import cancelling, errors, paper, printing_wishes
+
+from ..core import worlds
+from . import seeing
+from .writing_api import Api, elsewhere, fails, lost
+
+if TYPE_CHECKING:
+    from topology_controller.observe import facts
+
+PENDING = {"phase": "Pending", "observedGeneration": 1}
+HA = {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
+MOVED = {
+    "controlPlaneTopology": "HighlyAvailable",
+    "infrastructureTopology": "HighlyAvailable",
+    "topologyTransition": {"phase": "Converging", "observedGeneration": 1, "target": HA},
+}
+INFRASTRUCTURE_ONLY = worlds.with_infrastructure(
+    worlds.healthy(), control_plane="HighlyAvailable", infrastructure="SingleReplica"
+)
+
+
+def judged(known: facts.Facts) -> tuple[dict[str, Any], int]:
+    found, code = cancelling.judged(seeing.seen(known), worlds.TRANSITIONS, "oc")
+    return seeing.through_json(found), code
+
+
+@pytest.mark.parametrize(
+    ("known", "result", "code", "words"),
+    [
+        pytest.param(seeing.in_phase(Phase.PENDING), "WouldWrite", 0, "can be withdrawn", id="pending"),
+        pytest.param(seeing.in_phase(Phase.ADMITTING), "WouldWrite", 0, "can be withdrawn", id="admitting"),
+        pytest.param(seeing.in_phase(Phase.UNSUPPORTED), "WouldWrite", 0, "DualReplica can be", id="unsupported"),
+        pytest.param(worlds.healthy(), "WouldWrite", 0, "can be withdrawn", id="nobody-has-seen-it-yet"),
+        pytest.param(INFRASTRUCTURE_ONLY, "WouldWrite", 0, "can be withdrawn", id="of-the-infrastructure-only"),
+        pytest.param(seeing.UNWISHED, "Unchanged", 0, "There is no wish", id="no-wish"),
+        pytest.param(
+            worlds.with_infrastructure(worlds.healthy(), desired="SingleReplica"), "Unchanged", 0,
+            "the wish SingleReplica is fulfilled", id="fulfilled-before-anybody-acted",
+        ),
+        pytest.param(seeing.in_phase(Phase.CONVERGING), "Refused", 3, "there is no way back", id="converging"),
+        pytest.param(
+            worlds.with_infrastructure(seeing.in_phase(Phase.CONVERGING), desired=None), "Refused", 3, "no way back",
+            id="converging-without-a-wish",
+        ),
+        pytest.param(seeing.in_phase(Phase.COMPLETED), "Refused", 3, "is completed", id="completed"),
+        pytest.param(
+            worlds.with_infrastructure(
+                seeing.in_phase(Phase.COMPLETED), control_plane="SingleReplica", infrastructure="SingleReplica"
+            ), "WouldWrite", 0, "can be withdrawn", id="overwritten",
+        ),
+        pytest.param(
+            worlds.with_infrastructure(seeing.in_phase(Phase.COMPLETED), desired="DualReplica"), "WouldWrite", 0,
+            "DualReplica can be withdrawn", id="another-wish-after-one-that-was-completed",
+        ),
+    ],
+)  # fmt: skip
+def test_what_can_be_withdrawn(known: facts.Facts, result: str, code: int, words: str) -> None:
+    found, ended = judged(known)
+    assert (found["result"], ended) == (result, code)
+    assert words in found["message"]
+    assert (found["patch"] is not None) == (result == "WouldWrite")
+    if result == "Refused":
+        left = ["Status"] if found["phase"] == "Completed" else ["Status", "Wait", "Accept"]
+        assert [one["name"] for one in found["next"]] == left
+
+
+@pytest.mark.parametrize("width", [0, 40, 80])
+def test_a_refusal_can_be_read_at_any_width(width: int) -> None:
+    sheet = paper.Paper(width)
+    found, _ = cancelling.judged(seeing.seen(seeing.in_phase(Phase.CONVERGING)), worlds.TRANSITIONS, "oc")
+    printing_wishes.cancel(sheet, found)
+    text = " ".join(sheet.text().split())
+    assert "HighlyAvailable, made by oc" in text
+    assert "Nothing was written." in text
+    assert "oc topology accept --check NAME" in text
+
+
+async def cancel(api: Api) -> tuple[Any, int]:
+    made = api.made()
+    made.interruption.begin("cancel")
+    try:
+        return await cancelling.cancel(made, worlds.TRANSITIONS, "openshift-topology-operator")
+    finally:
+        api.left = made.interruption.said
+
+
+def idle(api: Api) -> None:
+    generation = api.raw["metadata"]["generation"]
+    api.change("op", topologyTransition={"phase": "Idle", "observedGeneration": generation})
+
+
+@pytest.mark.looptime
+async def test_it_is_withdrawn_and_the_operator_goes_back_to_idle(looptime: Any) -> None:
+    api = Api("HighlyAvailable", PENDING)
+    api.raw["metadata"]["managedFields"] = [
+        {"manager": "argocd", "time": "2026-02-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:desiredTopology": {}}}}
+    ]
+    api.answers_as = idle
+    found, code = await cancel(api)
+    assert (found["result"], found["phase"], found["wishedBy"], code) == ("Written", "Idle", "argocd", 0)
+    assert api.written == [{"metadata": {"resourceVersion": "5"}, "spec": {"desiredTopology": None}}]
+    assert looptime == 0.1
+    assert api.left.startswith("the wish HighlyAvailable was withdrawn")
+
+
+@pytest.mark.looptime
+async def test_an_operator_that_stays_pending_is_said(looptime: Any) -> None:
+    found, code = await cancel(Api("HighlyAvailable", PENDING))
+    assert (found["result"], code) == ("Written", 0)
+    assert "has not gone back to Idle within 5 s" in found["warnings"][0]
+    assert looptime == 5.0
+
+
+async def test_without_an_operator_the_record_is_told_to_be_old() -> None:
+    found, code = await cancel(Api("HighlyAvailable", PENDING, runs=False))
+    assert (found["result"], code) == ("Written", 0)
+    assert found["warnings"] == ["The operator does not run, so its record goes on saying Pending until it does"]
+
+
+async def test_a_flip_that_comes_in_between_wins_and_is_told() -> None:
+    api = Api("HighlyAvailable", {"phase": "Admitting", "observedGeneration": 1})
+    api.meets = [elsewhere("cluster-topology-operator", **MOVED)]
+    found, code = await cancel(api)
+    assert (found["result"], code, api.written) == ("Refused", 3, [])
+    assert found["message"].startswith(
+        "Infrastructure changed while the wish was being withdrawn. The topology has moved"
+    )
+
+
+async def test_a_record_that_is_written_in_between_changes_nothing() -> None:
+    api = Api("HighlyAvailable", PENDING, runs=False)
+    api.meets = [elsewhere("op", topologyTransition={"phase": "Admitting", "observedGeneration": 1})]
+    found, code = await cancel(api)
+    assert (found["result"], code, len(api.written)) == ("Written", 0, 1)
+
+
+async def test_another_wish_is_not_withdrawn_unseen() -> None:
+    api = Api("HighlyAvailable", PENDING)
+    api.meets = [elsewhere("oc", wish="DualReplica")]
+    with pytest.raises(errors.PluginError, match="oc has changed the wish from HighlyAvailable to DualReplica"):
+        await cancel(api)
+    assert api.written == []
+
+
+async def test_a_wish_that_somebody_else_withdraws_is_gone() -> None:
+    api = Api("HighlyAvailable", PENDING)
+    api.meets = [elsewhere("oc", wish=None)]
+    found, code = await cancel(api)
+    assert (found["result"], code, api.written) == ("Unchanged", 0, [])
+
+
+async def test_the_server_has_the_last_word() -> None:
+    api = Api("HighlyAvailable", PENDING)
+    api.meets = [fails(kube.Invalid, 422, "Invalid", "spec.desiredTopology: Forbidden: the topology has moved")]
+    found, code = await cancel(api)
+    assert (found["result"], code) == ("Refused", 3)
+    assert found["message"] == "The API server refuses to withdraw the wish: the topology has moved"
+    assert [one["name"] for one in found["next"]] == ["Status", "Wait", "Accept"]
+
+
+async def test_a_lost_answer_is_looked_for() -> None:
+    api = Api("HighlyAvailable", PENDING, runs=False)
+    api.meets = [fails(kube.TimedOut, 0, "TimedOut", "no answer")]
+    found, code = await cancel(api)
+    assert (found["result"], code) == ("Written", 0)
+    assert "there it is" in found["warnings"][0]
+    api = Api("HighlyAvailable", PENDING, runs=False)
+    api.meets = [lost()]
+    with pytest.raises(errors.PluginError, match="nothing was written"):
+        await cancel(api)

@@ -1,0 +1,280 @@
+"""`status --watch` keeps up with the cluster, and with its loss: in virtual time, with the operator at work."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from topology_api import crd, vocabulary
+from topology_controller.kube import errors as kube
+from topology_controller.plugin import connection, errors, live
+
+from ..core import clusters, worlds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from datetime import datetime
+
+    from topology_controller.kube import resource
+
+pytestmark = pytest.mark.looptime
+
+
+class Cluster(clusters.Cluster):
+    """A cluster that can be lost: `down` is what every request ends with, `refused` those for one kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down: type[kube.KubeError] | None = None
+        self.refused: str | None = None
+        self._cut: asyncio.Event = asyncio.Event()
+        self.put(("customresourcedefinitions", None, "infrastructures.config.openshift.io"), crd.infrastructure(()))
+
+    def lose(self, how: type[kube.KubeError]) -> None:
+        """Cut every watch, and refuse every request from now on."""
+        self.down = how
+        self.cut()
+
+    def cut(self) -> None:
+        """Cut every watch."""
+        self._cut.set()
+        self._cut = asyncio.Event()
+
+    def _refuse(self, verb: str, kind: resource.Resource) -> None:
+        if self.down is not None:
+            raise self.down(verb, kind, None, None, 0, self.down.__name__, "as the test wants")
+        if kind.plural == self.refused:
+            raise kube.Forbidden(verb, kind, None, None, 403, "Forbidden", "as the test wants")
+
+    async def get(self, kind: resource.Resource, name: str, **options: Any) -> clusters.Raw:
+        """Read one object."""
+        self._refuse("get", kind)
+        return await super().get(kind, name, **options)
+
+    async def list(self, kind: resource.Resource, **options: Any) -> Any:
+        """Read a list."""
+        self._refuse("list", kind)
+        return await super().list(kind, **options)
+
+    @contextlib.asynccontextmanager
+    async def open_watch(self, selection: resource.Selection, version: str, *options: Any) -> AsyncIterator[Any]:
+        """Watch until it is cut."""
+        self._refuse("watch", selection.resource)
+        async with super().open_watch(selection, version, *options) as lines:
+            yield self._until_cut(lines, self._cut, selection)
+
+    async def _until_cut(self, lines: Any, cut: asyncio.Event, selection: resource.Selection) -> AsyncIterator[Any]:
+        cutting = asyncio.create_task(cut.wait())
+        try:
+            while True:
+                coming = asyncio.ensure_future(anext(lines))
+                try:
+                    await asyncio.wait({cutting, coming}, return_when=asyncio.FIRST_COMPLETED)
+                    if not coming.done():
+                        raise kube.Unreachable("watch", selection.resource, None, None, 0, "Cut", "")
+                    yield coming.result()
+                finally:
+                    coming.cancel()
+                    await asyncio.gather(coming, return_exceptions=True)
+        finally:
+            cutting.cancel()
+
+
+class Sheet:
+    """Remembers what it was shown, and when."""
+
+    def __init__(self, tick: float | None = 1.0, shortest: float = 0.25, *, whole: bool = False) -> None:
+        self.tick, self.shortest, self.whole = tick, shortest, whole
+        self.shown: list[tuple[float, live.Shown]] = []
+        self.taken = False
+
+    def __enter__(self) -> Self:
+        self.taken = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.taken = False
+
+    def show(self, shown: live.Shown, now: datetime) -> None:
+        """Remember it."""
+        assert self.taken
+        assert now == clusters.virtual_now()
+        self.shown.append((asyncio.get_running_loop().time(), shown))
+
+    def signals(self, _: asyncio.Event) -> contextlib.AbstractContextManager[None]:
+        """None."""
+        return contextlib.nullcontext()
+
+    @property
+    def last(self) -> live.Shown:
+        """What is shown now."""
+        return self.shown[-1][1]
+
+    @property
+    def phases(self) -> list[str | None]:
+        """The phases in the order in which they came."""
+        found: list[str | None] = []
+        for _, shown in self.shown:
+            if shown.answer["phase"] not in found[-1:]:
+                found.append(shown.answer["phase"])
+        return found
+
+
+@contextlib.asynccontextmanager
+async def following(cluster: Cluster, sheet: Sheet) -> AsyncIterator[asyncio.Task[Any]]:
+    """Follow a cluster until the block ends."""
+    client: Any = cluster
+    made = connection.Connection(client, "https://api.example:6443")
+    task = asyncio.create_task(
+        live.follow(made, worlds.ONLY_COMPACT, vocabulary.DEFAULT_NAMESPACE, sheet, now=clusters.virtual_now)
+    )
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert not sheet.taken
+
+
+async def test_every_phase_is_shown_with_what_it_needs() -> None:
+    cluster, sheet = Cluster(), Sheet()
+    async with clusters.running(cluster), following(cluster, sheet):
+        await asyncio.sleep(2)
+        assert (sheet.last.answer["phase"], sheet.last.answer["wish"]) == ("Idle", None)
+        assert sheet.last.answer["nodes"]["items"] == []
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(2)
+        assert sheet.last.answer["phase"] == "Converging"
+        assert [one["name"] for one in sheet.last.answer["nodes"]["items"]] == list(worlds.NAMES)
+        assert {one["role"] for one in sheet.last.answer["etcd"]["items"]} == {"voter"}
+        waiting = [one["check"] for one in sheet.last.answer["operands"]["items"] if one["status"] != "Met"]
+        assert waiting
+        cluster.follow()
+        await asyncio.sleep(100)
+        assert sheet.phases[-2:] == ["Converging", "Completed"]
+        assert sheet.last.answer["unread"] == []
+
+
+async def test_it_is_shown_once_a_second_without_news_and_not_more_than_four_times_with() -> None:
+    cluster, sheet = Cluster(), Sheet()
+    async with clusters.running(cluster), following(cluster, sheet):
+        await asyncio.sleep(10)
+        calm = [when for when, _ in sheet.shown if 5 <= when < 10]
+        assert len(calm) == 5
+        for number in range(200):
+            cluster.change(clusters.OPERATOR, {"status": {"conditions": [{"type": f"T{number}", "status": "True"}]}})
+            await asyncio.sleep(0.01)
+        busy = [when for when, _ in sheet.shown if when >= 10]
+        assert len(busy) <= 9, busy
+        between = [later - earlier for earlier, later in itertools.pairwise(busy)]
+        assert min(between) >= 0.249
+
+
+async def test_whoever_writes_lines_is_shown_nothing_without_news() -> None:
+    cluster, sheet = Cluster(), Sheet(tick=None, shortest=0.0, whole=True)
+    async with clusters.running(cluster), following(cluster, sheet):
+        await asyncio.sleep(5)
+        before = len(sheet.shown)
+        await asyncio.sleep(60)
+        # It looks again now and then: that somebody has stopped renewing a Lease is no event.
+        assert len(sheet.shown) - before <= 4
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(1)
+        admitted = next(shown for _, shown in sheet.shown if shown.answer["phase"] not in {"Idle", None})
+        assert len(admitted.answer["nodes"]["items"]) == 3, "the first answer of a phase is whole"
+
+
+async def test_a_watch_that_is_cut_goes_on_and_is_no_loss() -> None:
+    cluster, sheet = Cluster(), Sheet()
+    async with clusters.running(cluster), following(cluster, sheet):
+        await asyncio.sleep(3)
+        cluster.cut()
+        await asyncio.sleep(8)  # this server keeps no history: what happens between two watches is missed
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(20)
+        assert sheet.last.answer["phase"] == "Converging"
+        assert all(shown.lost is None and shown.stale == () for _, shown in sheet.shown)
+
+
+async def test_a_server_that_is_away_leaves_what_was_known_and_is_followed_again() -> None:
+    cluster, sheet = Cluster(), Sheet()
+    async with clusters.running(cluster), following(cluster, sheet) as task:
+        await asyncio.sleep(3)
+        cluster.wish("HighlyAvailable")
+        await asyncio.sleep(5)
+        known = sheet.last.answer
+        assert known["phase"] == "Converging"
+        lost_at = clusters.virtual_now()
+        cluster.lose(kube.Unreachable)
+        await asyncio.sleep(200)
+        assert not task.done()
+        assert sheet.last.lost is not None
+        assert abs((sheet.last.lost.since - lost_at).total_seconds()) < 1
+        assert sheet.last.lost.why == "the API server cannot be reached"
+        kept = ("phase", "checks", "nodes", "etcd", "advisories", "progress")
+        assert {name: sheet.last.answer[name] for name in kept} == {name: known[name] for name in kept}
+        first = next(when for when, shown in sheet.shown if shown.lost is not None)
+        assert 13 <= first <= 15, "a moment is not told"
+        cluster.down = None
+        await asyncio.sleep(15)
+        assert sheet.last.lost is None
+        assert sheet.last.stale == ()
+        assert not task.done()
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [(kube.Unauthorized, "does not accept the credentials"), (kube.Forbidden, "no right to get infrastructures")],
+)
+async def test_credentials_that_expire_end_it_with_the_reason(how: type[kube.KubeError], words: str) -> None:
+    cluster, sheet = Cluster(), Sheet()
+    async with clusters.running(cluster), following(cluster, sheet) as task:
+        await asyncio.sleep(3)
+        cluster.lose(how)
+        await asyncio.sleep(8)
+        assert not task.done(), "a server that is being replaced may refuse them for a moment"
+        await asyncio.sleep(12)
+        with pytest.raises(errors.PluginError, match=words):
+            task.result()
+        assert not sheet.taken
+
+
+async def test_what_may_not_be_followed_alone_is_named() -> None:
+    cluster, sheet = Cluster(), Sheet()
+    cluster.refused = "nodes"
+    cluster.wish("HighlyAvailable")
+    async with following(cluster, sheet) as task:
+        await asyncio.sleep(1)
+        cluster.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": {"phase": "Pending"}}})
+        await asyncio.sleep(20)
+        assert not task.done(), task
+        rights = {one["right"] for one in sheet.last.answer["unread"]}
+        assert rights == {"list nodes"}
+        assert any("nodes" in what for what in sheet.last.stale)
+        assert sheet.last.lost is None
+
+
+async def test_who_may_not_watch_at_all_is_told_before_the_terminal_is_taken() -> None:
+    cluster, sheet = Cluster(), Sheet()
+    cluster.refused = "infrastructures"
+    async with following(cluster, sheet) as task:
+        await asyncio.sleep(2)
+        with pytest.raises(errors.PluginError, match="no right to get infrastructures"):
+            task.result()
+    assert sheet.shown == []
+
+
+async def test_an_infrastructure_that_vanishes_is_said_and_what_was_known_stays() -> None:
+    cluster, sheet = Cluster(), Sheet()
+    async with following(cluster, sheet) as task:
+        await asyncio.sleep(2)
+        known = sheet.last.answer["cluster"]
+        cluster.delete(clusters.INFRASTRUCTURE)
+        await asyncio.sleep(20)
+        assert not task.done()
+        assert sheet.last.answer["cluster"] == known
+        assert any("does not exist" in what for what in sheet.last.stale)

@@ -1,0 +1,271 @@
+"""`graph -o svg`: whatever the graph, nothing lies upon anything else, and what colour says is said in words too."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topology_api.types import TopologyPair
+from topology_controller.observe import facts
+from topology_controller.plugin import graph, judging, svg
+
+from ..core import worlds
+from . import seeing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SVG = "{http://www.w3.org/2000/svg}"
+BLOCKED = worlds.with_infrastructure(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), desired=None)
+ELSEWHERE = "on platform None or External only; this is AWS"
+STEPS = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class Rect:
+    """A box: its sides, and what it says."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    texts: tuple[str, ...]
+    kind: str
+
+    def holds(self, x: float, y: float) -> bool:
+        return self.left < x < self.right and self.top < y < self.bottom
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """A drawing taken apart."""
+
+    width: float
+    height: float
+    boxes: tuple[Rect, ...]
+    root: ET.Element
+
+    @property
+    def description(self) -> str:
+        return self.root.findtext(f"{SVG}desc") or ""
+
+    @property
+    def words(self) -> list[str]:
+        return [one.text or "" for one in self.root.iter(f"{SVG}text")]
+
+
+def _drawn(edges: tuple[graph.Edge, ...], here: TopologyPair, *caption: str) -> Picture:
+    root = ET.fromstring(svg.svg(edges, here, caption))  # noqa: S314 - our own text; what it holds is under test
+    assert root.tag == f"{SVG}svg"
+    left, top, width, height = map(float, root.attrib["viewBox"].split())
+    assert (left, top) == (0, 0)
+    assert (float(root.attrib["width"]), float(root.attrib["height"])) == (width, height)
+    return Picture(width, height, tuple(_boxes(root)), root)
+
+
+def _boxes(root: ET.Element) -> Iterator[Rect]:
+    for group in root.iter(f"{SVG}g"):
+        for rect in group.findall(f"{SVG}rect"):
+            x, y, width, height = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
+            texts = tuple(one.text or "" for one in group.findall(f"{SVG}text"))
+            yield Rect(x, y, x + width, y + height, texts, group.attrib["class"])
+
+
+def _curve(path: str) -> Iterator[tuple[float, float]]:
+    """Points along a path of M, L and C."""
+    at = (0.0, 0.0)
+    for command, rest in re.findall(r"([MLC])([^MLC]+)", path):
+        numbers = [float(one) for one in re.split(r"[ ,]", rest.strip())]
+        points = list(zip(numbers[::2], numbers[1::2], strict=True))
+        if command == "C":
+            (x1, y1), (x2, y2), (x3, y3) = points
+            for step in range(STEPS + 1):
+                t = step / STEPS
+                a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+                yield a * at[0] + b * x1 + c * x2 + d * x3, a * at[1] + b * y1 + c * y2 + d * y3
+        elif command == "L":
+            for step in range(STEPS + 1):
+                t = step / STEPS
+                yield at[0] + t * (points[0][0] - at[0]), at[1] + t * (points[0][1] - at[1])
+        at = points[-1]
+
+
+def _nothing_lies_upon_anything(found: Picture) -> None:
+    for one, other in itertools.combinations(found.boxes, 2):
+        apart = one.right <= other.left or other.right <= one.left or one.bottom <= other.top or other.bottom <= one.top
+        assert apart, f"{one} lies upon {other}"
+    for box in found.boxes:
+        assert box.left >= 0, box
+        assert box.top >= 0, box
+        assert box.right <= found.width, box
+        assert box.bottom <= found.height, box
+    for group in found.root.iter(f"{SVG}g"):
+        rect = group.find(f"{SVG}rect")
+        assert rect is not None
+        x, y, width, height = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
+        lines = [float(one.attrib["y"]) for one in group.findall(f"{SVG}text")]
+        assert all(after - before >= 14 for before, after in itertools.pairwise(lines)), "lines of text touch"
+        assert all(y + 12 <= line <= y + height - 4 for line in lines), "text leaves its box"
+        for text in group.findall(f"{SVG}text"):
+            # A narrow estimate: no common font needs less for a letter than a third of its size.
+            assert float(text.attrib["x"]) + len(text.text or "") * 12 * 0.4 <= x + width, text.text
+    for path in found.root.iter(f"{SVG}path"):
+        for x, y in _curve(path.attrib["d"]):
+            assert not any(box.holds(x, y) for box in found.boxes), f"a line runs through a box at {x}, {y}"
+            assert 0 <= x <= found.width
+            assert 0 <= y <= found.height
+
+
+def _edges(known: facts.Facts, here: TopologyPair = worlds.SNO) -> tuple[graph.Edge, ...]:
+    ways, _ = judging.ways(known, worlds.TRANSITIONS, worlds.NOW)
+    return graph.edges(worlds.TRANSITIONS, here, ways)
+
+
+@pytest.mark.parametrize("known", [seeing.UNWISHED, BLOCKED, worlds.with_infrastructure(BLOCKED, platform="AWS")])
+def test_all_our_definitions_are_drawn_apart(known: facts.Facts) -> None:
+    edges = _edges(known)
+    found = _drawn(edges, worlds.SNO, "edge-7f4kd")
+    _nothing_lies_upon_anything(found)
+    places = {pair for edge in edges for pair in (edge.source, edge.target)}
+    assert len(found.boxes) == len(edges) + len(places)
+    assert [box.kind for box in found.boxes].count("here") == 1
+
+
+@pytest.mark.parametrize("pair", sorted({edge.target for edge in _edges(BLOCKED)}, key=str))
+def test_a_place_in_the_middle_of_the_graph_can_be_where_the_cluster_is(pair: TopologyPair) -> None:
+    found = _drawn(_edges(BLOCKED, pair), pair)
+    (here,) = [box for box in found.boxes if box.kind == "here"]
+    assert here.texts[0] == "the cluster is here"
+    assert pair.control_plane in here.texts
+
+
+def test_every_verdict_is_told_in_a_word_and_blockers_by_name() -> None:
+    possible = _drawn(_edges(seeing.UNWISHED), worlds.SNO)
+    blocked = _drawn(_edges(BLOCKED), worlds.SNO)
+    elsewhere = _drawn(_edges(worlds.with_infrastructure(BLOCKED, platform="AWS")), worlds.SNO)
+
+    def card(found: Picture) -> tuple[str, ...]:
+        return next(box.texts for box in found.boxes if box.texts[0] == "sno-to-ha-compact")
+
+    assert card(possible) == ("sno-to-ha-compact", "possible")
+    assert card(blocked) == ("sno-to-ha-compact", "blocked", "MastersSchedulable")
+    assert card(elsewhere)[:2] == ("sno-to-ha-compact", "not for this cluster")
+    assert " ".join(card(elsewhere)[2:]) == ELSEWHERE
+
+
+def test_whoever_hears_the_picture_is_told_everything() -> None:
+    found = _drawn(_edges(BLOCKED), worlds.SNO, "edge-7f4kd, platform None: nothing is wanted")
+    assert found.root.attrib["role"] == "img"
+    assert found.root.findtext(f"{SVG}title") == (
+        "Topology transitions of this cluster, which is at SingleReplica/SingleReplica"
+    )
+    assert "edge-7f4kd, platform None: nothing is wanted." in found.description
+    assert "The cluster is here: control plane SingleReplica, infrastructure SingleReplica." in found.description
+    way = "sno-to-ha-compact leads from SingleReplica/SingleReplica to HighlyAvailable/HighlyAvailable: blocked "
+    assert f"{way}(MastersSchedulable: Wanted: " in found.description
+    assert "infra-to-ha leads from HighlyAvailable/SingleReplica" in found.description
+    assert all(group.findtext(f"{SVG}title") for group in found.root.iter(f"{SVG}g"))
+
+
+def test_a_picture_needs_nothing_but_itself() -> None:
+    drawn = svg.svg(_edges(BLOCKED), worlds.SNO)
+    assert re.findall(r"https?://[^\"']+", drawn) == ["http://www.w3.org/2000/svg"]
+    assert not re.search(r"url\(|@import|href|<script|<image|<foreignObject|\sid=", drawn)
+
+
+@pytest.mark.parametrize("colours", [svg.LIGHT, svg.DARK], ids=["light", "dark"])
+def test_text_can_be_read_on_its_ground_in_light_and_in_dark(colours: dict[str, str]) -> None:
+    def lightness(name: str) -> float:
+        parts = [int(colours[name][index : index + 2], 16) / 255 for index in (1, 3, 5)]
+        red, green, blue = (one / 12.92 if one <= 0.03928 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    def contrast(one: str, other: str) -> float:
+        dark, light = sorted((lightness(one), lightness(other)))
+        return (light + 0.05) / (dark + 0.05)
+
+    grounds = {"paper": ["ink", "muted", "possible", "blocked"], "box": ["ink", "muted"], "here-box": ["ink", "here"]}
+    grounds |= {"here-box": ["ink", "muted", "here"], "possible-box": ["ink", "possible"]}
+    grounds |= {"blocked-box": ["ink", "blocked"]}
+    for ground, texts in grounds.items():
+        for text in texts:
+            assert contrast(ground, text) >= 4.5, f"{text} on {ground}"
+    assert contrast("paper", "line") >= 3
+
+
+def test_both_moods_are_in_the_style() -> None:
+    style = ET.fromstring(svg.svg((), worlds.SNO)).findtext(f"{SVG}style") or ""  # noqa: S314 - our own text
+    light, dark = style.split("@media (prefers-color-scheme: dark)")
+    assert svg.LIGHT["paper"] in light
+    assert svg.DARK["paper"] in dark
+
+
+def test_a_cluster_where_nothing_begins_is_drawn_alone_with_the_reason() -> None:
+    hosted = TopologyPair(control_plane="External", infrastructure="HighlyAvailable")
+    found = _drawn((), hosted, "hosted, platform AWS: nothing is wanted", "The control plane is hosted elsewhere")
+    assert [box.kind for box in found.boxes] == ["here"]
+    assert "The control plane is hosted elsewhere" in found.words
+
+
+NAMES = st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from(
+    ("<script>alert(1)</script>", "&amp;", "]]>", "\x1b[2J\x00", "a\"b'c", "W" * 300, "\u202e", "東" * 40, "")
+)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[tuple[graph.Edge, ...], TopologyPair]:
+    """Graphs larger than ours: cycles, islands, several edges between two places, edges to the same place."""
+    count = draw(st.integers(1, 9))
+    words = draw(st.lists(NAMES, min_size=count, max_size=count))
+    pairs = [
+        TopologyPair(control_plane=word[:64], infrastructure=f"number {index}") for index, word in enumerate(words)
+    ]
+    ends = draw(st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)), max_size=16))
+    verdicts = st.sampled_from(("Possible", "Blocked", "Unsupported", ""))
+    edges = tuple(
+        graph.Edge(pairs[source], pairs[target], draw(NAMES), draw(verdicts), tuple(draw(st.lists(NAMES, max_size=4))))
+        for source, target in ends
+    )
+    return edges, pairs[draw(st.integers(0, count - 1))]
+
+
+@settings(deadline=None, max_examples=150)
+@given(drawn=graphs(), caption=NAMES)
+def test_any_graph_is_drawn_apart(drawn: tuple[tuple[graph.Edge, ...], TopologyPair], caption: str) -> None:
+    edges, here = drawn
+    found = _drawn(edges, here, caption)
+    _nothing_lies_upon_anything(found)
+    assert len(found.boxes) == len(edges) + len(graph.places(edges, here))
+    heads = list(found.root.iter(f"{SVG}polygon"))
+    assert len(heads) == len(edges), "each edge has one arrow"
+
+
+@settings(deadline=None, max_examples=60)
+@given(drawn=graphs())
+def test_an_arrow_ends_at_its_target(drawn: tuple[tuple[graph.Edge, ...], TopologyPair]) -> None:
+    edges, here = drawn
+    found = _drawn(edges, here)
+    boxes = dict(zip(graph.places(edges, here), found.boxes[len(edges) :], strict=True))
+    groups = [group for group in found.root.iter(f"{SVG}g") if group.find(f"{SVG}path") is not None]
+    for edge, group in zip(edges, groups, strict=True):
+        head = group.find(f"{SVG}polygon")
+        assert head is not None
+        x, y = (float(one) for one in head.attrib["points"].split()[0].split(","))
+        target = boxes[edge.target]
+        assert min(abs(x - target.left), abs(x - target.right)) <= 0.2, (edge, target, x)
+        assert target.top <= y <= target.bottom
+
+
+def test_what_a_cluster_says_cannot_leave_its_place() -> None:
+    mine = TopologyPair(control_plane="</text><script>x</script>", infrastructure='"&\x1b[2J')
+    drawn = svg.svg((graph.Edge(mine, mine, "a-->b", "Blocked", ("]]>", "<b>")),), mine, ["</svg>"])
+    assert "<script" not in drawn
+    assert "\x1b" not in drawn
+    assert drawn.count("</svg>") == 1

@@ -1,0 +1,90 @@
+"""Flags of the verbs that write, and in whose name everything is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from topology_controller.kube import errors as kube
+from topology_controller.kube import resource as resources
+from topology_controller.plugin import arguments, connection
+
+_INFRASTRUCTURES = resources.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
+_REFUSED = (
+    'users "jane" is forbidden: User "joe" cannot impersonate resource "users" in API group "" at the cluster scope'
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["set"], "required: TARGET"),
+        (["set", "Highlyavailable"], "did you mean HighlyAvailable?"),
+        (["set", "HighlyAvailable", "--wait"], "--wait needs --confirm"),
+        (["set", "HighlyAvailable", "--confirm", "--timeout", "5m"], "--timeout is for --wait"),
+        (["set", "HighlyAvailable", "--skip-checks"], "unrecognized arguments: --skip-checks"),
+        (["set", "HighlyAvailable", "--force"], "unrecognized arguments: --force"),
+        (["cancel", "HighlyAvailable"], "unrecognized arguments"),
+        (["status", "--as-group", "ops"], "are about the user of --as"),
+        (["--as-uid", "7", "status"], "are about the user of --as"),
+        (["status", "--as", ""], "is no name"),
+        (["status", "--as", "jane\r\nX-Admin: 1"], "is no name"),
+    ],
+)
+def test_what_makes_no_sense_is_bad_usage(words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        arguments.parse(words)
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_nothing_is_confirmed_unless_it_is_said() -> None:
+    found = arguments.parse(["set", "HighlyAvailable"])
+    assert (found.confirm, found.allow_pending, found.wait, found.timeout) == (False, False, False, None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--as", "jane", "--as-group", "ops", "--as-group", "all", "--as-uid", "7", "status"],
+        ["status", "--as", "jane", "--as-group", "ops", "--as-group", "all", "--as-uid", "7"],
+        ["--as", "jane", "--as-group", "ops", "status", "--as-group", "all", "--as-uid", "7"],
+    ],
+)
+def test_somebody_else_is_named_on_either_side_of_the_verb(words: list[str]) -> None:
+    found = arguments.parse(words)
+    acting = connection.Acting.of(found.as_user, found.as_group, found.as_uid)
+    assert acting is not None
+    assert acting.headers == (
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Group", "ops"),
+        ("Impersonate-Group", "all"),
+        ("Impersonate-Uid", "7"),
+    )
+    assert str(acting) == "jane in ops, all"
+
+
+def test_without_as_nobody_else_is_meant() -> None:
+    found = arguments.parse(["status"])
+    assert connection.Acting.of(found.as_user, found.as_group, found.as_uid) is None
+
+
+@pytest.mark.parametrize(
+    ("acting", "message", "words"),
+    [
+        (connection.Acting("jane", ("ops",)), _REFUSED, f"you may not act as jane in ops: {_REFUSED}"),
+        (connection.Acting("jane"), 'User "jane" cannot get resource', "jane has no right to get infrastructures"),
+        (None, 'User "joe" cannot get resource', "you have no right to get infrastructures"),
+    ],
+)
+def test_whose_right_lacks_is_told(acting: connection.Acting | None, message: str, words: str) -> None:
+    made = connection.Connection(None, "https://api.example.com:6443", acting)  # type: ignore[arg-type] # not asked
+    error = kube.Forbidden("get", _INFRASTRUCTURES, None, "cluster", 403, "Forbidden", message)
+    assert str(connection.explained(made, error)).startswith(words)
+
+
+def test_the_program_does_not_claim_to_write_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments.parse(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Nothing is written." not in text
+    assert "Only set --confirm, cancel and accept write anything." in text

@@ -1,0 +1,204 @@
+"""An operator that finds what a newer version has left: it does not crash, moves nothing, and says what it found."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test.unit.core import clusters, worlds
+from test.unit.upgrading import stored
+
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import ConditionType, Phase, Reason
+from topology_controller.decide.decision import Step
+from topology_controller.observe import catalog, facts
+from topology_controller.report import clusteroperator, conditions
+
+Raw = dict[str, Any]
+LATER = 120
+UNKNOWN = "Rehearsing"
+TAKE_OUT = (
+    """oc patch infrastructure cluster --subresource=status --type merge -p '{"status":{"topologyTransition":null}}'"""
+)
+
+
+def newer(was: str, /, **changes: Any) -> clusters.Cluster:
+    """The cluster with a record of a later version, in both places, that differs so from one of ours."""
+    made = stored.cluster("operands", was)
+    made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": copy.deepcopy(changes)}})
+    head = {key: value for key, value in changes.items() if key not in {"checks", "progress", "advisories"}}
+    made.change(clusters.OPERATOR, {"status": {"extension": head}})
+    return made
+
+
+def check(**changes: str) -> Raw:
+    return {
+        "stage": "Preflight", "name": "EtcdHealthy", "status": "Met", "message": "m",
+        "lastTransitionTime": "2026-03-01T12:00:01Z", **changes,
+    }  # fmt: skip
+
+
+def message(made: clusters.Cluster, type_: str) -> str:
+    said = made.objects[clusters.OPERATOR]["status"]["conditions"]
+    return str(next(one["message"] for one in said if one["type"] == type_))
+
+
+# -- what does not matter
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("phase", stored.PHASES)
+async def test_fields_and_names_that_are_not_known_do_not_matter(phase):
+    checks = [*stored.record("operands", phase).get("checks", ()), check(name="MoonPhase", inventedLater="x")]
+    advisories = [{"name": "N", "message": "m", "command": "c"}]
+    made = newer(phase, inventedLater={"a": [1]}, checks=checks, advisories=advisories)
+    await asyncio.sleep(LATER)
+    if phase == "Pending":
+        made.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    made.echo = phase != "Admitting"
+    async with clusters.running(made):
+        await asyncio.sleep(5)
+        assert (made.phase, made.flips) == (phase, 0)
+        assert made.condition("Degraded") == ("False", "AsExpected")
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("foreign", [{"stage": "Rehearsal"}, {"status": "Waived"}])
+async def test_answers_of_another_kind_are_left_out_and_the_transition_is_finished(foreign):
+    checks = [check(**foreign), *stored.record("operands", "Converging")["checks"]]
+    made = newer("Converging", checks=checks)
+    seen = catalog.INFRASTRUCTURE.reduce(made.objects[clusters.INFRASTRUCTURE]).record
+    assert isinstance(seen, TopologyTransition)
+    assert len(seen.checks) == len(checks) - 1
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        made.follow()
+        await asyncio.sleep(70)
+        assert (made.phase, made.flips) == ("Completed", 0)
+
+
+@pytest.mark.looptime
+async def test_a_transition_of_a_definition_that_is_not_known_is_left_and_named():
+    made = newer("Converging", name="sno-to-moon")
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        made.follow()
+        await asyncio.sleep(400)
+        assert (made.phase, made.flips, made.record["name"]) == ("Converging", 0, "sno-to-moon")
+        assert made.condition("Degraded") == ("True", "TransitionStuck")
+        assert "Install the version that started it" in message(made, "Degraded")
+        assert made.condition("Upgradeable") == ("False", "TransitionInProgress")
+
+
+# -- a phase that is not known
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("phase", stored.PHASES)
+async def test_in_a_phase_that_is_not_known_nothing_is_written_and_nothing_moves(phase):
+    made = newer(phase, phase=UNKNOWN)
+    before = made.record
+    made.objects[clusters.OPERATOR]["status"]["versions"] = [{"name": "operator", "version": "9.9.9"}]
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        made.wish("HighlyAvailable")
+        await asyncio.sleep(7200)
+        assert made.record == before
+        assert made.flips == 0
+        assert made.condition("Degraded") == ("True", "EvidenceUnreadable")
+        assert f"phase {UNKNOWN}, which this version does not know" in message(made, "Degraded")
+        assert TAKE_OUT in message(made, "Degraded")
+        assert made.condition("Upgradeable")[0] == "False", "something may be under way"
+        status = made.objects[clusters.OPERATOR]["status"]
+        assert status["versions"] == [{"name": "operator", "version": "9.9.9"}], "not level: its number is not claimed"
+        assert status["extension"]["phase"] == UNKNOWN
+        assert len([where for where, _ in made.writes if where.startswith("clusteroperators")]) == 1, "said once"
+
+
+@pytest.mark.looptime
+async def test_the_way_out_that_is_said_leads_out():
+    made = newer("Pending", phase=UNKNOWN)
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        await asyncio.sleep(2)
+        assert TAKE_OUT in message(made, "Degraded")
+        made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+        await asyncio.sleep(2)
+        assert "status.extension of ClusterOperator topology" in message(made, "Degraded"), "the copy says it still"
+        assert "oc delete clusteroperator topology" in message(made, "Degraded")
+        assert made.flips == 0
+        made.delete(clusters.OPERATOR)
+        await asyncio.sleep(5)
+        assert (made.phase, made.flips) == ("Converging", 1), "decided from the start, and proven"
+        assert made.condition("Degraded") == ("False", "AsExpected")
+
+
+def test_a_phase_without_a_time_is_nonsense_and_not_news_from_the_future():
+    record = stored.record("operands", "Pending") | {"phase": UNKNOWN}
+    raw = clusters.Cluster().objects[clusters.INFRASTRUCTURE]
+    for broken in ({**record, "phaseTransitionTime": None}, {"phase": UNKNOWN}, record | {"phase": "no word"}):
+        found = catalog.INFRASTRUCTURE.reduce(raw | {"status": raw["status"] | {"topologyTransition": broken}})
+        assert isinstance(found.record, facts.Unobserved)
+        assert not isinstance(found.record, facts.Newer)
+
+
+# -- the number of the version
+
+
+@pytest.mark.parametrize(
+    ("known", "level"),
+    [
+        (worlds.healthy(), True),
+        (worlds.recorded(worlds.healthy(), worlds.converging()), True),
+        (worlds.healthy(installed=facts.Installed("x has no y")), False),
+        (worlds.with_infrastructure(worlds.healthy(), record=facts.Newer("i", "w", phase=UNKNOWN)), False),
+        (worlds.with_infrastructure(worlds.healthy(), control_plane="External"), True),
+    ],
+    ids=["pending", "overwritten", "old definition", "newer record", "hosted"],
+)
+@pytest.mark.parametrize("before", [None, "0.0.9"])
+def test_a_version_is_claimed_once_it_can_do_its_work_here(known, level, before):
+    said = [{"name": "operator", "version": before}] if before else None
+    own = worlds.own(status={"versions": said} if said else {})
+    decided = worlds.decide(known)
+    assert Step.REPORT in decided.steps
+    found = clusteroperator.status(decided, own, now=worlds.NOW, version="0.1.0", namespace="ns")
+    assert found["versions"] == ([{"name": "operator", "version": "0.1.0"}] if level else said or [])
+
+
+# -- whatever a newer version may have written
+
+
+WORDS = st.sampled_from(
+    ["Rehearsing", "Converging", "Idle", "Met", "Waived", "Preflight", "x", "", "2026-03-01T12:00:00Z"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = sorted({field.alias or name for name, field in TopologyTransition.model_fields.items()})
+
+
+@given(
+    base=st.sampled_from([stored.record("operands", phase) for phase in stored.PHASES]),
+    changes=st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=3),
+    live=st.booleans(),
+)
+def test_whatever_it_has_written_a_decision_is_made_and_what_is_not_known_never_moves(base, changes, live):
+    raw = clusters.Cluster().objects[clusters.INFRASTRUCTURE]
+    found = copy.deepcopy(raw) | {"spec": {"desiredTopology": "HighlyAvailable"}}
+    found["status"] = raw["status"] | {"topologyTransition": {**base, **changes}}
+    seen = catalog.INFRASTRUCTURE.reduce(found)
+    known = worlds.healthy(infrastructure=seen, live=live)
+    decided = worlds.decide(known, worlds.term(attempt=str(base.get("attempt"))))
+    assert len(conditions.of(decided)) == len(ConditionType)
+    if isinstance(seen.record, facts.Newer):
+        assert decided.steps == (Step.REPORT,)
+        assert (decided.phase, decided.record) == (Phase.UNSUPPORTED, None)
+        assert decided.degraded is not None
+        assert decided.degraded.reason is Reason.EVIDENCE_UNREADABLE

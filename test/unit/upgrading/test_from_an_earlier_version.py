@@ -1,0 +1,141 @@
+"""A newer operator goes on from what an earlier one has left, in every phase; nothing moves that had not moved."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+import yaml
+from test.unit.core import clusters, worlds
+from test.unit.upgrading import stored
+
+from topology_api import served
+from topology_api.types import RecordCopy, TopologyTransition
+from topology_api.vocabulary import Phase
+from topology_controller.observe import catalog, facts
+
+KEPT = ("attempt", "name", "source", "target", "requestedTime", "phaseTransitionTime", "admittedTime", "completedTime")
+SCHEDULER = ("schedulers", None, "cluster")
+LATER = 120
+"""Seconds after which the next version starts: what was left has happened by then."""
+EVERY = [(version, phase) for version in stored.VERSIONS for phase in stored.PHASES]
+
+
+@pytest.mark.parametrize(("version", "phase"), EVERY)
+def test_its_record_and_the_copy_of_it_are_understood(version, phase):
+    made = stored.cluster(version, phase)
+    seen = catalog.INFRASTRUCTURE.reduce(made.objects[clusters.INFRASTRUCTURE])
+    own = catalog.OWN_OPERATOR.reduce(made.objects[clusters.OPERATOR])
+    assert isinstance(seen.record, TopologyTransition)
+    assert seen.record.phase is Phase(phase)
+    assert isinstance(own.copy, RecordCopy)
+    assert own.copy.phase is Phase(phase)
+    # Nothing of it is lost on the way: what this version reads is what it would write.
+    written = seen.record.to_api()
+    assert {key: written.get(key) for key in stored.record(version, phase)} == stored.record(version, phase)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("version", "phase"), EVERY)
+async def test_it_goes_on_from_there(version, phase):
+    made, before = stored.cluster(version, phase), stored.record(version, phase)
+    made.echo = phase != "Admitting"
+    if phase == "Pending":
+        made.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
+    flips = made.flips
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        await asyncio.sleep(5)
+        after = made.record
+        assert (made.phase, made.flips) == (phase, flips)
+        for key in KEPT:
+            # A new leader, a new attempt; all else belongs to the transition.
+            if (phase, key) != ("Admitting", "attempt"):
+                assert after.get(key) == before.get(key), key
+        assert made.condition("Degraded") == ("False", "AsExpected")
+        assert made.objects[clusters.OPERATOR]["status"]["versions"] == [{"name": "operator", "version": "1.2.3"}]
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("version", stored.VERSIONS)
+@pytest.mark.parametrize("phase", ["Pending", "Admitting"])
+async def test_what_had_not_moved_moves_once_everything_is_proven_again(version, phase):
+    made = stored.cluster(version, phase)
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        await asyncio.sleep(5)
+        assert (made.phase, made.topology, made.flips) == ("Converging", "HighlyAvailable", 1)
+        made.follow()
+        await asyncio.sleep(65)
+        assert (made.phase, made.flips) == ("Completed", 1)
+
+
+@pytest.mark.looptime
+async def test_what_the_version_before_this_one_moved_is_finished():
+    made = stored.cluster("operands", "Converging")
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        await asyncio.sleep(5)
+        assert made.phase == "Converging"
+        made.follow()
+        await asyncio.sleep(65)
+        assert (made.phase, made.flips) == ("Completed", 0)
+        assert made.record["baseline"] == stored.record("operands", "Converging")["baseline"]
+
+
+@pytest.mark.looptime
+async def test_what_an_old_baseline_does_not_say_is_asked_of_a_person_and_never_guessed():
+    made = stored.cluster("pools-only", "Converging")
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        made.follow()
+        await asyncio.sleep(400)
+        assert (made.phase, made.flips) == ("Converging", 0)
+        unknown = {one["name"]: one["message"] for one in made.record["checks"] if one["status"] == "Unknown"}
+        assert "KubeAPIServerRevision" in unknown
+        assert made.condition("Degraded") == ("True", "EvidenceUnreadable")
+        operand = "kubeapiservers.operator.openshift.io/cluster"
+        assert f"{operand} needs another revision" in unknown["KubeAPIServerRevision"]
+        assert "status.topologyTransition.baseline.operands" in unknown["KubeAPIServerRevision"]
+        # The way out that the message names.
+        baseline = {**made.record["baseline"], "operands": [{"name": operand, "revision": 1}]}
+        made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": {"baseline": baseline}}})
+        await asyncio.sleep(65)
+        assert (made.phase, made.flips) == ("Completed", 0)
+        assert made.condition("Degraded") == ("False", "AsExpected")
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("version", stored.VERSIONS)
+async def test_a_record_that_the_upgrade_of_the_crd_has_pruned_is_rebuilt_from_its_copy(version):
+    made, before = stored.cluster(version, "Converging"), stored.record(version, "Converging")
+    made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        await asyncio.sleep(5)
+        assert (made.phase, made.flips) == ("Converging", 0)
+        assert made.record["attempt"] == before["attempt"]
+        assert made.record["admittedTime"] == before["admittedTime"]
+
+
+@pytest.mark.parametrize(
+    ("version", "lacking"),
+    [
+        ("pools-only", ["status.topologyTransition.accepted", "status.topologyTransition.baseline.operands"]),
+        ("operands", ["status.topologyTransition.accepted"]),
+    ],
+)
+def test_the_definition_of_an_earlier_version_is_told_by_the_fields_that_it_lacks(version, lacking):
+    definition = yaml.safe_load((stored.FOLDER / version / "crd.yaml").read_text())
+    found = served.serves_our_fields(definition)
+    assert not found
+    for field in lacking:
+        assert field in found.reason
+    known = worlds.healthy(installed=facts.Installed(found.reason))
+    decided = worlds.decide(known, now=worlds.NOW + timedelta(seconds=1))
+    assert decided.degraded is not None
+    assert decided.degraded.reason == "APINotInstalled"
+    assert lacking[0] in decided.degraded.message
+    assert "manifests --crd-patch" in decided.degraded.message
+    assert not decided.level, "the number of this version is not claimed before its fields are there"
