@@ -10,8 +10,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Tests start hundreds of operators, and each would compile itself anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster test test-unit test-component test-etcd test-observability parity lint format bench fuzz fuzz-short generate locks envtest image-check sbom audit clean
+.PHONY: help venv demo cluster test test-unit test-component test-etcd test-observability parity lint format bench soak fuzz fuzz-short fuzz-inputs generate locks envtest image-check sbom audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -48,11 +51,16 @@ test-etcd: $(STAMP) ## real etcd members
 test-observability: $(STAMP) ## promtool, a real Prometheus, the status page in Chromium (needs hack/observability/install)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder test/observability
 
-fuzz-short: $(STAMP) ## the state machine as `make test` runs it
-	$(BIN)/python -m pytest -n $(JOBS) test/fuzz  # by itself: what Hypothesis makes of a seed depends on what is imported
+fuzz-short: $(STAMP) ## the state machine, and input from outside, as `make test` runs them
+	$(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs  # by itself: what Hypothesis makes of a seed depends on what is imported
+	$(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
-fuzz: $(STAMP) ## more of the state machine than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_SEED=1
-	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz
+fuzz: $(STAMP) ## more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_INPUT_EXAMPLES=10000 FUZZ_SEED=1
+	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs
+	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),10000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
+
+fuzz-inputs: $(STAMP) ## only the input from outside: 1000 of each by default, about two minutes on 2 cores
+	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),1000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
 parity: $(STAMP) ## the embedded API server compared with a real one; prints the table (needs envtest)
 	@$(BIN)/python -m test.component.parity
@@ -72,6 +80,9 @@ format: $(STAMP) ## rewrite files in the agreed style
 
 bench: $(STAMP) ## measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
+
+soak: $(STAMP) ## does anything in the operator grow? SOAK_MINUTES=30 of heartbeats and of watches that are cut; writes build/soak.json
+	$(BIN)/python -m test.soak --minutes $(or $(SOAK_MINUTES),30) $(SOAK_FLAGS)
 
 generate: $(STAMP) ## write what is generated: the CRD, the roles for operands, the tables in docs, the dashboards
 	$(BIN)/python hack/generate.py

@@ -66,7 +66,9 @@ class Witness:
         self._wished = word == "wish"
 
     async def _compare(self) -> None:
-        times, planned, published = 0, {}, {}
+        times = 0
+        planned: dict[str, Any] = {}
+        published: dict[str, Any] = {}
         try:
             async with (
                 asyncio.timeout(PATIENCE),
@@ -92,10 +94,11 @@ class Witness:
         found, _ = plan.target(seen, self._transitions, self._target)
         if not found["checks"]:
             return {"disabled": found["message"], "verdict": found["verdict"]}
+        transition: dict[str, Any] = {**(found["transition"] or {})}
         return {
             "phase": found["phase"],
             "verdict": found["verdict"],
-            "transition": {name: (found["transition"] or {}).get(name) for name in _TRANSITION},
+            "transition": {name: transition.get(name) for name in _TRANSITION},
             "checks": found["checks"],
             "progress": found["progress"],
             "advisories": found["advisories"],
@@ -107,7 +110,7 @@ class Witness:
         disabled = conditions.of(operator, "Disabled")
         if disabled.get("status") == "True":
             return {"disabled": f"{disabled['message']} ({disabled['reason']})", "verdict": "Unsupported"}
-        record = infrastructure["status"].get("topologyTransition") or {}
+        record: dict[str, Any] = infrastructure["status"].get("topologyTransition") or {}
         return {
             "phase": record.get("phase", ""),
             "verdict": "Blocked",

@@ -4,6 +4,9 @@
 the real one are found; where they are not, it is left out with one line that says how to get them, and in CI the run
 ends with that line. The real server is started once for a run: the fixture `real_server` (`real.Session`) is for tests
 that need it without a proxy in between.
+
+A test with many cases that differ in what is read, not in who serves it, has the mark `one_case_on_real`: all of them
+run on the embedded server, and the first on the real one. `--apiserver both` and `real` run them all.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 _FIGURE = "figure"
+_ONE_CASE = "one_case_on_real"
 _SERVERS = ("embedded", "real")
 _CHOICES = ("auto", *_SERVERS, "both")
 
@@ -62,7 +66,28 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("apiserver", _servers(metafunc.config), indirect=True)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"{_ONE_CASE}: of its cases only the first runs on the real API server")
+
+
+def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases that need not run on the real server too, because one of the same test does."""
+    seen: set[str] = set()
+    found = []
+    for item in items:
+        if item.get_closest_marker(_ONE_CASE) is None or not _wants_the_real_one(item):
+            continue
+        test = item.nodeid.partition("[")[0]
+        if test in seen:
+            found.append(item)
+        seen.add(test)
+    return found
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--apiserver", "auto") == "auto" and (extra := _left_out(items)):
+        config.hook.pytest_deselected(items=extra)
+        items[:] = [item for item in items if item not in extra]
     if any(map(_wants_the_real_one, items)) and (missing := _missing()):
         raise pytest.UsageError(missing)
 

@@ -58,7 +58,8 @@ class Plugin:
         self._file.write_text(yaml.safe_dump(access))
         kept = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "PYTHONDONTWRITEBYTECODE"}}
         # Byte code is kept for the whole run: a command that reads is quick, and compiling it is not.
-        self._environ = {**kept, "PYTHONPYCACHEPREFIX": str(folder.parent / "compiled")}
+        compiled = str(folder.parent / "compiled")
+        self._environ = {**kept, "KUBECONFIG": str(self._file), "PYTHONPYCACHEPREFIX": compiled}
 
     async def run(self, *words: str) -> Ended:
         """Run a verb to its end."""
@@ -77,7 +78,7 @@ class Plugin:
     async def running(self, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
         """Start a verb; it has to end inside the context, and is killed when it does not."""
         process = await asyncio.create_subprocess_exec(
-            *self._program, *words, "--kubeconfig", str(self._file),
+            *self._program, *words,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env=self._environ,
         )  # fmt: skip

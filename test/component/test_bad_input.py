@@ -313,6 +313,7 @@ async def test_a_server_that_goes_away_while_a_wish_is_open_is_missed_and_found_
         pytest.param({"action": "status", "code": 503}, "503", id="503"),
     ],
 )
+@pytest.mark.one_case_on_real
 async def test_a_server_that_does_not_answer_is_asked_ever_less_often(
     world: World, fault: dict[str, Any], why: str
 ) -> None:
@@ -345,6 +346,7 @@ async def test_a_server_that_does_not_answer_is_asked_ever_less_often(
 @pytest.mark.parametrize(
     ("resource", "what"), [("featuregates", _IDLE[2]), ("infrastructures", _IDLE[0]), ("configs", _IDLE[3])]
 )
+@pytest.mark.one_case_on_real
 async def test_one_kind_that_is_forbidden_is_named_and_the_others_are_not(
     world: World, resource: str, what: str
 ) -> None:
@@ -376,6 +378,7 @@ async def test_one_kind_that_is_forbidden_is_named_and_the_others_are_not(
         ("schedulers", "MastersSchedulable", "schedulers.config.openshift.io/cluster"),
     ],
 )
+@pytest.mark.one_case_on_real
 async def test_evidence_that_is_forbidden_is_unknown_and_never_met(
     world: World, resource: str, check: str, what: str
 ) -> None:

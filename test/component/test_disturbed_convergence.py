@@ -110,6 +110,7 @@ async def test_a_patch_upgrade_that_starts_and_ends(world: World) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 @pytest.mark.parametrize("meanwhile", ["everything follows", "nothing follows"])
+@pytest.mark.one_case_on_real
 async def test_an_operator_that_is_evicted_is_gone_on_for(world: World, number: signal.Signals, meanwhile: str) -> None:
     record = await converging(world)
     first = world.operators[0]
@@ -137,6 +138,7 @@ async def test_an_operator_that_is_evicted_is_gone_on_for(world: World, number: 
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Admitting", "Converging", "Completed"])
+@pytest.mark.one_case_on_real
 async def test_our_clusteroperator_is_deleted_by_hand(world: World, phase: str) -> None:
     await reach(world, phase)
     await world.until_told("TransitionRequested")
@@ -196,6 +198,7 @@ async def write_typed(world: World) -> None:
 
 @pytest.mark.parametrize("phase", ["Pending", "Converging", "Completed"])
 @pytest.mark.parametrize("operator", ["watches", "is away"])
+@pytest.mark.one_case_on_real
 async def test_a_typed_writer_drops_our_record_and_it_is_rebuilt(world: World, phase: str, operator: str) -> None:
     await reach(world, phase)
     await world.until_told("TransitionRequested")

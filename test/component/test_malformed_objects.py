@@ -41,6 +41,7 @@ _MALFORMED: dict[str, tuple[kinds.Kind, str, str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", _MALFORMED)
+@pytest.mark.one_case_on_real
 async def test_a_malformed_status_is_unknown_and_names_its_object(world: World, case: str) -> None:
     kind, name, namespace, spoilt, check = _MALFORMED[case]
     await definitions.change(world.api, kind, definitions.anything)
@@ -62,6 +63,7 @@ async def test_a_malformed_status_is_unknown_and_names_its_object(world: World, 
 
 
 @pytest.mark.parametrize("value", [None, "yes", 3, [True]], ids=repr)
+@pytest.mark.one_case_on_real
 async def test_a_malformed_scheduler_never_passes(world: World, value: object) -> None:
     await definitions.change(world.api, kinds.SCHEDULERS, definitions.anything)
     await world.idle_operator()
@@ -83,6 +85,7 @@ async def test_a_malformed_scheduler_never_passes(world: World, value: object) -
     ],
     ids=lambda spoilt: next(iter(spoilt)),
 )
+@pytest.mark.one_case_on_real
 async def test_a_malformed_pool_never_ends_a_transition(world: World, spoilt: dict[str, Any]) -> None:
     await definitions.change(world.api, kinds.MACHINE_CONFIG_POOLS, definitions.anything)
     await world.idle_operator()
@@ -111,6 +114,7 @@ async def test_a_malformed_pool_never_ends_a_transition(world: World, spoilt: di
     ],
     ids=["text", "unknown-phase", "broken-checks", "no-time", "list"],
 )
+@pytest.mark.one_case_on_real
 async def test_a_record_that_cannot_be_read_is_replaced_and_nothing_is_made_of_it(
     world: World, spoilt: dict[str, Any]
 ) -> None:
@@ -148,6 +152,7 @@ async def test_a_record_that_cannot_be_read_is_replaced_and_nothing_is_made_of_i
     ],
     ids=["absent", "text", "mixed", "extension-text", "extension-types"],
 )
+@pytest.mark.one_case_on_real
 async def test_our_own_clusteroperator_is_put_right_whatever_it_held(world: World, spoilt: dict[str, Any]) -> None:
     await definitions.change(world.api, kinds.CLUSTER_OPERATORS, definitions.anything)
     await world.idle_operator()
@@ -229,6 +234,7 @@ async def test_a_malformed_feature_gate_admits_nothing_until_it_can_be_read(worl
     ],
     ids=["no-conditions", "no-capacity", "no-addresses", "no-version"],
 )
+@pytest.mark.one_case_on_real
 async def test_a_node_that_says_too_little_is_not_eligible(world: World, spoilt: dict[str, Any]) -> None:
     await world.idle_operator()
     kept = (await world.api.get(kinds.NODES, "master-2"))["status"]
@@ -241,6 +247,7 @@ async def test_a_node_that_says_too_little_is_not_eligible(world: World, spoilt:
 
 
 @pytest.mark.parametrize("kind", [kinds.CLUSTER_VERSIONS, kinds.SCHEDULERS, kinds.ETCDS], ids=lambda kind: kind.kind)
+@pytest.mark.one_case_on_real
 async def test_an_object_that_is_not_there_is_unknown_and_named(world: World, kind: kinds.Kind) -> None:
     name = "version" if kind is kinds.CLUSTER_VERSIONS else "cluster"
     check = {

@@ -307,6 +307,7 @@ def alone(folder: pathlib.Path) -> pathlib.Path:
 
 
 @pytest.mark.parametrize("check", sorted({case.check for case in CASES}))
+@pytest.mark.one_case_on_real
 async def test_it_waits_and_names_the_fact_until_it_is_repaired(
     world: worlds.World, check: str, tmp_path: pathlib.Path
 ) -> None:

@@ -289,6 +289,7 @@ async def it_is_waited_for(world: worlds.World, operator: Operator, case: Behind
 
 
 @pytest.mark.parametrize("check", sorted({case.check for case in CASES}))
+@pytest.mark.one_case_on_real
 async def test_it_waits_and_names_the_operand_until_it_is_mended(world: worlds.World, check: str) -> None:
     brake, named = (
         (_DOWNLOADS, "ConsoleReplicas") if check.startswith("Guard") else (_BUDGET, "GuardPodDisruptionBudgets")

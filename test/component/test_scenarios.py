@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 60.0 + 2 * agreeing.PATIENCE
 
+ON_REAL = {"learner-stuck"}
+"""Where `plan` and the operator are compared on the real server too: what they are told there is the same story."""
 AGREED = {
     "hosted": {"HostedControlPlane"},
     "native-downgrade": {"NativeControllerActive"},
@@ -39,8 +41,8 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
         box.opened(story, pace.FAST, tmp_path, served=served) as opened,
     ):
         player = play.Player(opened.api, opened.actors, pace.FAST, told.append, operator=opened.operator)
-        witness = agreeing.Witness(opened, story)
-        playing = asyncio.create_task(player.play(story, before=witness.before))
+        witness = agreeing.Witness(opened, story) if not apiserver.is_real or name in ON_REAL else None
+        playing = asyncio.create_task(player.play(story, before=witness.before if witness is not None else None))
         watching = asyncio.create_task(opened.watch_operator())
         try:
             await asyncio.wait({playing, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -53,7 +55,8 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
             await asyncio.gather(playing, watching, return_exceptions=True)
         operator = opened.operator
         await telling.assert_told_once(opened.api, wishes=sum(step.said[0] == "wish" for step in story.steps))
-    assert set(witness.agreed) == AGREED.get(name, {"Pending"})
+    if witness is not None:
+        assert set(witness.agreed) == AGREED.get(name, {"Pending"})
     words = log.read_text()
     assert operator is not None
     assert operator.returncode == 0, words

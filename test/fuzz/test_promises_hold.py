@@ -1,6 +1,6 @@
 """At least two thousand examples of what can happen, shared among the workers, and none breaks a promise.
 
-`FUZZ_EXAMPLES` (2000) is the number of all examples together; each shard has its own seed, so a run can be repeated:
+`FUZZ_EXAMPLES` (1000) is the number of all examples together; each shard has its own seed, so a run can be repeated:
 `pytest "test/fuzz/test_promises_hold.py::test_no_interleaving_breaks_a_promise[3]"`. What a shard reached by itself,
 before everything was made good at the end of each example, is printed at the end of the run (`conftest`).
 """
@@ -21,7 +21,7 @@ from . import machine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "2000"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "1000"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 SHARDS = 16
 PROFILE = hypothesis.settings(

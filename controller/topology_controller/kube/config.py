@@ -3,7 +3,8 @@
 A person has a kubeconfig (certificates, tokens, exec plugins); a pod has a service account. Both become one
 kubernetes_asyncio Configuration, loaded by that library, so that what works with its users works here.
 
-What the library leaves out is here: one line that names the file and what is wrong with it, and
+What the library leaves out is here and next door: one line that names the file and what is wrong with it
+(`kubeconfig_file`), keys that never become files (`inline`), credential plugins (`exec_plugin`), and
 credentials that change while we run. A kubelet replaces the token file of a pod every hour or so; a
 reader may meet it empty or half-way, and then the last good token is still good for a while. After a 401
 `transport` says `rejected`, and credentials are read again at once instead of at the next minute.
@@ -15,14 +16,12 @@ import asyncio
 import os
 import pathlib
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import yaml
-
-from . import errors, lazy
+from . import errors, exec_plugin, impersonation, inline, kubeconfig_file, lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
     from kubernetes_asyncio.client.configuration import Configuration
 
@@ -30,9 +29,10 @@ _SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 # How often a token file is read again: well within the ten minutes that the kubelet leaves between new
 # and expired.
 TOKEN_PERIOD = 60.0
-# An exec plugin may ask a person to log in, so it has time; but not for ever.
-_EXEC_TIMEOUT = 300.0
-_EXEC_PERIOD = 10.0
+# Login providers that the library asks before it would ask a credential plugin.
+_PROVIDERS = frozenset({"gcp", "oidc"})
+# What a credential plugin is asked instead of.
+_INSTEAD_OF_PLUGIN = frozenset({"exec", "token", "tokenFile", "username", "password"})
 
 
 class ConfigError(Exception):
@@ -101,7 +101,7 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
 def rejected(configuration: Configuration) -> None:
     """Say that the server refused our credentials: they are read again before the next request."""
     hook = configuration.refresh_api_key_hook
-    if isinstance(hook, TokenFile | ExecPlugin):
+    if isinstance(hook, TokenFile | exec_plugin.ExecPlugin):
         hook.rejected()
 
 
@@ -138,102 +138,75 @@ class TokenFile:
             configuration.api_key["BearerToken"] = f"Bearer {self.last_good}"
 
 
-class ExecPlugin:
-    """A program that prints credentials. Run again when what it printed expires, or was refused."""
-
-    def __init__(self, loader: Any, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._loader = loader
-        self._monotonic = monotonic
-        self._lock = asyncio.Lock()
-        self._refused = False
-        self._ask_again = monotonic() + _EXEC_PERIOD
-
-    def rejected(self) -> None:
-        """Run the program before the next request (at most every ten seconds)."""
-        self._refused = True
-
-    def __call__(self, configuration: Configuration) -> Awaitable[None] | None:
-        """Refresh, when it is time; the library awaits what is returned."""
-        if self._monotonic() < self._ask_again:
-            return None
-        if not self._refused and not hasattr(self._loader, "exec_plugin_expiry"):
-            return None
-        return self._refresh(configuration)
-
-    async def _refresh(self, configuration: Configuration) -> None:
-        async with self._lock:
-            if self._monotonic() < self._ask_again:
-                return
-            self._ask_again = self._monotonic() + _EXEC_PERIOD
-            if self._refused and hasattr(self._loader, "exec_plugin_expiry"):
-                del self._loader.exec_plugin_expiry
-            self._refused = False
-            async with asyncio.timeout(_EXEC_TIMEOUT):
-                await self._loader.load_from_exec_plugin()
-            if hasattr(self._loader, "token"):
-                configuration.api_key["BearerToken"] = self._loader.token
-            for part in ("cert_file", "key_file"):
-                if getattr(self._loader, part, None):
-                    setattr(configuration, part, getattr(self._loader, part))
+class _AddressError(Exception):
+    """The address of the server is none."""
 
 
 async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
-    _check_files(paths)
+    try:
+        kubeconfig_file.check(paths)
+    except kubeconfig_file.FaultyFileError as error:
+        raise ConfigError(error.name, error.problem) from error
     library = lazy.library()
     configuration = library.make_configuration()
     try:
-        async with asyncio.timeout(_EXEC_TIMEOUT):
-            loader = await library.load_kube_config(
-                config_file=paths, context=context, client_configuration=configuration
-            )
+        await _loaded(library, paths, context, configuration)
     except TimeoutError as error:
-        raise ConfigError(paths, f"no credentials within {_EXEC_TIMEOUT:.0f} s") from error
+        raise ConfigError(paths, f"no credentials within {exec_plugin.TIMEOUT:.0f} s") from error
     except library.config_exception as error:
         raise ConfigError(paths, str(error).removeprefix("Invalid kube-config file. ")) from error
+    except (_AddressError, impersonation.ImpersonationError) as error:
+        raise ConfigError(paths, str(error)) from error
     except AssertionError as error:
         raise ConfigError(
             paths, "not a usable kubeconfig: the context, or what it names, is empty or missing"
         ) from error
     except Exception as error:  # the library does not check types: a wrong one can raise anything
         raise ConfigError(paths, f"not a usable kubeconfig: {type(error).__name__}: {error}") from error
-    host = getattr(loader, "host", None)
-    if not isinstance(host, str) or not host.startswith(("http://", "https://")):
-        raise ConfigError(paths, f"the server of the cluster is {host!r}, not an http or https address")
     token = configuration.api_key.get("BearerToken")
     if token:
         configuration.api_key["BearerToken"] = token.strip()
-    user = getattr(loader, "_user", None)
-    if user is not None and "exec" in user:
-        configuration.refresh_api_key_hook = ExecPlugin(loader)
-    elif user is not None and isinstance(user.safe_get("tokenFile"), str):
-        # Beside a token the file comes first, as with kubectl; the token is for as long as the file has none.
-        base = pathlib.Path(user.path or paths).parent
-        configuration.refresh_api_key_hook = TokenFile(base / user.safe_get("tokenFile"))
     return configuration
 
 
-def _check_files(paths: str) -> None:
-    """Find what is wrong with the files themselves, in words: the library says too little."""
-    names = [pathlib.Path(part).expanduser() for part in paths.split(os.pathsep) if part]
-    found = [name for name in names if name.exists()]
-    if not found:
-        raise ConfigError(paths, "no such file")
-    for name in found:
-        try:
-            content = yaml.safe_load(name.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ConfigError(str(name), error.strerror or type(error).__name__) from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(str(name), "not a text file") from error
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f"line {mark.line + 1}: " if mark is not None else ""
-            raise ConfigError(str(name), f"{where}not YAML: {getattr(error, 'problem', None) or error}") from error
-        if not isinstance(content, dict):
-            raise ConfigError(str(name), "not a kubeconfig: it holds no mapping" if content else "it is empty")
-        for part in ("clusters", "contexts", "users"):
-            entries = content.get(part)
-            if entries is not None and not (
-                isinstance(entries, list) and all(isinstance(one, dict) for one in entries)
-            ):
-                raise ConfigError(str(name), f"not a kubeconfig: {part} is not a list of mappings")
+async def _loaded(library: lazy.Library, paths: str, context: str | None, configuration: Configuration) -> None:
+    merger = library.make_kubeconfig_merger(paths)
+    for part in kubeconfig_file.PARTS:
+        for entry in merger.config.value[part]:
+            # By default an entry is named by all that is in it, in errors too, and that may be a password.
+            entry.name = f"{part}[name={entry.safe_get('name')}]"
+    loader = library.make_kubeconfig_loader(
+        config_dict=merger.config,
+        active_context=context,
+        config_base_path=None,
+        # A login by OpenID Connect gets a new refresh token each time, and the one before is no good then.
+        config_persister=merger.save_changes,
+    )
+    cluster, user = loader._cluster, loader._user  # noqa: SLF001 - see `inline`: no other way keeps keys out of files
+    if user is None:
+        # Nobody in particular: the library would stumble over that.
+        user = type(cluster)("no user", {})
+    if not isinstance(cluster.value, dict) or not isinstance(user.value, dict):
+        raise TypeError("the cluster or the user is not a mapping")
+    impersonation.hold(configuration, impersonation.of(user.value))
+    by_plugin = "exec" in user and loader.provider not in _PROVIDERS
+    left = inline.without(user.value)
+    if by_plugin:
+        left = {name: value for name, value in left.items() if name not in _INSTEAD_OF_PLUGIN}
+    loader._cluster = type(cluster)(cluster.name, inline.without(cluster.value), cluster.path)  # noqa: SLF001 - as above
+    loader._user = type(user)(user.name, left, user.path)  # noqa: SLF001 - as above
+    async with asyncio.timeout(exec_plugin.TIMEOUT):
+        await loader.load_and_set(configuration)
+    host = getattr(loader, "host", None)
+    if not isinstance(host, str) or not host.startswith(("http://", "https://")):
+        raise _AddressError(f"the server of the cluster is {host!r}, not an http or https address")
+    if host.startswith("https://"):
+        inline.hold(configuration, inline.taken(cluster.value, user.value))
+    if by_plugin:
+        plugin = exec_plugin.ExecPlugin(library.make_exec_provider(user["exec"]).run)
+        await plugin.first(configuration)
+        configuration.refresh_api_key_hook = plugin
+    elif isinstance(user.safe_get("tokenFile"), str):
+        # Beside a token the file comes first, as with kubectl; the token is for as long as the file has none.
+        base = pathlib.Path(user.path or paths).parent
+        configuration.refresh_api_key_hook = TokenFile(base / user.safe_get("tokenFile"))

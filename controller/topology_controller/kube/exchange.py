@@ -182,23 +182,22 @@ async def _lines(call: answer.Call, response: aiohttp.ClientResponse) -> AsyncGe
 
     A line may be longer than any buffer: aiohttp's own line reader refuses those.
     """
-    parts: list[bytes] = []
-    size = 0
+    # Not a list of pieces: a peer that sends them one byte at a time would make each of them an object.
+    held = bytearray()
     async with _as_errors(call):
         async for chunk in response.content.iter_any():
             begin = 0
             while (end := chunk.find(b"\n", begin)) >= 0:
-                parts.append(chunk[begin:end])
-                line = b"".join(parts)
-                parts.clear()
-                begin, size = end + 1, 0
+                held += chunk[begin:end]
+                line = bytes(held)
+                held.clear()
+                begin = end + 1
                 if line.strip():
                     yield answer.event(call, line)
-            parts.append(chunk[begin:])
-            size += len(chunk) - begin
-            if size > _LONGEST_BODY:
+            held += chunk[begin:]
+            if len(held) > _LONGEST_BODY:
                 raise call.error(errors.Malformed, 200, "TooLong", f"an event of more than {_LONGEST_BODY} bytes")
-    rest = b"".join(parts).strip()
+    rest = held.strip()
     if rest:
         raise call.error(
             errors.Unreachable, 0, "ConnectionLost", f"cut in the middle of an event, after {len(rest)} bytes"
@@ -206,14 +205,12 @@ async def _lines(call: answer.Call, response: aiohttp.ClientResponse) -> AsyncGe
 
 
 async def _read(call: answer.Call, response: aiohttp.ClientResponse) -> bytes:
-    parts: list[bytes] = []
-    size = 0
+    held = bytearray()
     async for chunk in response.content.iter_any():
-        parts.append(chunk)
-        size += len(chunk)
-        if size > _LONGEST_BODY:
+        held += chunk
+        if len(held) > _LONGEST_BODY:
             raise call.error(errors.Malformed, response.status, "TooLong", f"more than {_LONGEST_BODY} bytes")
-    return b"".join(parts)
+    return bytes(held)
 
 
 @contextlib.asynccontextmanager

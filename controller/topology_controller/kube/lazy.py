@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from kubernetes_asyncio.client.api_client import ApiClient
     from kubernetes_asyncio.client.configuration import Configuration
@@ -43,7 +43,9 @@ class Library:
 
     make_api_client: Callable[[Configuration], ApiClient]
     make_configuration: Callable[[], Configuration]
-    load_kube_config: Callable[..., Awaitable[Any]]
+    make_kubeconfig_merger: Callable[[str], Any]
+    make_kubeconfig_loader: Callable[..., Any]
+    make_exec_provider: Callable[[Any], Any]
     load_incluster_config: Callable[..., None]
     config_exception: type[Exception]
 
@@ -121,10 +123,13 @@ def _collect() -> Library:
     api_client = importlib.import_module(f"{_ROOT}.client.api_client")
     configuration = importlib.import_module(f"{_ROOT}.client.configuration")
     config = importlib.import_module(f"{_ROOT}.config")
+    kube_config = importlib.import_module(f"{_ROOT}.config.kube_config")
     return Library(
         make_api_client=api_client.ApiClient,
         make_configuration=configuration.Configuration,
-        load_kube_config=config.load_kube_config,
+        make_kubeconfig_merger=kube_config.KubeConfigMerger,
+        make_kubeconfig_loader=kube_config.KubeConfigLoader,
+        make_exec_provider=importlib.import_module(f"{_ROOT}.config.exec_provider").ExecProvider,
         load_incluster_config=config.load_incluster_config,
         config_exception=config.ConfigException,
     )

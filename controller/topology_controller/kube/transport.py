@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from . import config, lazy, logged
+from . import config, inline, lazy, logged
 
 if TYPE_CHECKING:
     from aiohttp.connector import AddrInfoType
@@ -89,9 +89,11 @@ class Transport:
 
     async def _make(self) -> ApiClient:
         try:
-            api = lazy.library().make_api_client(self._configuration)
+            with inline.as_files(self._configuration):
+                api = lazy.library().make_api_client(self._configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            names = ", ".join(name for name in self._certificate_files() if name)
+            files = [name for name in self._certificate_files() if name]
+            names = ", ".join(files + inline.held(self._configuration).names())
             raise config.ConfigError(names or self.base, f"cannot be used for TLS: {error}") from error
         unused = api.rest_client.pool_manager
         # The library offers no other way to its TLS context; a test fails when this one is gone.
@@ -118,6 +120,13 @@ class Transport:
     async def credentials(self) -> dict[str, str]:
         """Return the headers that say who we are. Raises whatever a credential plugin raises."""
         headers: dict[str, str] = {}
+        # The library's stubs have it as a coroutine; it is a function that returns one, or nothing.
+        refresh: Any = self._configuration.refresh_api_key_hook
+        if refresh is not None and "BearerToken" not in self._configuration.api_key:
+            # The library asks only for tokens; a plugin that brings certificates would never be asked again.
+            waited = refresh(self._configuration)
+            if waited is not None:
+                await waited
         await self._opened().update_params_for_auth(headers, [], ["BearerToken"])
         for value in headers.values():
             logged.remember(value)
@@ -127,9 +136,12 @@ class Transport:
         """Look for newer credentials or certificates than the `refused` ones; say whether there are any.
 
         Connections with the old certificates go on until they end by themselves: they may carry watches. Files that are
-        gone or half-written are no reason to fail: whoever replaces them is not finished.
+        gone or half-written are no reason to fail: whoever replaces them is not finished. When a credential plugin
+        fails, what the server said is the answer.
         """
         config.rejected(self._configuration)
+        # First of all, as a plugin may bring a certificate too.
+        fresh = await self._newer(refused)
         async with self._renewing:
             loaded = self._files()
             if loaded != self._loaded and (made := await self._make_anew()) is not None:
@@ -139,7 +151,19 @@ class Transport:
                 if len(self._retired) > _RETIRED:
                     await self._retired.pop(0).close()
                 return True
-        return await self.credentials() != refused
+        return fresh != refused
+
+    async def _newer(self, refused: dict[str, str]) -> dict[str, str]:
+        try:
+            return await self.credentials()
+        except Exception as error:  # noqa: BLE001 - a credential plugin is foreign code: it may raise anything
+            self._say("the server refuses our credentials, and there are no newer ones: %(error)s", error)
+            return refused
+
+    def _say(self, text: str, error: Exception) -> None:
+        if str(error) != self._said:
+            self._said = str(error)
+            _LOG.warning(text, {"error": error})
 
     async def _make_anew(self) -> ApiClient | None:
         """Make a pool from the files as they are now; None when they are no good, as in the middle of a rotation.
@@ -149,12 +173,9 @@ class Transport:
         try:
             made = await self._make()
         except config.ConfigError as error:
-            if str(error) != self._said:
-                self._said = str(error)
-                _LOG.warning(
-                    "the certificates have changed, and the old ones are kept until these can be used: %(error)s",
-                    {"error": error},
-                )
+            self._say(
+                "the certificates have changed, and the old ones are kept until these can be used: %(error)s", error
+            )
             return None
         self._said = ""
         return made
@@ -197,7 +218,7 @@ class Transport:
 
     def _files(self) -> tuple[object, ...]:
         """Return what tells one set of certificate files from the next."""
-        found: list[object] = []
+        found: list[object] = [inline.held(self._configuration)]
         for name in self._certificate_files():
             found.append(name)
             if name:

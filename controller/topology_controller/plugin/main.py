@@ -17,7 +17,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from . import arguments, errors, interruption
+from . import arguments, errors, interruption, pasting
 
 if TYPE_CHECKING:
     import argparse
@@ -43,10 +43,10 @@ def main(words: Sequence[str] | None = None) -> int:
         if sys.stderr.isatty():
             # The terminal has written ^C where the cursor was.
             sys.stderr.write("\n")
-        _complain(f"interrupted; {left.said}")
+        _complain(left.flags.mentions(f"interrupted; {left.said}"))
         return INTERRUPTED
     except errors.PluginError as error:
-        _complain(error)
+        _complain(left.flags.mentions(str(error)))
         return FAILED
     except BrokenPipeError:
         # Whatever is still buffered has no reader; the interpreter would complain about it at its end.
@@ -58,7 +58,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str] | None, left: interruption.Interruption) -> int:
     options = arguments.parse(words)
-    left.begin(options.verb)
+    left.begin(options.verb, pasting.Flags.of(options))
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_print(stream)
     import logging
@@ -163,7 +163,7 @@ async def _plan(made: connection.Connection, options: argparse.Namespace, transi
         seen = await reading.overview(made, transitions, options.operator_namespace)
         ways, verdict = plan.overview(seen, transitions)
         printing.overview(sheet, ways)
-        _print(options.output, ways, sheet)
+        _print(options, ways, sheet)
     else:
         seen = await reading.everything(made, transitions, options.operator_namespace)
         found, verdict = (
@@ -172,7 +172,7 @@ async def _plan(made: connection.Connection, options: argparse.Namespace, transi
             else plan.manifest(seen, transitions, options.manifests)
         )
         printing.plan(sheet, found)
-        _print(options.output, found, sheet)
+        _print(options, found, sheet)
     return verdict.exit_code
 
 
@@ -183,7 +183,7 @@ async def _set(made: connection.Connection, options: argparse.Namespace, transit
     found, code = await setting.wish(made, transitions, options.operator_namespace, asked, ask_back=not options.wait)
     sheet = paper.Paper.of(sys.stdout)
     printing_wishes.wish(sheet, found)
-    _print(options.output, found, sheet)
+    _print(options, found, sheet)
     # Without a wish there is nothing to wait for: the cluster is what was asked for.
     if not options.wait or code != judging.DONE or (found["result"] == "Unchanged" and found["wish"] is None):
         return code
@@ -197,7 +197,7 @@ async def _cancel(made: connection.Connection, options: argparse.Namespace, tran
     found, code = await cancelling.cancel(made, transitions, options.operator_namespace)
     sheet = paper.Paper.of(sys.stdout)
     printing_wishes.cancel(sheet, found)
-    _print(options.output, found, sheet)
+    _print(options, found, sheet)
     return code
 
 
@@ -210,7 +210,7 @@ async def _status(made: connection.Connection, options: argparse.Namespace, tran
     found = status.status(seen, transitions)
     sheet = paper.Paper.of(sys.stdout)
     printing.status(sheet, found)
-    _print(options.output, found, sheet)
+    _print(options, found, sheet)
     return 0
 
 
@@ -254,9 +254,9 @@ async def _accept(made: connection.Connection, options: argparse.Namespace, tran
     asked = accepting.Asked(options.check, options.reason, options.timeout)
     found = await accepting.accept(made, transitions, options.operator_namespace, asked, consent)
     if found.code == judging.DONE:
-        sys.stdout.write(f"{paper.plain(found.said)}\n")
+        sys.stdout.write(f"{made.interruption.flags.mentions(paper.plain(found.said))}\n")
     else:
-        _complain(paper.plain(found.said))
+        _complain(made.interruption.flags.mentions(paper.plain(found.said)))
     return found.code
 
 
@@ -301,11 +301,12 @@ async def _audit(made: connection.Connection, options: argparse.Namespace, _: lo
     found, code = audit.audit(seen)
     sheet = paper.Paper.of(sys.stdout)
     printing.audit(sheet, found)
-    _print(options.output, found, sheet)
+    _print(options, found, sheet)
     return code
 
 
-def _print(form: str, found: Mapping[str, Any], sheet: Any) -> None:
+def _print(options: argparse.Namespace, found: Mapping[str, Any], sheet: Any) -> None:
+    form = options.output
     if form == "json":
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
     elif form == "yaml":
@@ -313,7 +314,7 @@ def _print(form: str, found: Mapping[str, Any], sheet: Any) -> None:
 
         sys.stdout.write(yaml.safe_dump(found, sort_keys=False, width=120))
     else:
-        sys.stdout.write(sheet.text())
+        sys.stdout.write(pasting.Flags.of(options).lines(sheet.text()))
 
 
 def _complain(text: object) -> None:

@@ -86,4 +86,6 @@ def test_a_message_cannot_move_somebodys_cursor() -> None:
 
 def test_commands_are_never_broken() -> None:
     found = seeing.planned(seeing.UNWISHED)
-    assert f"  {found['command']}\n" in seeing.printed(found, 40)
+    assert "  oc topology set HighlyAvailable --confirm\n" in seeing.printed(found, 40)
+    (backup,) = (one["command"] for one in found["checklist"] if one["command"])
+    assert f"    {backup}\n  LoadBalancer" in seeing.printed(found, 40)

@@ -1,0 +1,295 @@
+"""Records sessions of `oc topology` on clusters in a box, for docs/sessions/: what is typed, said, and returned.
+
+Each session is a scenario of the simulator, played by the operator as its own process, with the installed command in
+front of it. So the pages are never written by hand, and what reads badly there is mended in the command. What differs
+from run to run is a word in angle brackets: times, ages, versions, ids.
+
+    hack/record_sessions.py [SCENARIO ...]            record, and write the pages
+    hack/record_sessions.py --check [SCENARIO ...]    record, and compare: exit code 1 where a page is another one
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import difflib
+import html
+import os
+import pathlib
+import re
+import shlex
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+from topology_simulator import box, kinds, pace, play, scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PAGES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "sessions"
+_PROGRAM = pathlib.Path(sys.executable).with_name("kubectl-topology")
+_PROMPT = "$ oc topology "
+_COLUMNS = "110"
+_POD = "cluster-topology-operator-6f7c9d5b8-x2x9w"
+_PATIENCE = 180.0
+"""Seconds for one session: a deadline of the operator is a minute at least."""
+_COMMAND_PATIENCE = 60.0
+_BLURRED = (
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
+    (re.compile(r"\((?:\d+[smhd] ?)+ago\)"), "(<age> ago)"),
+    (re.compile(r'(at version |"resourceVersion":")\d+'), r"\1<version>"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "<attempt>"),
+    (re.compile(r"http://127\.0\.0\.1:\d+"), "<server>"),
+)
+
+
+_ABOUT = f"""Recorded by `hack/record_sessions.py`, {_COLUMNS} columns wide.
+What differs each time is `<time>`, `<age>`, `<version>` or `<attempt>`; `...` stands for news that come and go."""
+_NEWS = re.compile(r"(?:Pending|Admitting|Converging|Completed)\b|\w+ is wished for;")
+_PROGRESSING = "status.conditions[type=Progressing].status"
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A command, and what happens to the cluster once it has said its first line."""
+
+    text: str
+    meanwhile: dict[str, object] | None = None
+
+
+Part = str | dict[str, object] | Typed
+"""A sentence of the page; a step of a scenario; a command."""
+_WISH = "HighlyAvailable"
+_GROWN: tuple[Part, ...] = (
+    {"wait-for": {"ready-nodes": 3}},
+    {"wait-for": {"voters": 3}},
+    {"wait-for": {"field": {"kind": "clusteroperator", "name": "etcd", "path": _PROGRESSING, "equals": "False"}}},
+)
+SESSIONS: dict[str, tuple[Part, ...]] = {
+    "happy-path": (
+        "A single node. What could it become, and what does that take?",
+        {"wait-for": {"phase": "Idle"}},
+        Typed("plan"),
+        Typed("audit"),
+        "Two machines join, and in the end three members of etcd vote.",
+        {"join": ["master-1", "master-2"]},
+        *_GROWN,
+        Typed(f"plan {_WISH}"),
+        Typed(f"set {_WISH}"),
+        "Every check is met, so it can be asked for. With `--wait` the command stays until it is done.",
+        Typed(f"set {_WISH} --confirm --wait --timeout 60s"),
+        Typed("status"),
+        Typed("wait"),
+        "There is no way back, and nothing that would have to be accepted.",
+        Typed("cancel"),
+        Typed("accept --check RouterReplicas --yes"),
+        Typed("graph -o mermaid"),
+        Typed("audit"),
+    ),
+    "learner-stuck": (
+        "Two machines have joined, but the third member of etcd stays a learner: it does not catch up.",
+        {"wait-for": {"phase": "Idle"}},
+        {"stick-learner": "master-2"},
+        {"join": ["master-1", "master-2"]},
+        {"wait-for": {"ready-nodes": 3}},
+        {"wait-for": {"voters": 2}},
+        {"wait-for": {"field": {"kind": "clusteroperator", "name": "etcd", "path": _PROGRESSING, "equals": "True"}}},
+        {"pause": 50},
+        Typed("plan"),
+        Typed("audit"),
+        Typed(f"plan {_WISH}"),
+        "No check can be skipped. The operator can be left to wait for them, though.",
+        Typed(f"set {_WISH} --confirm"),
+        Typed(f"set {_WISH} --allow-pending"),
+        Typed(f"set {_WISH} --confirm --allow-pending"),
+        Typed("status"),
+        Typed("wait --timeout 1s"),
+        Typed("accept --check RouterReplicas --yes"),
+        Typed("graph -o mermaid"),
+        "As long as the topology has not moved, the wish can be taken back, and made again.",
+        Typed("cancel"),
+        Typed(f"set {_WISH} --confirm --allow-pending"),
+        "While this waits, the third member catches up.",
+        Typed("wait --timeout 60s", meanwhile={"heal-learner": "master-2"}),
+        Typed("status"),
+    ),
+    "router-pinned": (
+        "Somebody has fixed the router at one replica, which no topology changes.",
+        "(The operator of this session is configured with `deadlineMinutes: 1`.)",
+        {"wait-for": {"phase": "Idle"}},
+        {"join": ["master-1", "master-2"]},
+        *_GROWN,
+        Typed("plan"),
+        Typed(f"plan {_WISH}"),
+        Typed(f"set {_WISH}"),
+        "The advisory is not heeded.",
+        Typed(f"set {_WISH} --confirm"),
+        {"wait-for": {"check": {"name": "MachineConfigPoolsRolledOut", "status": "Met", "stage": "Convergence"}}},
+        {"wait-for": {"check": {"name": "ClusterOperatorsStable", "status": "Met", "stage": "Convergence"}}},
+        {"wait-for": {"condition": {"type": "Progressing", "says": "Waiting for RouterReplicas. Nobody"}}},
+        "The topology has moved, and everybody has followed but the router.",
+        Typed("status"),
+        Typed("wait --timeout 1s"),
+        Typed("cancel"),
+        Typed("accept --check RouterReplicas --yes"),
+        "A minute later the deadline has passed. What is not repaired can be accepted now; that is final.",
+        {"wait-for": {"condition": {"type": "Degraded", "status": "True", "reason": "TransitionStuck"}}},
+        Typed("status"),
+        Typed("accept --check RouterReplicas --reason 'one router is enough here' --yes"),
+        Typed("wait --timeout 60s"),
+        Typed("status"),
+        Typed("audit"),
+        Typed("graph -o mermaid"),
+    ),
+    "hosted": (
+        "The control plane runs on another cluster, which decides about its availability.",
+        {"wait-for": {"condition": {"type": "Disabled", "status": "True", "reason": "HostedControlPlane"}}},
+        Typed("plan"),
+        Typed(f"plan {_WISH}"),
+        Typed(f"set {_WISH}"),
+        Typed(f"set {_WISH} --confirm"),
+        Typed("status"),
+        Typed("wait"),
+        Typed("cancel"),
+        Typed("accept --check RouterReplicas --yes"),
+        Typed("graph -o mermaid"),
+        Typed("audit"),
+    ),
+}
+
+
+def page(name: str) -> pathlib.Path:
+    """Where the session of a scenario stands."""
+    return PAGES / f"{name}.md"
+
+
+async def record(name: str) -> str:
+    """Play a session and return its page. Raises what a box and a step raise, and TimeoutError."""
+    story = scenario.load(name)
+    if name == "router-pinned":
+        story = story.model_copy(update={"deadline_minutes": 1})
+    written = [
+        f"# Session: {name}",
+        f"{story.summary}. {_ABOUT}",
+    ]
+    with tempfile.TemporaryDirectory(prefix="session-") as folder:
+        place = pathlib.Path(folder)
+        async with asyncio.timeout(_PATIENCE), box.opened(story, pace.FAST, place) as opened:
+            await _furnish(opened, story)
+            player = play.Player(
+                opened.api, opened.actors, pace.FAST, lambda _: None, operator=opened.operator, wish_by_person=True
+            )
+            for part in SESSIONS[name]:
+                if isinstance(part, str):
+                    written.append(part)
+                elif isinstance(part, Typed):
+                    written.append(await _type(part, opened, player, story))
+                else:
+                    await player.play(_only(story, part))
+    return "\n\n".join(written) + "\n"
+
+
+async def _furnish(opened: box.Box, story: scenario.Scenario) -> None:
+    """What the operator's manifests bring besides the operator, and how this one is configured."""
+    accepted = kinds.CONFIG_MAPS.new(vocabulary.ACCEPTED_CHECKS, vocabulary.DEFAULT_NAMESPACE)
+    configured = kinds.CONFIG_MAPS.new(vocabulary.CONFIGURATION, vocabulary.DEFAULT_NAMESPACE)
+    if story.deadline_minutes is not None:
+        header = "apiVersion: topology.openshift.io/v1\nkind: TopologyOperatorConfig"
+        text = f"{header}\ndeadlineMinutes: {story.deadline_minutes}\n"
+        configured["data"] = {vocabulary.CONFIGURATION_KEY: text}
+    for made in (accepted, configured):
+        await opened.api.create(kinds.CONFIG_MAPS, made)
+
+
+def _only(story: scenario.Scenario, step: dict[str, object]) -> scenario.Scenario:
+    return story.model_copy(update={"steps": [scenario.Step.model_validate(step)]})
+
+
+async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scenario.Scenario) -> str:
+    """Run the command as somebody would who sits at a terminal without colours, and see all that it says, in order."""
+    process = await asyncio.create_subprocess_exec(
+        str(_PROGRAM), *shlex.split(typed.text),
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "KUBECONFIG": str(opened.kubeconfig), "COLUMNS": _COLUMNS},
+    )  # fmt: skip
+    if process.stdout is None:
+        raise OSError(f"{_PROGRAM} has no output")
+    try:
+        async with asyncio.timeout(_COMMAND_PATIENCE + 5.0):
+            said = b""
+            if typed.meanwhile is not None:
+                said = await process.stdout.readline()
+                await player.play(_only(story, typed.meanwhile))
+            said += await process.stdout.read()
+            await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    text = _blurred(said.decode())
+    if shlex.split(typed.text)[0] == "wait" or "--wait" in typed.text:
+        text = _shortened(text)
+    shown = f"{_PROMPT}{typed.text}\n{text}$ echo $?\n{process.returncode}"
+    return f"<pre>\n{html.escape(shown, quote=False)}\n</pre>"
+
+
+def _blurred(text: str) -> str:
+    for what, word in _BLURRED:
+        text = what.sub(word, text)
+    return text
+
+
+def _shortened(text: str) -> str:
+    """A wait with the last of its news only: those before depend on when it looked."""
+    lines = text.splitlines()
+    news = [number for number, line in enumerate(lines) if _NEWS.match(line)]
+    if len(news) > 1:
+        lines[news[0] : news[-1]] = ["..."]
+    return "\n".join(lines) + "\n"
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands of a page, without the program, in order."""
+    lines = [html.unescape(line) for line in text.splitlines()]
+    return [shlex.split(line.removeprefix(_PROMPT)) for line in lines if line.startswith(_PROMPT)]
+
+
+async def _all(names: Sequence[str], *, check: bool) -> int:
+    code = 0
+    for name in names:
+        text = await record(name)
+        before = page(name).read_text(encoding="utf-8") if page(name).exists() else ""
+        if check and text != before:
+            lines = difflib.unified_diff(
+                before.splitlines(), text.splitlines(), str(page(name)), "as it is now", lineterm=""
+            )
+            sys.stdout.write("\n".join(lines) + "\n")
+            code = 1
+        elif not check:
+            PAGES.mkdir(exist_ok=True)
+            page(name).write_text(text, encoding="utf-8")
+    return code
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Record, and write or compare."""
+    parser = argparse.ArgumentParser(prog="record_sessions.py", description="record docs/sessions/")
+    parser.add_argument("names", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SESSIONS)}; default: all")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where a page is another one")
+    options = parser.parse_args(words)
+    wrong = [name for name in options.names if name not in SESSIONS]
+    if wrong:
+        parser.error(f"no session {wrong[0]}; there are {', '.join(SESSIONS)}")
+    os.environ["POD_NAME"] = _POD
+    try:
+        return asyncio.run(_all(options.names or list(SESSIONS), check=options.check))
+    except (play.ScenarioFailedError, TimeoutError, OSError) as error:
+        sys.stderr.write(f"record_sessions: {type(error).__name__}: {error}\n")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""docs/security.md: every defence that it claims is shown by a test that exists, and what has none says so."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from test.unit.docs import pages
+
+TEXT = (pages.ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+TESTS = sorted(set(re.findall(r"`(test/[a-z_/]+\.py)::(test_\w+)`", TEXT)))
+THREATS = TEXT.partition("\n## What somebody could do\n")[2].partition("\n## ")[0]
+ROWS = [line for line in THREATS.splitlines() if line.startswith("| ") and not line.endswith("| shown by |")]
+
+
+@pytest.mark.parametrize(("file", "name"), TESTS, ids=lambda one: one)
+def test_every_test_that_is_named_exists(file, name):
+    place = pages.ROOT / file
+    assert place.is_file(), f"no file {file}"
+    assert pages.defines(place, name), f"{file} has no {name}"
+
+
+def test_every_threat_names_a_test_or_says_that_it_is_not_defended():
+    assert len(ROWS) >= 30
+    for row in ROWS:
+        shown = row.strip().strip("|").split("|")[-1].strip()
+        assert "::test_" in shown or shown in {"see below", "not defended"}, row
+
+
+def test_nothing_else_in_the_page_looks_like_a_test_and_is_none():
+    assert len(re.findall(r"::", TEXT)) == len(re.findall(r"`test/[a-z_/]+\.py::test_\w+`", TEXT))
+
+
+@pytest.mark.parametrize("page", ["rights", "delegation", "serving", "supply-chain", "etcd-direct"])
+def test_what_stands_elsewhere_is_linked(page):
+    assert any(target.partition("#")[0] == f"{page}.md" for target in pages.links(pages.ROOT / "docs" / "security.md"))
