@@ -175,6 +175,8 @@ async def watch(
         if trouble is not None:
             yield trouble
             await asyncio.sleep(trouble.pause)
+            # An error keeps its traceback, and that keeps every frame of the attempt: not while the next watch lasts.
+            trouble = None
 
 
 class _State:
