@@ -213,7 +213,9 @@ async def test_rights_are_those_of_whom_one_acts_as(
 ) -> None:
     command = plugin.Plugin(tmp_path, real_server.server.kubeconfig(), installed=True)
     acting = ("--as", "jane", "--as-group", "growers", "--as-uid", "u-7")
-    stranger = await command.run(*CONFIRMED, *acting)
+    # On a busy machine some evidence may be too old by now: rights are the question here.
+    asking = (*CONFIRMED, "--allow-pending")
+    stranger = await command.run(*asking, *acting)
     assert stranger.code == plugin.FAILED
     assert stranger.reason.startswith("jane has no right to get infrastructures.config.openshift.io/cluster")
 
@@ -223,15 +225,15 @@ async def test_rights_are_those_of_whom_one_acts_as(
         await there.api.create(_ROLES, _ROLES.new(name, rules=[rule]))
     try:
         await _bind(there, "growers-read")
-        await polling.until("a group may read", lambda: _ends(command, plugin.DONE, "status", *acting), 30.0)
-        reader = await command.run(*CONFIRMED, *acting)
+        await polling.until("a group may read", lambda: _ends(command, plugin.DONE, "status", *acting), 60.0)
+        reader = await command.run(*asking, *acting)
         assert reader.code == plugin.FAILED
         assert reader.reason.startswith("jane has no right to patch infrastructures.config.openshift.io/cluster")
         assert 'User "jane" cannot patch resource "infrastructures"' in reader.reason
         assert await wished(there) is None
 
         await _bind(there, "growers-wish")
-        await polling.until("a group may wish", lambda: _ends(command, plugin.DONE, *CONFIRMED, *acting), 30.0)
+        await polling.until("a group may wish", lambda: _ends(command, plugin.DONE, *asking, *acting), 60.0)
         assert await wished(there) == WISH
         code, found = await command.json("cancel", *acting)
         assert (code, found["result"], await wished(there)) == (plugin.DONE, "Written", None)
