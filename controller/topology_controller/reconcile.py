@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import Phase
 
 from . import act, discover
-from .decide import applicability, clock, phases
+from .decide import acceptance, applicability, clock, phases
 from .decide.decision import Misconfigured, Step, Term
 from .kube import errors
 from .observe import catalog, facts, live
@@ -49,6 +49,8 @@ _HOLD_FIRST = 1.0
 _HOLD_CAP = 30.0
 _JUMP = 1.0
 _SLEW = 0.1
+_UNSEEN = 1.0
+"""Seconds. News that waited for longer were not looked at one by one: what lay between them nobody saw."""
 
 
 def utcnow() -> datetime:
@@ -106,7 +108,8 @@ class Reconciler:
         self._hold = 0.0
         self._discoverer = discover.Discoverer(rooms.client, transitions, rooms.etcd, now)
         self._clocks: tuple[datetime, float] | None = None
-        self._was_blind = True
+        self._unquiet = True
+        self._missed = False
         self._told_after_restart = False
         self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, Happening]] = []
         self._narrator = narration.Narrator()
@@ -148,6 +151,8 @@ class Reconciler:
             if self._unsure:
                 await self._read_again()
             known = watches.known()
+            # Somebody may have fallen back and recovered while a request waited for its answer.
+            self._missed |= watches.looked() >= _UNSEEN
             if isinstance(known.installed, facts.Installed) and known.installed.lacks:
                 watches.installed = await live.installed(self._rooms.client)
                 known = watches.known()
@@ -214,14 +219,16 @@ class Reconciler:
         self._clocks = (now, steady)
         blind = any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
         blind = blind or bool(known.disturbed) or not self._rooms.watches.is_open
-        if blind or self._was_blind:
+        if blind or self._unquiet or self._missed:
             # What happened since the last look nobody saw: the settle time begins when it is seen again.
             self._term = dataclasses.replace(self._term, steady_since=now)
-        self._was_blind = blind
+        self._missed = False
         gate = applicability.gate(known)
         if gate is (self._term.gate_since is None):
             self._term = dataclasses.replace(self._term, gate_since=now if gate else None)
         decision = phases.decide(known, self._transitions, self._term, now)
+        # It may never be recorded that it was not quiet: the write can fail, and all be well again at the next look.
+        self._unquiet = blind or acceptance.awaited(decision)
         if decision.watch:
             # What is watched now speaks for itself; what was read before is of another time.
             self._term = dataclasses.replace(self._term, advisories=None)

@@ -1,4 +1,4 @@
-"""At least two thousand examples of what can happen, shared among the workers, and none breaks a promise.
+"""At least a thousand examples of what can happen, shared among the workers, and none breaks a promise.
 
 `FUZZ_EXAMPLES` (1000) is the number of all examples together; each shard has its own seed, so a run can be repeated:
 `pytest "test/fuzz/test_promises_hold.py::test_no_interleaving_breaks_a_promise[3]"`. What a shard reached by itself,

@@ -70,6 +70,7 @@ class Watches:
         self._lease_seen: tuple[Any, float] | None = None
         self._lease_moved: float | None = None
         self._news = asyncio.Event()
+        self._unseen_since: float | None = None
         self._logged: dict[str, str | None] = {}
         self.installed: facts.Fact[facts.Installed] = facts.NOT_READ
 
@@ -160,6 +161,11 @@ class Watches:
         """Every watch that has to be well; that of what somebody accepts need not."""
         return [watch for watch in self._watches.values() if watch.source.evidence]
 
+    def looked(self) -> float:
+        """Say that `known` was looked at just now; return for how many seconds its oldest news had waited for that."""
+        since, self._unseen_since = self._unseen_since, None
+        return 0.0 if since is None else asyncio.get_running_loop().time() - since
+
     def _start(self, sources: Iterable[catalog.Source]) -> None:
         for source in sources:
             if source.field in self._watches:
@@ -190,6 +196,8 @@ class Watches:
 
     def _changed(self, source: catalog.Source) -> None:
         self._news.set()
+        if self._unseen_since is None and source.evidence:
+            self._unseen_since = asyncio.get_running_loop().time()
         if self._etcd is not None and source.field in _ABOUT_ETCD:
             self._etcd.nudge()
         watch = self._watches.get(source.field)
