@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 IDLE, OPEN, NOT_SERVED = 4, 41, 1
 """Watches while nothing is wished, and while a wish is open; and kinds that a cluster need not have (the lifecycle
 agent's), which are asked for once in a while."""
+CONVERGING = OPEN + 1
+"""And while the cluster follows: what somebody accepts is watched too."""
 NODES = 3
 """Of these watches, those of nodes: control plane, workers, and all others by their metadata."""
 PHASES = ("Idle", "Pending", "Admitting", "Converging", "Completed")
@@ -66,7 +68,7 @@ async def reach(world: World, phase: str) -> None:
         await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
     await world.wish()
     await world.until_phase(phase)
-    await until_watching(world, IDLE if phase == "Completed" else OPEN)
+    await until_watching(world, {"Completed": IDLE, "Converging": CONVERGING}.get(phase, OPEN))
 
 
 async def go_on(world: World, phase: str) -> None:

@@ -94,7 +94,7 @@ async def test_a_clock_that_jumps_while_it_converges(world: World, clock: pathli
     world.operands.on = False
     await world.wish()
     await world.until_phase("Converging")
-    await phases.until_watching(world, phases.OPEN)
+    await phases.until_watching(world, phases.CONVERGING)
     await jump(world, clock, by)
 
     async def calm() -> bool:

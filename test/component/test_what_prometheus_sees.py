@@ -63,7 +63,7 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
 
     await world.wish()
     await world.until_phase("Converging")
-    await phases.until_watching(world, phases.OPEN)
+    await phases.until_watching(world, phases.CONVERGING)
     moved = await scrape(operator)
     figure(f"series: {len(first.samples)} idle, {len(moved.samples)} converging")
     assert len(moved.samples) <= MOST
