@@ -51,8 +51,8 @@ async def test_watches_that_are_cut_or_expired_come_back(
 async def test_while_a_watch_is_down_nothing_is_called_finished_from_old_news(world: World) -> None:
     await reach(world, "Converging")
     # What etcd's voters are: the flip changes nothing about them, so what was last seen is good.
-    refused = world.server.fault("status", code=503, verb="watch", resource="configmaps")
-    assert world.server.fault("cut", verb="watch", resource="configmaps").hits == 1
+    refused = world.server.fault("status", code=503, verb="watch", resource="configmaps", namespace="openshift-etcd")
+    assert world.server.fault("cut", verb="watch", resource="configmaps", namespace="openshift-etcd").hits == 1
     await world.operands.go_on()
     await world.until(
         "everything that is known is good",
