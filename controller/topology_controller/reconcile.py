@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import Phase
 
 from . import act, discover
-from .decide import acceptance, applicability, clock, phases
+from .decide import applicability, clock, convergence, phases
 from .decide.decision import Misconfigured, Step, Term
 from .kube import errors
 from .observe import catalog, facts, live
@@ -228,7 +228,7 @@ class Reconciler:
             self._term = dataclasses.replace(self._term, gate_since=now if gate else None)
         decision = phases.decide(known, self._transitions, self._term, now)
         # It may never be recorded that it was not quiet: the write can fail, and all be well again at the next look.
-        self._unquiet = blind or acceptance.awaited(decision)
+        self._unquiet = blind or convergence.awaits(decision)
         if decision.watch:
             # What is watched now speaks for itself; what was read before is of another time.
             self._term = dataclasses.replace(self._term, advisories=None)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topology_api.types import ACCEPTED_MESSAGE_LIMIT, Accepted, fit, whole_seconds
-from topology_api.vocabulary import ACCEPTABLE_CHECKS, ACCEPTED_CHECKS, CheckName, Phase
+from topology_api.vocabulary import ACCEPTABLE_CHECKS, ACCEPTED_CHECKS, CheckName
 
 from ..checks.result import listed
 from ..observe import facts
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ..checks.result import CheckResult
-    from .decision import Decision
 
 _ACCEPTABLE = frozenset(ACCEPTABLE_CHECKS)
 _LONGEST_NAME = 64
@@ -43,14 +42,6 @@ def told(record: TopologyTransition) -> str:
     """What is added to a sentence about the transition; empty when nothing was accepted."""
     accepted = [one.name for one in record.accepted if one.name in _ACCEPTABLE]
     return f", accepted without: {listed(accepted, most=len(_ACCEPTABLE))}" if accepted else ""
-
-
-def awaited(decision: Decision) -> bool:
-    """Does this decision wait for a check of convergence that is not Met, and that nobody has accepted?"""
-    if decision.phase is not Phase.CONVERGING or decision.record is None:
-        return False
-    accepted = names(decision.record)
-    return any(not result.met and result.name not in accepted for result in decision.results)
 
 
 def taken(

@@ -112,6 +112,14 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
     return decision
 
 
+def awaits(decision: Decision) -> bool:
+    """Does this decision wait for a check of convergence that is not Met, and that nobody has accepted?"""
+    if decision.phase is not Phase.CONVERGING or decision.record is None:
+        return False
+    accepted = acceptance.names(decision.record)
+    return any(not result.met and result.name not in accepted for result in decision.results)
+
+
 def _asked(
     scene: scenes.Scene, record: TopologyTransition, definition: model.Definition, *, late: bool
 ) -> tuple[TopologyTransition, tuple[CheckResult, ...], tuple[str, ...]]:
