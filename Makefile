@@ -6,6 +6,16 @@ SCENARIO ?= happy-path
 APISERVER ?= embedded
 JOBS ?= 4
 ETCD ?= pretended
+# What one runs after each edit: the core, and a few stories of an operator as a process.
+QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration test/unit/kube \
+  test/component/test_wish_to_topology.py::test_a_wish_becomes_a_topology \
+  test/component/test_cancelling.py::test_a_wish_that_is_withdrawn_while_admitting_is_never_flipped \
+  test/component/test_guards_of_the_flip.py::test_a_flip_without_an_answer_is_followed_by_a_look \
+  test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
+OLDEST_KUBERNETES := 1.33
+ON_OLDEST := $(addprefix test/component/,test_wish_to_topology.py test_openshift_definitions.py test_guards_of_the_flip.py test_real_server.py \
+  admission/test_expressions_have_types.py)
+CORE_TESTS := $(addprefix test/unit/,core etcd operands transitions plugin upgrading logs configuration)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -13,8 +23,11 @@ STAMP := $(VENV)/.installed
 # Tests start hundreds of operators, and each would compile itself anew.
 unexport PYTHONDONTWRITEBYTECODE
 
+NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
+  echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
+
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster test test-unit test-component test-etcd test-observability parity lint format bench soak fuzz fuzz-short fuzz-inputs generate locks envtest image-check sbom audit clean
+.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs generate locks envtest image-check sbom audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -35,9 +48,26 @@ demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your ey
 cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal
 	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD)
 
-test: $(STAMP) ## all tests, JOBS=4 at once; on a real API server too where its binaries are found
+quick: $(STAMP) ## what one runs after each edit: the core and a few stories, under a minute
+	$(BIN)/python -m pytest -q -n 2 --apiserver embedded --hypothesis-profile quick $(QUICK)
+
+test: $(STAMP) ## the tests of the operator, JOBS=4 at once; on a real API server too, where its binaries can be built
+	@$(NO_REAL_SERVER)
 	$(BIN)/python -m pytest -n $(JOBS)
+	@echo "== fuzz-short"
 	$(MAKE) --no-print-directory fuzz-short
+	@$(NO_REAL_SERVER)
+	@echo "not run: what people see (make test-observability), each story on both API servers and all long forms (make nightly)"
+
+nightly: envtest $(STAMP) ## everything on both API servers, what depends on Kubernetes on the oldest one too, and all long forms
+	$(BIN)/python -m pytest -n $(JOBS) --apiserver both --hypothesis-profile nightly
+	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) hack/envtest/envtest build
+	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) $(BIN)/python -m pytest -n $(JOBS) --apiserver real $(ON_OLDEST)
+	$(MAKE) --no-print-directory fuzz coverage
+	$(MAKE) --no-print-directory parity planted test-observability image-check sbom
+	$(MAKE) --no-print-directory soak
+	$(MAKE) --no-print-directory bench
+	$(MAKE) --no-print-directory bench APISERVER=real
 
 test-unit: $(STAMP) ## unit tests only
 	$(BIN)/python -m pytest -n $(JOBS) test/unit
@@ -62,8 +92,19 @@ fuzz: $(STAMP) ## more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_I
 fuzz-inputs: $(STAMP) ## only the input from outside: 1000 of each by default, about two minutes on 2 cores
 	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),1000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
-parity: $(STAMP) ## the embedded API server compared with a real one; prints the table (needs envtest)
-	@$(BIN)/python -m test.component.parity
+coverage: $(STAMP) ## which branches of the core (checks, decide, observe, act, reconcile) its unit tests and the state machine take
+	@mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest -q -p no:cacheprovider $(CORE_TESTS)
+	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),160) $(BIN)/coverage run --append -m pytest -q -p no:cacheprovider test/fuzz/test_promises_hold.py
+	@for part in act checks decide observe reconcile; do \
+		printf '%-10s %s %%\n' $$part "$$($(BIN)/coverage report --precision=1 --format=total --include="*/topology_controller/$$part.py,*/topology_controller/$$part/*")"; done
+	$(BIN)/coverage report
+
+parity: $(STAMP) ## the embedded API server, and what was recorded, compared with a real one (needs envtest; PARITY_FLAGS=--record keeps what it says)
+	@$(BIN)/python -m test.component.parity $(PARITY_FLAGS)
+
+planted: $(STAMP) ## faults planted in a copy of the sources, and the test that catches each; prints the table (FAULTS="NAME ...")
+	@$(BIN)/python -m test.planted $(FAULTS)
 
 lint: $(STAMP) ## style, types, layers, the Dockerfile, generated files
 	$(BIN)/ruff check .
@@ -102,7 +143,7 @@ sbom: $(STAMP) ## list what is in the image, as CycloneDX: build/image/sbom.cdx.
 audit: $(STAMP) ## the locked files against known vulnerabilities (needs a network, or ADVISORIES=FOLDER of OSV records)
 	@$(BIN)/python -m topology_image audit $(if $(ADVISORIES),--advisories $(ADVISORIES))
 
-envtest: ## kube-apiserver, etcd and kubectl, built once from Go modules
+envtest: ## kube-apiserver, kube-controller-manager, etcd and kubectl, built once from Go modules
 	hack/envtest/envtest build
 
 clean: ## remove everything that the targets made

@@ -1,15 +1,28 @@
-"""What every test needs: one loop that pytest-asyncio may return to."""
+"""What every test needs: a seed, a loop that pytest-asyncio may return to, and in CI nothing that is skipped."""
 
 from __future__ import annotations
 
 import asyncio
 import pathlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from test import durations, exploring, further, scheduling, skips
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+exploring.load_profile()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose what property tests try, before Hypothesis is configured."""
+    further.register(config)
+    config.pluginmanager.register(exploring.Exploring(exploring.seed_of(config)))
+    if skips.in_ci():
+        config.pluginmanager.register(skips.Skips())
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,12 +37,31 @@ def loop_to_return_to() -> Iterator[None]:
 _SCAFFOLDED = tuple(pathlib.Path(__file__).parent / name for name in ("component", "etcd", "unit/simulator"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let a socket of the scaffolding be collected late where the operator is a process of its own.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave further cases to `make nightly`, and let a socket of the scaffolding be collected late.
 
-    A test that ends in the middle of a connect of the cluster's actors leaves its socket to the garbage collector, some
-    tests later. What the operator itself leaves open is watched in the unit tests of `kube`.
+    Where the operator is a process of its own, a test that ends in the middle of a connect of the cluster's actors
+    leaves its socket to the garbage collector, some tests later. What the operator itself leaves open is watched in the
+    unit tests of `kube`.
     """
     for item in items:
         if any(item.path.is_relative_to(folder) for folder in _SCAFFOLDED):
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"))
+    if config.getoption("--apiserver", "auto") == "auto":
+        further.leave_out(config, items, [item for item in items if further.is_nightly(item)])
+    durations.long_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.Grouped | None:
+    """Let those that share a real server be run by one worker, where work is handed out test by test."""
+    return scheduling.Grouped(config, log) if config.getoption("dist") == "load" else None
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    durations.note(report)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        durations.save(session.config.rootpath)

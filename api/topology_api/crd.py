@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import served
 from .types import TopologyTransition
-from .vocabulary import EXTERNAL, Phase, Topology
+from .vocabulary import EXTERNAL, NEVER_A_SOURCE, Phase, Topology
 
 if TYPE_CHECKING:
     from .types import TopologyPair
@@ -251,7 +251,9 @@ def _hint(edges: tuple[Edge, ...]) -> str:
     targets = _targets(edges)
     # A transition of the infrastructure alone is asked for by the topology that the control plane has already.
     staying = {edge.source_control_plane for edge in edges if edge.target.control_plane == edge.source_control_plane}
-    hint = "'nothing leads from there, so remove the wish'"
+    hint = "'nothing leads from there, so remove the request'"
+    for topology, text in NEVER_A_SOURCE.items():
+        hint = f"({_PRESENT} == '{topology}' ? 'nothing leads from there, because {text}: remove the request' : {hint})"
     for source in sorted(targets.keys() | staying, reverse=True):
         ways = [*targets.get(source, ())]
         nothing = f"{source} or no value means"

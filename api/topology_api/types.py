@@ -16,7 +16,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from .vocabulary import ACCEPTED_REASON_LIMIT, CheckStatus, Phase, Stage
+from .vocabulary import ACCEPTED_REASON_LIMIT, CheckStatus, Phase, ProblemReason, Stage
 
 MESSAGE_LIMIT = 4096
 """Longest message that the schema accepts; longer ones are cut by `fit`."""
@@ -102,6 +102,17 @@ class Progress(ApiModel):
     """Both as one word, such as 3/8, because a printer column shows one field."""
 
 
+class Problem(ApiModel):
+    """Why a person should look at this transition. What a fleet or a health check goes by."""
+
+    reason: ProblemReason
+    """Stuck, Blocked, EvidenceUnreadable, TopologyOverwritten, Paused or RequestLost."""
+    message: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
+    """What is wrong, and what to do."""
+    since: Time
+    """When this reason began."""
+
+
 class PoolBaseline(ApiModel):
     """A machine config pool at the flip."""
 
@@ -185,6 +196,8 @@ class Blocker(ApiModel):
 
     name: Annotated[str, Field(min_length=1, max_length=64)]
     """Name of the check."""
+    status: CheckStatus = CheckStatus.UNMET
+    """Unmet, or Unknown when it could not be told."""
     message: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
     """What the check found when it was last evaluated."""
 
@@ -201,7 +214,7 @@ class AvailableTransition(ApiModel):
     blockers: Annotated[tuple[Blocker, ...], Field(max_length=32)] = ()
     """The checks that were not Met."""
     evaluated_time: Time
-    """When this verdict was reached; it is written only when the verdict changes."""
+    """When this was last evaluated, as of the last write: an evaluation with the same verdict is not written."""
 
 
 class TopologyTransition(ApiModel):
@@ -225,12 +238,17 @@ class TopologyTransition(ApiModel):
     """When the topology was moved."""
     completed_time: Time | None = None
     """When the cluster had converged."""
+    deadline_time: Time | None = None
+    """When a transition that has not converged is called overdue; set when the topology changes."""
     observed_generation: int | None = None
     """Generation of the spec that this status speaks of."""
+    problem: Problem | None = None
+    """Present only while a person should look."""
     checks: Annotated[tuple[Check, ...], Field(max_length=64)] = ()
-    """Every check of the transition with its answer."""
+    """Every check of the transition with its answer. Written at most once a minute while the phase stays; the newest
+    answers are in status.extension of ClusterOperator topology."""
     progress: Progress | None = None
-    """Checks of the current stage that are Met, out of all of them."""
+    """Checks of the current stage that are Met, out of all of them; as old as checks."""
     baseline: Baseline | None = None
     """What the cluster looked like when the topology was moved."""
     accepted: Annotated[tuple[Accepted, ...], Field(max_length=16)] = ()
@@ -251,7 +269,11 @@ class TopologyTransition(ApiModel):
 
 
 class RecordCopy(ApiModel):
-    """The head of the record, kept in `status.extension` of ClusterOperator `topology` in case the record is lost."""
+    """The record as it is now, in `status.extension` of ClusterOperator `topology`.
+
+    It is there in case the record is lost, and because Infrastructure, which dozens of operators watch, is not written
+    for every answer that changes.
+    """
 
     attempt: str | None = None
     phase: Phase
@@ -262,6 +284,11 @@ class RecordCopy(ApiModel):
     phase_transition_time: Time | None = None
     admitted_time: Time | None = None
     completed_time: Time | None = None
+    deadline_time: Time | None = None
+    problem: Problem | None = None
+    checks: Annotated[tuple[Check, ...], Field(max_length=64)] = ()
+    """The newest answers: the record has them at most once a minute. Shown, and never decided from."""
+    progress: Progress | None = None
     baseline: Baseline | None = None
     accepted: Annotated[tuple[Accepted, ...], Field(max_length=16)] = ()
 

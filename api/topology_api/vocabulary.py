@@ -69,6 +69,16 @@ class Topology(StrEnum):
     """Two machines with fencing; etcd runs under pacemaker. Only the installer makes such a cluster."""
 
 
+NEVER_A_SOURCE: Final[dict[str, str]] = {
+    Topology.HIGHLY_AVAILABLE_ARBITER: (
+        "what the machine config operator made for the arbiter is never removed, and blocks the next upgrade"
+    ),
+}
+"""Why no transition leads away from there; said where the request is refused, unless a definition does.
+
+machine-config-operator pkg/controller/template/render.go, pkg/controller/render/render_controller.go,
+manifests/arbiter.machineconfigpool.yaml (release-4.20 to 4.22, main)."""
+
 EXTERNAL: Final = "External"
 """The one value of `status.controlPlaneTopology` that we know and that is not a legal wish: a hosted control plane."""
 
@@ -101,6 +111,25 @@ class CheckStatus(StrEnum):
     """It cannot be told, because an object could not be read or says too little."""
 
 
+class ProblemReason(StrEnum):
+    """Why a person should look (`status.topologyTransition.problem`). What machines go by, so few and lasting."""
+
+    STUCK = "Stuck"
+    """Past the deadline, and nothing has progressed for ten minutes. The message names what has failed for longest."""
+    BLOCKED = "Blocked"
+    """Pending for an hour. The message names the preflight checks that are not met."""
+    EVIDENCE_UNREADABLE = "EvidenceUnreadable"
+    """A check has been Unknown for more than five minutes. The message names the object that cannot be read."""
+    TOPOLOGY_OVERWRITTEN = "TopologyOverwritten"
+    """The topology was set back after it had changed. The message names the field manager."""
+    PAUSED = "Paused"
+    """Annotation `topology.openshift.io/paused` is set while a request is open, or all that the cluster still waits for
+    is a paused machine config pool. The message has the command that ends the pause."""
+    REQUEST_LOST = "RequestLost"
+    """The topology has changed and `spec.desiredTopology` is gone: a definition without the field took it along. The
+    message has the command that restores it."""
+
+
 class Stage(StrEnum):
     """When a check is asked: before the flip, or after it."""
 
@@ -120,19 +149,22 @@ class CheckName(StrEnum):
     NO_UPGRADE_IN_PROGRESS = "NoUpgradeInProgress"
     """ClusterVersion `version` has Progressing=False."""
     CONTROL_PLANE_NODES = "ControlPlaneNodes"
-    """Enough nodes that each pass everything: labels, Ready, not cordoned, not being deleted, one kubelet minor
-    version, at least 4 CPUs and 14.5 GiB, home of an etcd voter; for a compact target also the worker label and no
-    taints."""
+    """Enough nodes that each pass everything: labels (`node-role.kubernetes.io/master` with an empty value), Ready, not
+    cordoned, not being deleted, not under pressure (memory, disk, PIDs, network), no taint `node.kubernetes.io/*` with
+    effect NoSchedule or NoExecute, one kubelet minor version, at least 4 CPUs and 14.5 GiB, home of an etcd voter; for
+    a compact target also the worker label and no other such taint."""
     DEDICATED_WORKERS = "DedicatedWorkers"
     """The number of nodes that only carry workloads fits the definition."""
     ELIGIBLE_WORKERS = "EligibleWorkers"
     """Enough nodes with the worker label, dedicated or control-plane, that can carry infrastructure pods: Ready, not
-    cordoned, not being deleted, without a taint NoSchedule or NoExecute."""
+    cordoned, not being deleted, not under pressure, without a taint NoSchedule or NoExecute. A tainted node counts
+    where IngressController `default` tolerates all its taints and selects it (`spec.nodePlacement`); taints
+    `node.kubernetes.io/*` never count as tolerated."""
     MASTERS_SCHEDULABLE = "MastersSchedulable"
     """Scheduler `cluster` has `mastersSchedulable` as the target needs it."""
     ETCD_VOTING_MEMBERS = "EtcdVotingMembers"
-    """Enough voters in ConfigMap openshift-etcd/etcd-endpoints, each at an address of a control-plane node. Where the
-    source has an arbiter, as many more as there are arbiter nodes may be elsewhere; they do not count."""
+    """Enough voters in ConfigMap openshift-etcd/etcd-endpoints, each at an address of a control-plane node, and none
+    elsewhere."""
     ETCD_HEALTHY = "EtcdHealthy"
     """Etcd `cluster`: EtcdMembersAvailable=True, EtcdMembersDegraded=False, EtcdMembersProgressing=False."""
     ETCD_OPERATOR_ALIVE = "EtcdOperatorAlive"
@@ -144,15 +176,20 @@ class CheckName(StrEnum):
     UPGRADES_BLOCKED = "UpgradesBlocked"
     """ClusterVersion echoes our Upgradeable=False. Shown when an admission ran out of time waiting for it; no
     definition asks it."""
+    MACHINE_CONFIG_POOLS_READY = "MachineConfigPoolsReady"
+    """Every machine config pool is unpaused, neither Degraded nor RenderDegraded, has the same configuration in spec
+    and status, and all its machines are updated and ready. A pool that is paused or behind before the change can never
+    follow after it."""
     MACHINE_CONFIG_CONTROLLER_OBSERVED = "MachineConfigControllerObserved"
-    """ControllerConfig `machine-config-controller` carries the target's control plane topology, is observed, and its
-    templates are completed and not failing; annotation `machineconfiguration.openshift.io/controlPlaneTopology` of
-    every control-plane node says the same."""
+    """ControllerConfig `machine-config-controller` carries the target's control plane topology, its templates have not
+    been failing for more than a minute, and no control-plane node has annotation
+    `machineconfiguration.openshift.io/controlPlaneTopology` with SingleReplica. Its generation and
+    TemplateControllerCompleted are not asked: every write to Infrastructure moves both."""
     MACHINE_CONFIG_POOLS_ROLLED_OUT = "MachineConfigPoolsRolledOut"
     """After `MachineConfigControllerObserved`: every pool has rolled out (the same configuration in spec and status,
-    all machines updated and ready, none degraded), and pool `master` is at another configuration than at the flip. It
-    may stay where both topologies have the same configuration, or where the controller worked with the target at the
-    flip already."""
+    all machines updated and ready, neither Degraded nor RenderDegraded), and every pool with machines is at another
+    configuration than when the topology changed. It may stay where both topologies have the same configuration, or
+    where the controller worked with the target already. A paused pool is named with the command that unpauses it."""
     KUBE_API_SERVER_REVISION = "KubeAPIServerRevision"
     """Every control-plane node is at the newest revision of its static pods and on its way to no other, and that
     revision is above the one at the flip where the topologies differ in configuration. A failed revision counts only
@@ -173,16 +210,18 @@ class CheckName(StrEnum):
     OAUTH_REPLICAS = "OAuthReplicas"
     """The same of oauth-openshift, unless an external OpenID provider signs users in."""
     MONITORING_REPLICAS = "MonitoringReplicas"
-    """The same of prometheus-k8s, alertmanager-main, thanos-querier and metrics-server."""
+    """The same of prometheus-k8s, alertmanager-main, thanos-querier, metrics-server, the admission webhook of
+    prometheus-operator and the console plugin of monitoring."""
     IMAGE_REGISTRY_REPLICAS = "ImageRegistryReplicas"
-    """The same of image-registry, where it is managed."""
+    """image-registry has the replicas that its configuration asks for, where it is managed. The topology implies no
+    number; see advisory `ImageRegistryReplicasFixed`."""
     PACKAGE_SERVER_REPLICAS = "PackageServerReplicas"
     """The same of packageserver."""
     MULTUS_ADMISSION_REPLICAS = "MultusAdmissionReplicas"
     """The same of multus-admission-controller."""
     GUARD_POD_DISRUPTION_BUDGETS = "GuardPodDisruptionBudgets"
-    """The PodDisruptionBudgets of the guard pods exist, with minAvailable one less than there are control-plane nodes
-    (an arbiter may be counted in)."""
+    """The PodDisruptionBudgets of the guard pods exist, with minAvailable one less than there are control-plane
+    nodes. Their controllers wait for the next event of a Node, Pod or ServiceAccount, not for Infrastructure."""
 
 
 ACCEPTABLE_CHECKS: Final[tuple[CheckName, ...]] = (
@@ -212,8 +251,9 @@ class AdvisoryName(StrEnum):
     single node, is still there, so each new master resolves the names of the API to itself. The command deletes it;
     pool `master` rolls out."""
     IMAGE_REGISTRY_REPLICAS_FIXED = "ImageRegistryReplicasFixed"
-    """Before and after: the managed registry is configured with fewer replicas than the target implies;
-    `ImageRegistryReplicas` waits. The command patches `spec.replicas`; more than one needs shared storage."""
+    """Before and after, where several nodes carry infrastructure: the managed registry is configured with one replica,
+    which is no redundancy. Nothing waits for it. The command patches `spec.replicas` to 2, which needs storage that
+    several nodes can mount: an object store, or a volume with ReadWriteMany."""
     TOPOLOGY_READ_AT_START = "TopologyReadAtStart"
     """After, where the control plane moved: operators of `bindata/startup-readers.yaml` have a pod from before the
     flip. The command deletes their pods; a roll-out that reboots their node does it too."""
@@ -347,6 +387,6 @@ class ExitCode(IntEnum):
     FAILED = 1
     """It could not do its work; the last line says why."""
     USAGE = 2
-    """Bad usage, or a bad transition file; nothing was contacted."""
+    """Bad usage, lease timings that can never work, or a bad transition file; nothing was contacted."""
     LOST_LEASE = 3
     """The lease was lost; all work had stopped before. Another operator may lead."""

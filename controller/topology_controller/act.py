@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from topology_api import vocabulary
 
+from .decide.decision import EVIDENCE_SECONDS
 from .observe import catalog, facts
 from .report import clusteroperator
 
@@ -25,16 +26,18 @@ if TYPE_CHECKING:
     from .observe import live
 
 Raw = dict[str, Any]
-EVIDENCE_BOUND = 2.0
-"""Seconds: evidence older than this voids the attempt (DESIGN section 4)."""
 
 
 class Voided(Exception):  # noqa: N818 - what became of the attempt; nothing is broken
-    """The flip was not sent, because what it rests on no longer holds. `why` names it."""
+    """The flip was not sent, because what it rests on no longer holds. `why` names it.
 
-    def __init__(self, why: str) -> None:
+    `age` is that of the evidence in seconds, where it was too old.
+    """
+
+    def __init__(self, why: str, age: float | None = None) -> None:
         super().__init__(why)
         self.why = why
+        self.age = age
 
 
 class RecordDropped(Exception):  # noqa: N818 - what the server did with our write
@@ -98,8 +101,8 @@ class Act:
             raise Voided("the record has no target")
         self._hold_lease()
         age = evidence.age()
-        if age > EVIDENCE_BOUND:
-            raise Voided(f"the evidence is older than {EVIDENCE_BOUND:g} s")
+        if age > EVIDENCE_SECONDS:
+            raise Voided(f"the evidence is older than {EVIDENCE_SECONDS:g} s", age)
         moved = {
             "controlPlaneTopology": target.control_plane,
             "infrastructureTopology": target.infrastructure,
@@ -119,6 +122,8 @@ class Act:
         if isinstance(own, facts.Unobserved):
             made = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())
             version = made["metadata"]["resourceVersion"]
+            # Creating it may have taken all the time that the lease had to spare.
+            self._hold_lease()
         else:
             version, before = own.resource_version, own.status
         known = {key: before.get(key) for key in status}

@@ -66,19 +66,20 @@ def _parser() -> argparse.ArgumentParser:
         help="hold a lease while working; default: yes",
     )
     for name, meaning in (
-        ("lease-duration", "others wait this long before they take over"),
-        ("renew-deadline", "give up leading when the lease could not be renewed for this long"),
-        ("retry-period", "renew the lease this often"),
+        ("lease-duration", "others wait so many seconds before they take over: more than the renew deadline"),
+        ("renew-deadline", "give up leading after so many seconds without a renewal, 2 or more: a request gets half"),
+        ("retry-period", "renew the lease every so many seconds: it and a request must fit into the renew deadline"),
     ):
         run.add_argument(
             f"--{name}", type=float, metavar="S",
-            help=f"{meaning}, in seconds; default: 137/107/26, and 270/240/60 on a single node",
+            help=f"{meaning}; the three go together; default: 137/107/26, and 270/240/60 on a single node",
         )  # fmt: skip
     run.add_argument(
         "--settle-seconds",
         type=_whole,
         metavar="S",
-        help="overrides settleSeconds of the definitions (tests, demos)",
+        help="overrides settleSeconds of the definitions, and how often new answers of checks are written to "
+        "Infrastructure: every S seconds instead of once a minute (tests, demos)",
     )
     run.add_argument(
         "--etcd-cert-dir", type=pathlib.Path, metavar="D",
@@ -105,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument(
         "--crd-patch",
         action="store_true",
-        help="the patch that adds our fields to the CRD that a cluster serves",
+        help="the script that adds our fields to the CRD that a cluster serves, and takes them out again",
     )
     manifests.add_argument("--crd", type=pathlib.Path, metavar="F", help="the served CRD, for --crd-patch")
     manifests.add_argument(
@@ -319,4 +320,7 @@ def _lease_timing(options: argparse.Namespace) -> lease.LeaseTiming | None:
         return None
     if any(figure is None for figure in figures):
         raise ValueError("--lease-duration, --renew-deadline and --retry-period go together")
-    return lease.LeaseTiming(*figures)
+    try:
+        return lease.LeaseTiming(*figures)
+    except ValueError as error:
+        raise ValueError(f"--lease-duration, --renew-deadline and --retry-period: {error}") from None

@@ -80,7 +80,7 @@ class Discoverer:
         if left is not None and not left.advisories and left.checks:
             # All is done. (A record that was rebuilt from its copy has no checks, and may have lost its advisories.)
             left = None
-        sources = catalog.evidence(*self._transitions.starting_at(records.pair(infrastructure)))
+        sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
         if left is not None:
             sources = (*sources, *_advised(self._transitions))
         evidence = await live.gather(self._client, known, sources, self._etcd)

@@ -7,14 +7,13 @@ release payload takes as they are, and what `bindata/kustomization.yaml` lists: 
 
 The definition of Infrastructure is not among it: on a real cluster it belongs to the release payload, and a whole one
 of ours would take fields away from it. So it is asked for by itself: whole for a cluster that has none, or as a script
-that patches what a cluster serves, and says what that costs.
+that patches what a cluster serves (`crd_script`).
 The schema is made in `topology_api`; the edges come from `transitions`, the roles for operands from `rights`.
 """
 
 from __future__ import annotations
 
 import enum
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ import yaml
 
 from topology_api import crd, crd_patch, vocabulary
 
-from . import _version, bindata, rights
+from . import _version, bindata, crd_script, rights
 from .transitions import load
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def render(
         case Kind.CRD_ONLY:
             return whole_crd()
         case Kind.CRD_PATCH:
-            return _how_to_patch() if served is None else _patch(served)
+            return crd_script.how_to_print() if served is None else _script(served)
 
 
 def edges() -> tuple[crd.Edge, ...]:
@@ -106,6 +105,15 @@ def operand_roles() -> str:
 def operand_table() -> str:
     """Return the same rights as a table of Markdown; docs/rights.md has this text. Raises as `operand_roles`."""
     return rights.table(_asked(), *_roles_by_hand())
+
+
+def _script(served: object) -> str:
+    if not isinstance(served, dict):
+        raise ManifestsError(f"wanted CustomResourceDefinition {crd.NAME}, found no object")
+    try:
+        return crd_script.script(served, edges())
+    except crd_patch.NotPatchableError as error:
+        raise ManifestsError(str(error)) from error
 
 
 def _tag() -> str:
@@ -189,75 +197,3 @@ _KUSTOMIZED = f"""\
 # fields of Infrastructure are not among it: docs/operations.md says why, and how they get there. Another image: by
 # `images` in an overlay. Another namespace: only by the program, because kustomize would move other namespaces' roles.
 """
-
-_COST = f"""\
-# On a cluster whose release payload owns {crd.NAME} the version operator puts its own
-# definition back within minutes, and with it go the wish and the record. The override below keeps it away. It costs:
-#   * while any override is set, ClusterVersion is Upgradeable=False: upgrades to the next minor version are blocked;
-#   * what a later release changes in this definition does not arrive until the override is gone.
-"""
-
-_OVERRIDE = {
-    "kind": "CustomResourceDefinition",
-    "group": "apiextensions.k8s.io",
-    "namespace": "",
-    "name": crd.NAME,
-    "unmanaged": True,
-}
-
-
-def _how_to_patch() -> str:
-    return f"""\
-# The patch depends on what the cluster serves. Get that, and print the script that adds our part to it:
-{_COST}set -e
-oc get crd {crd.NAME} -o json >infrastructures-crd.json
-{vocabulary.OPERATOR_NAME} manifests --crd-patch --crd infrastructures-crd.json >crd-patch.sh
-# Read crd-patch.sh, then: sh crd-patch.sh
-"""
-
-
-def _patch(served: object) -> str:
-    if not isinstance(served, dict):
-        raise ManifestsError(f"wanted CustomResourceDefinition {crd.NAME}, found no object")
-    try:
-        operations = crd_patch.add(served, edges())
-        back = crd_patch.remove(crd_patch.apply(served, operations))
-    except crd_patch.NotPatchableError as error:
-        raise ManifestsError(str(error)) from error
-    override = json.dumps(_OVERRIDE, separators=(",", ":"))
-    return f"""\
-# Adds spec.{crd.WISH}, status.{crd.RECORD}, their rules and columns to the served definition, and nothing else.
-{_COST}
-set -e
-
-# 1. The version operator leaves this one definition alone. Overrides that are there already stay.
-override='{override}'
-if oc get clusterversion version -o jsonpath='{{.spec.overrides[*].name}}' | grep -qwF '{crd.NAME}'; then
-  patch=''
-elif [ -n "$(oc get clusterversion version -o jsonpath='{{.spec.overrides}}')" ]; then
-  patch='[{{"op":"add","path":"/spec/overrides/-","value":'"$override"'}}]'
-else
-  patch='[{{"op":"add","path":"/spec/overrides","value":['"$override"']}}]'
-fi
-[ -z "$patch" ] || oc patch clusterversion version --type json -p "$patch"
-
-# 2. The patch.
-{_command(operations)}
-
-# The way back, when no transition is under way and the wish is removed:
-#   oc get infrastructure cluster -o jsonpath='{{.status.{crd.RECORD}.phase}}'    # Idle, Unsupported or Completed
-#   oc patch infrastructure cluster --type merge -p '{{"spec":{{"{crd.WISH}":null}}}}'
-#   oc edit clusterversion version    # delete the entry {crd.NAME} of spec.overrides
-# The version operator then restores its definition by itself. Where there is none, take our part out:
-{_commented(_command(back))}"""
-
-
-def _command(operations: list[dict[str, Any]]) -> str:
-    if not operations:
-        return "# Nothing to do: the served definition has our part at this level."
-    listed = ",\n".join(json.dumps(operation, ensure_ascii=True) for operation in operations)
-    return f"kubectl patch crd {crd.NAME} --type json --patch-file /dev/stdin <<'PATCH'\n[{listed}]\nPATCH"
-
-
-def _commented(text: str) -> str:
-    return "".join(f"#   {line}\n" for line in text.splitlines())

@@ -74,6 +74,11 @@ class Options:
     configuration: pathlib.Path | None = None
     log_level: Callable[[str | None], None] | None = None
 
+    @property
+    def request_timeout(self) -> float:
+        """Seconds for one request: a write must end while the lease is ours, however short that was asked to be."""
+        return clients.REQUEST_TIMEOUT if self.lease is None else self.lease.request_timeout
+
 
 def identity() -> str:
     """Who holds the lease: readable, and unique to this process."""
@@ -113,6 +118,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 configuration,
                 user_agent=f"{OPERATOR_NAME}/{__version__}",
                 field_manager=OPERATOR_NAME,
+                request_timeout=options.request_timeout,
                 observer=measured.request,
             )
         )

@@ -18,19 +18,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 
 from . import act, discover
-from .decide import applicability, clock, convergence, phases
-from .decide.decision import Misconfigured, Step, Term
+from .decide import applicability, cadence, clock, convergence, phases
+from .decide.decision import Misconfigured, Step, Term, Voids
 from .kube import errors
 from .observe import catalog, facts, live
 from .report import clusteroperator, events, narration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from topology_api.types import TopologyTransition
 
     from .configuration import current as configured
     from .decide.decision import Decision, Happening
@@ -170,12 +169,7 @@ class Reconciler:
                 _LOG.debug("%(error)s; deciding again from a live read", {"error": error})
                 continue
             except errors.KubeError as error:
-                if error.outcome_unknown:
-                    self._unsure = True
-                    # Whatever was on its way belongs to an attempt that is over; it may have carried the next one.
-                    self._term = dataclasses.replace(self._term, attempt=None, next_attempt=_new_attempt())
-                    # If it did happen, nobody has told of it: as after a restart.
-                    self._told_after_restart = False
+                await self._failed(known, error)
                 raise
             except act.RecordDropped:
                 watches.installed = await live.installed(self._rooms.client)
@@ -191,6 +185,19 @@ class Reconciler:
             self._conflicts = 0
             break
         await self._discover(known, decision)
+
+    async def _failed(self, known: facts.Facts, error: errors.KubeError) -> None:
+        """Remember that a write may have happened; report what Infrastructure's refusal says (rights, admission)."""
+        if error.outcome_unknown:
+            self._unsure = True
+            # Whatever was on its way belongs to an attempt that is over; it may have carried the next one.
+            self._term = dataclasses.replace(self._term, attempt=None, next_attempt=_new_attempt())
+            # If it did happen, nobody has told of it: as after a restart.
+            self._told_after_restart = False
+        elif isinstance(error, errors.Forbidden | errors.Invalid) and error.resource == catalog.INFRASTRUCTURES:
+            self._term = dataclasses.replace(self._term, refused=str(error))
+            # The copy in our own report stays what it was: this record stands nowhere.
+            await self._report(known, dataclasses.replace(self._decide(known), record=None))
 
     def _configure(self) -> None:
         """Take up what the configuration says now: between two passes, never within one."""
@@ -227,6 +234,7 @@ class Reconciler:
         if gate is (self._term.gate_since is None):
             self._term = dataclasses.replace(self._term, gate_since=now if gate else None)
         decision = phases.decide(known, self._transitions, self._term, now)
+        self._term = convergence.remembered(self._term, decision, now)
         # It may never be recorded that it was not quiet: the write can fail, and all be well again at the next look.
         self._unquiet = blind or convergence.awaits(decision)
         if decision.watch:
@@ -315,7 +323,12 @@ class Reconciler:
         if step is Step.FLIP:
             if evidence is None:
                 raise act.Voided("a flip without evidence")
-            raw = await self._rooms.act.flip(evidence, infrastructure, record)
+            try:
+                raw = await self._rooms.act.flip(evidence, infrastructure, record)
+            except act.Voided as error:
+                self._count_void(error)
+                raise
+            self._term = dataclasses.replace(self._term, voids=Voids())
             _LOG.info(
                 "topology moved from %(source)s to %(target)s by %(definition)s",
                 {"source": record.source, "target": record.target, **narration.about(record)},
@@ -325,9 +338,17 @@ class Reconciler:
             _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **narration.about(record)})
         self._rooms.watches.apply(catalog.INFRASTRUCTURE, raw)
         before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
+        stored = before if isinstance(before, TopologyTransition) else None
+        self._term = dataclasses.replace(cadence.written(self._term, record, stored, self._now()), refused="")
         self._rooms.metrics.moved(before, record, infrastructure.desired, self._now())
         if record.phase is Phase.ADMITTING and record.attempt == self._term.next_attempt:
             self._term = dataclasses.replace(self._term, attempt=record.attempt, next_attempt=_new_attempt())
+
+    def _count_void(self, error: act.Voided) -> None:
+        if error.age is not None:
+            before = self._term.voids
+            voids = Voids(before.count + 1, max(before.seconds, error.age))
+            self._term = dataclasses.replace(self._term, voids=voids)
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
         # A flip may lie between the facts and this write; only our own object matters here.
@@ -345,20 +366,22 @@ class Reconciler:
         """Read the evidence live and decide again from it; what was watched only led here."""
         base = self._rooms.watches.known()
         sources = catalog.evidence() if definition is None else catalog.evidence(definition)
-        evidence = await live.gather(self._rooms.client, base, sources, self._rooms.etcd)
+        evidence = await live.gather(self._rooms.client, base, (*sources, *catalog.GUARDS), self._rooms.etcd)
         if isinstance(evidence.facts.infrastructure, facts.Unobserved):
             # Nobody else would look again: what is watched has not changed.
             raise act.Voided(f"the last read before the flip failed: {evidence.facts.infrastructure}")
         decision = self._decide(evidence.facts)
         if decision.phase is Phase.PENDING:
             self._hold = min(max(_HOLD_FIRST, 2 * self._hold), _HOLD_CAP)
-            until = self._now() + timedelta(seconds=self._hold)
+            # Until another admission may begin, what was read live is believed, and not the watches.
+            hold = max(self._hold, cadence.pause(self._term).total_seconds())
+            until = self._now() + timedelta(seconds=hold)
             self._term = dataclasses.replace(self._term, hold_until=until)
             _LOG.info(
                 "live evidence differs from what was watched: %(message)s; looking again within %(seconds).0f s",
-                {"message": decision.note, "seconds": self._hold},
+                {"message": decision.note, "seconds": hold},
             )
-            decision = dataclasses.replace(decision, look_again=min(self._hold, decision.look_again or self._hold))
+            decision = dataclasses.replace(decision, look_again=min(hold, decision.look_again or hold))
         elif decision.phase is Phase.CONVERGING:
             self._hold = 0.0
         await self._perform(evidence.facts, decision, evidence)

@@ -18,7 +18,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cyclonedx import schema
-from cyclonedx.validation import json as validation
 from packaging import utils
 
 if TYPE_CHECKING:
@@ -81,6 +80,8 @@ def completed(
 def text(made: dict[str, Any]) -> str:
     """Return the list as it is written. Raises BomError where it is not what the schema wants."""
     written = json.dumps(made, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    from cyclonedx.validation import json as validation  # noqa: PLC0415 - takes seconds to import
+
     wrong = validation.JsonStrictValidator(schema.SchemaVersion.V1_6).validate_str(written)
     if wrong is not None:
         raise BomError(f"not CycloneDX 1.6: {wrong}")

@@ -59,7 +59,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 
 async def _install(arguments: argparse.Namespace, played: scenario.Scenario) -> int:
     async with client.Client(kubeconfig.load(arguments.kubeconfig)) as api:
-        created = await install.install(api, played.cluster.shape(), reuse=arguments.reuse)
+        created = await install.install(api, played.shape(), reuse=arguments.reuse)
     print(f"{created} objects created")
     return 0
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from . import client, install, kubeconfig, operator_process
-from .actors import hub
+from .actors import hub, native
 from .apiserver import server as embedded
+from .envtest import openshift
 from .envtest import server as real
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from . import pace, scenario, serving
     from .etcd import certificates
@@ -37,12 +38,14 @@ _TRANSITIONS = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
 class Served:
     """An empty API server that is open: the kubeconfigs of its administrator and of the operator.
 
-    `clients` signs client certificates, where the server publishes that CA itself.
+    `clients` signs client certificates, where the server publishes that CA itself. `definitions` are what it is given
+    in place of stand-ins.
     """
 
     administrator: dict[str, Any]
     operator: dict[str, Any]
     clients: certificates.Authority | None = None
+    definitions: Sequence[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +82,11 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     etcd: str = "pretended",
     served: Served | None = None,
     https: bool = False,
+    settle_seconds: int | None = None,
 ) -> AsyncIterator[Box]:
     """Open a box for a scenario; files go to `folder`, an absolute path that exists.
 
+    `settle_seconds` in place of those of the pace: the operator waits so long between two writes of newer answers, too.
     With `https` the operator serves as on a cluster, to those who are let in: `Box.serving` signs certificates.
 
     `apiserver` is one of API_SERVERS; `served` is one that is open already, and then none is started. `etcd` is one of
@@ -95,14 +100,16 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             served = await stack.enter_async_context(_served(apiserver, port))
         _write(file, served.administrator)
         access = kubeconfig.load(file)
-        api = await stack.enter_async_context(client.Client(access))
-        await install.install(api, story.cluster.shape())
+        api = await stack.enter_async_context(client.Client(access, strict=True))
+        await install.install(api, story.shape(), crds=served.definitions)
+        if any(step.feature_gate is not None and step.feature_gate.name == native.GATE for step in story.steps):
+            await install.serve_native_field(api)
         members = None
         if etcd == "real" and not story.cluster.hosted:
             members = await stack.enter_async_context(_members())
-        actors = await stack.enter_async_context(hub.Actors(access, speeds, real_etcd=members))
+        actors = await stack.enter_async_context(hub.Actors(access, speeds, real_etcd=members, release=story.release))
         process, certified = None, None
-        settle = max(1, round(_SETTLE_SECONDS * speeds.scale))
+        settle = settle_seconds or max(1, round(_SETTLE_SECONDS * speeds.scale))
         if operator:
             theirs = file
             if served.operator != served.administrator:
@@ -166,7 +173,9 @@ def _hurried(story: scenario.Scenario, folder: pathlib.Path) -> tuple[str, ...]:
     made.mkdir(exist_ok=True)
     for path in sorted(_TRANSITIONS.glob("*.yaml")):
         definition = yaml.safe_load(path.read_text())
-        definition["convergence"]["deadlineMinutes"] = story.deadline_minutes
+        hurried = {"deadlineMinutes": story.deadline_minutes, "stuckMinutes": 0}
+        definition["convergence"] = {**definition["convergence"], **hurried}
+        definition["convergence"].pop("machineMinutes", None)
         (made / path.name).write_text(yaml.safe_dump(definition, sort_keys=False))
     return ("--transitions-dir", str(made))
 
@@ -182,7 +191,10 @@ async def _served(apiserver: str, port: int) -> AsyncIterator[Served]:
     if apiserver == "real":
         async with real.RealServer(port=port) as server:
             yield Served(
-                administrator=server.kubeconfig(), operator=server.kubeconfig(), clients=server.client_authority
+                administrator=server.kubeconfig(),
+                operator=server.kubeconfig(),
+                clients=server.client_authority,
+                definitions=openshift.definitions(),
             )
         return
     simulated = embedded.ApiServer(bookmark_seconds=20.0)

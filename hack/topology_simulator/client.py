@@ -42,6 +42,11 @@ class ApiError(ClientError):
         self.reason = reason
         self.message = message
 
+    @property
+    def unknown_field(self) -> bool:
+        """Whether a strict write had a field that its definition does not have: 400, and 422 for a patch."""
+        return self.code in {400, 422} and "strict decoding error" in self.message
+
 
 class UnreachableError(ClientError):
     """No answer, or half of one: connection, timeout, truncated body."""
@@ -65,12 +70,14 @@ class Changed:
 class Client:
     """An API client; use it as an async context manager.
 
-    `agent` is the user agent, which is also what managedFields and audit logs call the actor.
+    `agent` is the user agent, which is also what managedFields and audit logs call the actor. With `strict` a write
+    that has a field unknown to its definition is refused (`ApiError.unknown_field`) instead of pruned.
     """
 
-    def __init__(self, access: kubeconfig.Access, agent: str = "topology-simulator") -> None:
+    def __init__(self, access: kubeconfig.Access, agent: str = "topology-simulator", *, strict: bool = False) -> None:
         self._access = access
         self._agent = agent
+        self._query = {"fieldValidation": "Strict"} if strict else {}
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -126,6 +133,11 @@ class Client:
     ) -> dict[str, Any]:
         """Merge-patch an object's status. Raises ApiError, UnreachableError."""
         return await self.patch(kind, name, {"status": status}, namespace, "status")
+
+    async def put(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
+        """Replace an object as it was read, without status. Raises ApiError (409: it has changed), UnreachableError."""
+        meta = obj["metadata"]
+        return await self._call("PUT", kind.path(meta["name"], meta.get("namespace", "")), obj)
 
     async def put_status(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
         """Replace the status of an object as it was read. Raises ApiError (409 when it has changed), UnreachableError.
@@ -188,14 +200,14 @@ class Client:
         self, method: str, path: str, body: dict[str, Any] | None = None, *, media: str = "", accept: str = ""
     ) -> dict[str, Any]:
         headers = {"Accept": accept} if accept else {}
-        data = None
+        data, query = None, {}
         if body is not None:
-            data = json.dumps(body).encode()
+            data, query = json.dumps(body).encode(), self._query
             headers["Content-Type"] = media or "application/json"
         timeout = aiohttp.ClientTimeout(total=_UNARY_SECONDS)
         try:
             async with self._opened().request(
-                method, self._access.server + path, data=data, headers=headers, timeout=timeout
+                method, self._access.server + path, data=data, headers=headers, params=query, timeout=timeout
             ) as response:
                 raw = await response.read()
                 if response.status >= 300:

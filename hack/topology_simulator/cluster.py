@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from . import clock, conditions, configured, kinds, machines, operands
-from .shape import INSTALLED_AGO, VERSION, Shape
+from .shape import INSTALLED_AGO, VERSION, CustomPool, Shape
 
-__all__ = ["INSTALLED_AGO", "VERSION", "Shape"]
+__all__ = ["INSTALLED_AGO", "VERSION", "CustomPool", "Shape"]
 
 ETCD_NAMESPACE = "openshift-etcd"
 ETCD_OPERATOR_NAMESPACE = "openshift-etcd-operator"
@@ -38,9 +38,11 @@ def member_id(node: str) -> str:
 
 
 def rendered(pool: str, topology: str) -> str:
-    """Return the name of a pool's rendered configuration; only the templates of masters know of a single node."""
-    single = pool == "master" and topology == "SingleReplica"
-    return f"rendered-{pool}-{machines.digest(pool, 'single' if single else 'several')[:32]}"
+    """Return the name of a pool's rendered configuration, which every pool has another of on a single node.
+
+    machine-config-operator templates/common/sno and templates/master/00-master/sno (release-4.21).
+    """
+    return f"rendered-{pool}-{machines.digest(pool, 'single' if topology == 'SingleReplica' else 'several')[:32]}"
 
 
 def objects(shape: Shape) -> list[dict[str, Any]]:
@@ -57,6 +59,7 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
     made += configured.operators(shape)
     workers = 2 if shape.hosted else shape.workers
     made += [_worker(f"worker-{number}", shape) for number in range(workers)]
+    made += [_worker(f"{one.name}-{number}", shape, one.name) for one in shape.pools for number in range(one.machines)]
     return made if shape.hosted else [*made, *_control_plane(shape), *_operands(shape)]
 
 
@@ -154,19 +157,36 @@ def machine_config(pool: str, topology: str) -> dict[str, Any]:
     return made
 
 
-def pool_states(*, updating: bool, name: str) -> list[conditions.Condition]:
-    """Return the conditions of a machine config pool."""
-    done = f"All nodes are updated with {name}"
+def pool_states(
+    *, updating: bool, name: str, paused: bool = False, node_error: str = "", render_error: str = ""
+) -> list[conditions.Condition]:
+    """Return the conditions of a machine config pool that is not all at configuration `name` while `updating`."""
+    done, moving, waiting = (
+        f"All nodes are updated with MachineConfig {name}",
+        f"All nodes are updating to MachineConfig {name}",
+        f"Pool is paused; will not update to MachineConfig {name}",
+    )
+    degraded = bool(node_error or render_error)
     return [
         conditions.Condition("Updated", "False" if updating else "True", "", "" if updating else done),
-        conditions.Condition("Updating", "True" if updating else "False", "", f"Moving to {name}" if updating else ""),
-        conditions.Condition("RenderDegraded", "False", "", ""),
-        conditions.Condition("NodeDegraded", "False", "", ""),
-        conditions.Condition("Degraded", "False", "", ""),
+        conditions.Condition(
+            "Updating",
+            "True" if updating and not paused else "False",
+            "",
+            (waiting if paused else moving) if updating else "",
+        ),
+        conditions.Condition("RenderDegraded", "True" if render_error else "False", "", render_error),
+        conditions.Condition(
+            "NodeDegraded",
+            "True" if node_error else "False",
+            "1 nodes are reporting degraded status on sync" if node_error else "",
+            node_error,
+        ),
+        conditions.Condition("Degraded", "True" if degraded else "False", "", node_error),
     ]
 
 
-def _pool(pool: str, topology: str, machines_in_it: int) -> dict[str, Any]:
+def _pool(pool: str, topology: str, machines_in_it: int, *, paused: bool = False) -> dict[str, Any]:
     configuration = {"name": rendered(pool, topology)}
     label = {"matchLabels": {machines.LABEL + pool: ""}}
     status = {
@@ -179,23 +199,27 @@ def _pool(pool: str, topology: str, machines_in_it: int) -> dict[str, Any]:
         "degradedMachineCount": 0,
         "conditions": conditions.written(pool_states(updating=False, name=configuration["name"]), INSTALLED_AGO),
     }
-    spec = {"configuration": configuration, "nodeSelector": label, "paused": False}
+    spec = {"configuration": configuration, "nodeSelector": label, "paused": paused}
     return _object(kinds.MACHINE_CONFIG_POOLS, pool, spec, status)
 
 
-def controller_states() -> list[conditions.Condition]:
-    """Return the conditions of a ControllerConfig whose templates are rendered."""
+def controller_states(*, completed: bool = True) -> list[conditions.Condition]:
+    """Return the conditions of a ControllerConfig whose templates are rendered, or are being rendered.
+
+    machine-config-operator pkg/controller/template/status.go (release-4.21).
+    """
+    yes, no = ("True", "False") if completed else ("False", "True")
     return [
-        conditions.Condition("TemplateControllerCompleted", "True", "", "sync completed"),
-        conditions.Condition("TemplateControllerRunning", "False", "", ""),
+        conditions.Condition("TemplateControllerCompleted", yes, "", "sync completed" if completed else ""),
+        conditions.Condition("TemplateControllerRunning", no, "", "" if completed else "syncing"),
         conditions.Condition("TemplateControllerFailing", "False", "", ""),
     ]
 
 
-def _worker(name: str, shape: Shape) -> dict[str, Any]:
-    made = machines.node(name, roles=("worker",), ready=True)
+def _worker(name: str, shape: Shape, pool: str = "worker") -> dict[str, Any]:
+    made = machines.node(name, roles=tuple({"worker": None, pool: None}), ready=True)
     if not shape.hosted:
-        made["metadata"]["annotations"] |= pool_node_annotations("worker", shape.control_plane)
+        made["metadata"]["annotations"] |= pool_node_annotations(pool, shape.control_plane)
     return made
 
 
@@ -218,16 +242,17 @@ def _control_plane(shape: Shape) -> list[dict[str, Any]]:
     holder = f"etcd-operator-{machines.digest('etcd operator')[:10]}_{machines.boot_id('etcd-operator', 0)}"
     lease = _object(kinds.LEASES, ETCD_LEASE, lease_spec(holder, 3), None, ETCD_OPERATOR_NAMESPACE)
     controller = {"observedGeneration": 1, "conditions": conditions.written(controller_states(), INSTALLED_AGO)}
-    infra = {"infra": {"status": {**shape.topology, "platform": shape.platform}}, "platform": shape.platform}
     return [
         *(_master(name, shape) for name in shape.names),
         endpoints,
         lease,
         machine_config("master", shape.control_plane),
         machine_config("worker", shape.control_plane),
+        *(machine_config(one.name, shape.control_plane) for one in shape.pools),
         _pool("master", shape.control_plane, shape.masters),
         _pool("worker", shape.control_plane, shape.workers),
-        _object(kinds.CONTROLLER_CONFIGS, "machine-config-controller", infra, controller),
+        *(_pool(one.name, shape.control_plane, one.machines, paused=one.paused) for one in shape.pools),
+        _object(kinds.CONTROLLER_CONFIGS, "machine-config-controller", configured.controller_config(shape), controller),
     ]
 
 
@@ -251,7 +276,10 @@ def _operands(shape: Shape) -> list[dict[str, Any]]:
         present[kinds.CONSOLES] = managed
     if "ImageRegistry" not in shape.without:
         present[kinds.REGISTRIES] = {"managementState": shape.registry, "replicas": shape.registry_replicas}
-    made += [_object(kind, "cluster", spec, _operator_status(1)) for kind, spec in present.items()]
+    further = {kinds.REGISTRIES: {"storage": {}, "storageManaged": False}}
+    made += [
+        _object(kind, "cluster", spec, _operator_status(1) | further.get(kind, {})) for kind, spec in present.items()
+    ]
     seen = operands.Sight(
         topology=shape.topology, masters=shape.masters, absent=frozenset(shape.without), configurations=present
     )

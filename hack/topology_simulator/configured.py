@@ -5,6 +5,7 @@ A part of what `cluster` makes; the rest (control plane, operands) stands there 
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 from . import clock, conditions, kinds, machines, operands
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 DOMAIN = "edge.example.com"
 _NAME = "edge-7f4kd"
+_AUTHORITY = base64.b64encode(b"a bundle of certificates").decode()
 OPERATORS = (
     "authentication",
     "cloud-controller-manager",
@@ -83,6 +85,37 @@ def infrastructure(shape: Shape) -> dict[str, Any]:
     }
     spec = {"cloudConfig": {"name": ""}, "platformSpec": {"type": shape.platform}}
     return kinds.INFRASTRUCTURES.new("cluster", spec=spec, status=status)
+
+
+def controller_config(shape: Shape) -> dict[str, Any]:
+    """Return the spec of ControllerConfig: what its definition requires, empty where nothing here reads it.
+
+    openshift/api machineconfiguration/v1/types.go (release-4.21).
+    """
+    image = f"quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:{machines.digest('machine config', shape.version)}"
+    dns = {
+        "apiVersion": kinds.INFRASTRUCTURES.api_version,
+        "kind": "DNS",
+        "metadata": {"name": "cluster"},
+        "spec": {"baseDomain": DOMAIN},
+    }
+    return {
+        "infra": infrastructure(shape),
+        "platform": shape.platform,
+        "dns": dns,
+        "clusterDNSIP": "172.30.0.10",
+        "ipFamilies": "IPv4",
+        "network": {"mtuMigration": None},
+        "proxy": None,
+        "cloudProviderConfig": "",
+        "additionalTrustBundle": None,
+        "cloudProviderCAData": None,
+        "kubeAPIServerServingCAData": _AUTHORITY,
+        "rootCAData": _AUTHORITY,
+        "images": {"machineConfigOperator": image},
+        "releaseImage": image,
+        "baseOSContainerImage": image,
+    }
 
 
 def version(shape: Shape) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import cluster, conditions, kinds, machines, operands
+from . import cluster, conditions, kinds, machine_pools, machines, operands
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
@@ -32,6 +32,7 @@ _CONTROLLER, _POOLS = "machine-config/controller", "machine-config/pools"
 _ROUTER = f"{cluster.INGRESS_NAMESPACE}/default"
 _PREFIX = "machineconfiguration.openshift.io/"
 CONTROLLER_CONFIG = "machine-config-controller"
+_LASTING = 120.0
 PARTS = (
     *(f"static-pods/{one.operator}" for one in operands.STATIC_PODS),
     *(f"{one.namespace}/{one.budget}" for one in operands.STATIC_PODS),
@@ -104,8 +105,10 @@ async def spoil(api: client.Client, part: str) -> None:
             status = (await api.get(pods.kind, "cluster"))["status"]
             latest = status["latestAvailableRevision"]
             *others, last = status["nodeStatuses"]
-            behind = {**last, "currentRevision": latest - 1, "targetRevision": latest}
-            await api.patch_status(pods.kind, "cluster", {"nodeStatuses": [*others, behind]})
+            # A revision only ever rises: all but one have taken a new one.
+            level = [{**other, "currentRevision": latest + 1} for other in others]
+            statuses = {"nodeStatuses": [*level, {**last, "targetRevision": latest + 1}]}
+            await api.patch_status(pods.kind, "cluster", {"latestAvailableRevision": latest + 1, **statuses})
         if part == f"{pods.namespace}/{pods.budget}":
             await api.delete(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
     for work in operands.WORKLOADS:
@@ -119,8 +122,10 @@ async def spoil(api: client.Client, part: str) -> None:
             kinds.INGRESS_CONTROLLERS, "default", {"availableReplicas": 0}, cluster.INGRESS_NAMESPACE
         )
     if part == _CONTROLLER:
-        failing = [conditions.Condition("TemplateControllerFailing", "True", "", "a template cannot be rendered")]
-        found = conditions.merged(await api.get(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG), failing)
+        failing = conditions.Condition("TemplateControllerFailing", "True", "", "a template cannot be rendered")
+        present = conditions.merged(await api.get(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG), (), [failing.type])
+        # What fails for less than a minute may pass.
+        found = [*(present or ()), *conditions.written([failing], _LASTING)]
         await api.patch_status(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG, {"conditions": found})
     if part == _POOLS:
         status = (await api.get(kinds.MACHINE_CONFIG_POOLS, "master"))["status"]
@@ -166,6 +171,11 @@ async def _static_pods(one: operands.StaticPods, api: client.Client, scene: _Sce
     if one.differs:
         spec = {"observedConfig": operands.observed_config(single=scene.seen.single)}
         latest += obj["spec"].get("observedConfig") != spec["observedConfig"]
+    present = obj["status"].get("nodeStatuses") or []
+    if fresh := set(scene.masters) - {each["nodeName"] for each in present}:
+        # A node is listed before it has a revision, as the definition asks.
+        listed = [*present, *({"nodeName": name} for name in sorted(fresh))]
+        await api.patch_status(one.kind, "cluster", {"nodeStatuses": listed})
     status = {"latestAvailableRevision": latest, "nodeStatuses": operands.node_statuses(scene.masters, latest)}
     return await _put_status(api, one.kind, obj, {**status, "observedGeneration": 0}, **spec)
 
@@ -209,11 +219,11 @@ async def _controller(api: client.Client, scene: _Scene) -> bool:
     if obj is None:
         return False
     names = ("controlPlaneTopology", "infrastructureTopology", "platform")
-    infra = (obj["spec"].get("infra") or {}).get("status") or {}
-    wanted = {**infra, **{name: scene.seen.topology.get(name) for name in names}}
+    infra = obj["spec"].get("infra") or {}
+    wanted = {**(infra.get("status") or {}), **{name: scene.seen.topology.get(name) for name in names}}
     states = conditions.merged(obj, cluster.controller_states())
     status: dict[str, Any] = {"observedGeneration": 0, **({"conditions": states} if states else {})}
-    moved = await _put_status(api, kinds.CONTROLLER_CONFIGS, obj, status, infra={"status": wanted})
+    moved = await _put_status(api, kinds.CONTROLLER_CONFIGS, obj, status, infra={**infra, "status": wanted})
     key = _PREFIX + "controlPlaneTopology"
     topology = wanted["controlPlaneTopology"]
     old = [one for one in scene.nodes if (one["metadata"].get("annotations") or {}).get(key) not in (None, topology)]
@@ -225,17 +235,15 @@ async def _controller(api: client.Client, scene: _Scene) -> bool:
 async def _pools(api: client.Client, scene: _Scene) -> bool:
     topology = scene.seen.topology["controlPlaneTopology"]
     pools = {one["metadata"]["name"]: one for one in await api.list(kinds.MACHINE_CONFIG_POOLS)}
-    masters = scene.of("master")
-    members = {"master": masters, "worker": [one for one in scene.of("worker") if one not in masters]}
+    homes = [(machine_pools.pool_of(node, pools.values()), node) for node in scene.nodes]
     moved = False
     for name, pool in pools.items():
-        if name not in members:
-            continue
-        wanted, count = cluster.rendered(name, topology), len(members[name])
+        members = [node for home, node in homes if home == name]
+        wanted, count = cluster.rendered(name, topology), len(members)
         if await api.find(kinds.MACHINE_CONFIGS, wanted) is None:
             await api.create(kinds.MACHINE_CONFIGS, cluster.machine_config(name, topology))
         notes = {"metadata": {"annotations": cluster.pool_node_annotations(name, topology)}}
-        old = [one for one in members[name] if notes["metadata"]["annotations"].items() - _notes(one).items()]
+        old = [one for one in members if notes["metadata"]["annotations"].items() - _notes(one).items()]
         await asyncio.gather(*(api.patch(kinds.NODES, one["metadata"]["name"], notes) for one in old))
         status: dict[str, Any] = {
             "configuration": {"name": wanted},

@@ -81,6 +81,10 @@ WORKLOADS = (
     Workload("monitoring", "openshift-monitoring", "alertmanager-main", "infrastructureTopology", kinds.STATEFUL_SETS),
     Workload("monitoring", "openshift-monitoring", "thanos-querier", "infrastructureTopology"),
     Workload("monitoring", "openshift-monitoring", "metrics-server", "infrastructureTopology"),
+    Workload("monitoring", "openshift-monitoring", "prometheus-operator-admission-webhook", "infrastructureTopology"),
+    Workload(
+        "monitoring", "openshift-monitoring", "monitoring-plugin", "infrastructureTopology", capability="Console"
+    ),
     Workload(
         "operator-lifecycle-manager-packageserver", "openshift-operator-lifecycle-manager", "packageserver",
         "controlPlaneTopology", capability="OperatorLifecycleManager",

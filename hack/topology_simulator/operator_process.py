@@ -28,6 +28,18 @@ class OperatorDiedError(Exception):
     """The operator ended by itself; the message has its exit code and its last words."""
 
 
+async def spawn(command: Sequence[str], output: int) -> asyncio.subprocess.Process:
+    """Start a process in a session of its own; what it says goes to the descriptor `output`."""
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
 class Operator:
     """The operator's process, and the one that takes its place after an eviction."""
 
@@ -50,14 +62,7 @@ class Operator:
     async def start(self) -> None:
         """Start a process; the first one begins the log, those after it go on in it."""
         with self.log.open("wb" if self._process is None else "ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            )
+            self._process = await spawn(self._command, output.fileno())
 
     async def evict(self, away_seconds: float) -> None:
         """Stop it as a drain does and start it anew, as on another node. Raises OperatorDiedError.

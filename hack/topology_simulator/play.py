@@ -56,6 +56,9 @@ class Player:
             "withdraw": lambda _: self._merge(kinds.INFRASTRUCTURES, "cluster", {"desiredTopology": None}),
             "cordon": lambda name: self._merge(kinds.NODES, name, {"unschedulable": True}),
             "uncordon": lambda name: self._merge(kinds.NODES, name, {"unschedulable": None}),
+            "pause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": True}),
+            "unpause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": False}),
+            "degrade_pool": self._degrade_pool,
             "start_upgrade": self._start_upgrade,
             "feature_gate": self._switch,
             "run_printed": self._run_printed,
@@ -222,8 +225,13 @@ class Player:
             "hold": told(actors.hold, "operator {} will not react to a new topology"),
             "release": told(actors.release, "operator {} reacts again"),
             "break_": told(actors.break_, "what {} rolls out will not get ready"),
+            "mend_pool": told(actors.mend_pool, "machine config pool {} is no longer degraded"),
             "mend": told(actors.mend, "what {} rolls out can get ready again"),
         }
+
+    def _degrade_pool(self, pool: scenario.Degraded) -> None:
+        self._actors.degrade_pool(pool.pool, pool.by)
+        self._tell(f"machine config pool {pool.pool} is degraded")
 
     async def _evict(self) -> None:
         if self._operator is None:

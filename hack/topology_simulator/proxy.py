@@ -37,7 +37,7 @@ from .apiserver import audit, faults, handlers, requests, statuses
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _UNARY_SECONDS = 70.0
 """Longer than the server's own limit of a minute, which is the one that should decide."""
@@ -139,6 +139,7 @@ class Proxy:
     def __init__(self, upstream: str, tls: ssl.SSLContext | None = None) -> None:
         self._upstream = upstream.rstrip("/")
         self._tls = tls
+        self._choose: Callable[[requests.Request], str] | None = None
         self._streams: dict[_Stream, None] = {}
         self.requests = audit.Log(maxlen=_AUDIT_LIMIT)
         self.faults = faults.Faults(lambda: self._streams)
@@ -147,6 +148,13 @@ class Proxy:
         self._runner: web.AppRunner | None = None
         self._session: aiohttp.ClientSession | None = None
         self._url = ""
+
+    def lead(self, choose: Callable[[requests.Request], str] | None) -> None:
+        """Send each request from now on to the server that `choose` names by its URL; None: to `upstream` again.
+
+        All of them are trusted by the same `tls`. Watches that are open stay where they are.
+        """
+        self._choose = choose
 
     @property
     def url(self) -> str:
@@ -248,13 +256,13 @@ class Proxy:
         if verdict.hold is not None or verdict.drop:
             return None
         if request.watch:
-            opened = await self._open(http)
+            opened = await self._open(http, request)
             if opened is not None and verdict.lost is None and opened.status == 200:
                 return opened
             reply = None if opened is None else await _whole(opened, wanted=verdict.lost is None)
         else:
             # Finished also when the client has gone: a write is executed or not, and never half.
-            exchange = asyncio.create_task(self._exchange(http, body))
+            exchange = asyncio.create_task(self._exchange(http, request, body))
             self._exchanges.add(exchange)
             exchange.add_done_callback(self._exchanges.discard)
             reply = await asyncio.shield(exchange)
@@ -263,20 +271,21 @@ class Proxy:
             return None
         return reply
 
-    async def _exchange(self, http: web.Request, body: bytes) -> _Reply | None:
-        opened = await self._open(http, body, total=_UNARY_SECONDS)
+    async def _exchange(self, http: web.Request, request: requests.Request, body: bytes) -> _Reply | None:
+        opened = await self._open(http, request, body, total=_UNARY_SECONDS)
         return None if opened is None else await _whole(opened, wanted=True)
 
     async def _open(
-        self, http: web.Request, body: bytes = b"", *, total: float | None = None
+        self, http: web.Request, request: requests.Request, body: bytes = b"", *, total: float | None = None
     ) -> aiohttp.ClientResponse | None:
         """Send a request on and return the beginning of the answer; None when there is none."""
         if self._session is None:
             return None
+        upstream = self._upstream if self._choose is None else self._choose(request)
         try:
             return await self._session.request(
                 http.method,
-                yarl.URL(self._upstream + http.raw_path, encoded=True),
+                yarl.URL(upstream + http.raw_path, encoded=True),
                 headers=_passed(http.headers),
                 data=io.BytesIO(body) if body else None,
                 timeout=aiohttp.ClientTimeout(total=total, sock_connect=_CONNECT_SECONDS),

@@ -8,18 +8,27 @@ or a wrong value is a ScenarioError that names the file and the place. `play` pe
 from __future__ import annotations
 
 import pathlib
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from . import cluster, kinds
-from .actors import hub
+from . import cluster, kinds, upgradeable
+from .actors import actor, hub
+
+if TYPE_CHECKING:
+    from .shape import Shape
 
 FOLDER = pathlib.Path(__file__).parent / "scenarios"
 
 Seconds = Annotated[float, Field(gt=0, le=7200)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=63)]
+_VERSIONS: dict[upgradeable.Release, str] = {
+    "4.20": "4.20.11",
+    "4.21": cluster.VERSION,
+    "4.22": "4.22.5",
+    "main": "4.23.0",
+}
 Phase = Literal["Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed"]
 
 
@@ -150,6 +159,17 @@ def _wish(value: Any) -> Any:
     return {"topology": value} if isinstance(value, str) else value
 
 
+class Degraded(_Part):
+    """A machine config pool that is degraded by one of its nodes, or because its configuration cannot be rendered."""
+
+    pool: Name
+    by: Literal["Node", "Render"] = actor.NODE
+
+
+def _pool(value: Any) -> Any:
+    return {"pool": value} if isinstance(value, str) else value
+
+
 class Printed(_Part):
     """Where the operator has printed a command: an advisory, or the message of a condition (from `oc` on)."""
 
@@ -198,6 +218,11 @@ class Step(_Part):
     break_: Following | None = None
     """What an operator rolls out never gets ready until mend; one workload is namespace/name."""
     mend: Following | None = None
+    pause_pool: Name | None = None
+    unpause_pool: Name | None = None
+    degrade_pool: Annotated[Degraded, BeforeValidator(_pool)] | None = None
+    """A machine config pool is degraded until mend-pool."""
+    mend_pool: Name | None = None
     run_printed: Printed | None = None
     """Do what the operator has printed, to the letter."""
     evict_operator: Literal[True] | None = None
@@ -225,6 +250,14 @@ class Expect(_Part):
     conditions: dict[str, str]
 
 
+class Pool(_Part):
+    """A custom machine config pool: so many workers with a role of its name."""
+
+    name: Name
+    machines: Annotated[int, Field(ge=0, le=9)] = 0
+    paused: bool = False
+
+
 class Cluster(_Part):
     """The cluster to begin with, in the words of `shape.Shape`."""
 
@@ -239,10 +272,18 @@ class Cluster(_Part):
     registry_replicas: Annotated[int, Field(ge=0)] = 1
     without: list[Literal["Console", "ImageRegistry", "OperatorLifecycleManager"]] = []
     platform: str = "None"
+    pools: list[Pool] = []
 
-    def shape(self) -> cluster.Shape:
+    def shape(self, version: str = cluster.VERSION) -> cluster.Shape:
         """Return what `cluster.objects` takes."""
-        return cluster.Shape(**{**self.model_dump(), "without": tuple(self.without)})
+        pools = tuple(cluster.CustomPool(**one.model_dump()) for one in self.pools)
+        return cluster.Shape(**{**self.model_dump(), "without": tuple(self.without), "pools": pools}, version=version)
+
+
+class Version(_Part):
+    """The version operator: the words and the delays (shortened by the pace) of a release. Without: 4.21, and fast."""
+
+    release: upgradeable.Release
 
 
 class Scenario(_Part):
@@ -251,10 +292,20 @@ class Scenario(_Part):
     name: Name
     summary: str
     cluster: Cluster = Cluster()
+    version: Version | None = None
     deadline_minutes: Annotated[int, Field(ge=1, le=60)] | None = None
     """For converging, instead of what the definitions say."""
     steps: Annotated[list[Step], Field(min_length=1)]
     expect: Expect
+
+    @property
+    def release(self) -> upgradeable.Release | None:
+        """The release that the version operator is of, where the story asks for one."""
+        return self.version.release if self.version else None
+
+    def shape(self) -> Shape:
+        """Return the cluster to begin with."""
+        return self.cluster.shape(_VERSIONS[self.release]) if self.release else self.cluster.shape()
 
 
 def names() -> list[str]:

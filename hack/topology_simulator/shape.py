@@ -10,10 +10,20 @@ INSTALLED_AGO = 40 * 86400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CustomPool:
+    """A machine config pool besides master and worker, with workers of its own: they carry its name as a role."""
+
+    name: str
+    machines: int = 0
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """What an installation may differ in.
 
-    `masters` and `workers` are the nodes there are; masters carry workloads too unless `schedulable` is false.
+    `masters` and `workers` are the nodes there are, besides those of custom `pools`; masters carry workloads too unless
+    `schedulable` is false.
     `router_replicas` pins the default router, `registry` is the managementState of the image registry and
     `registry_replicas` what was written there when it was installed. `without` are capabilities that are disabled.
     """
@@ -30,6 +40,7 @@ class Shape:
     without: tuple[str, ...] = ()
     platform: str = "None"
     version: str = VERSION
+    pools: tuple[CustomPool, ...] = ()
 
     @property
     def topology(self) -> dict[str, str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import client, conditions, kinds, operands
+from .actors import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,7 @@ class Stopwatch:
             kinds.MACHINE_CONFIG_POOLS: lambda obj: _of(
                 obj, "configuration", "machineCount", "updatedMachineCount", "readyMachineCount", "degradedMachineCount"
             ),
-            kinds.CONTROLLER_CONFIGS: lambda obj: (obj["spec"].get("infra"), _of(obj, "observedGeneration")),
+            kinds.CONTROLLER_CONFIGS: _templates,
             kinds.NODES: _node,
             kinds.CLUSTER_OPERATORS: _operator,
             kinds.CONFIG_MAPS: lambda obj: obj["metadata"]["name"] == "etcd-endpoints" and obj.get("data"),
@@ -89,7 +90,16 @@ def _of(obj: dict[str, Any], *names: str) -> tuple[Any, ...]:
 
 
 def _workload(obj: dict[str, Any]) -> Any:
+    if console.ANNOTATION in (obj["metadata"].get("annotations") or {}):
+        # Every write of Infrastructure restarts its pods, the last one too.
+        return obj["spec"].get("replicas")
     return obj["spec"].get("replicas"), _of(obj, "observedGeneration", "updatedReplicas", "readyReplicas")
+
+
+def _templates(obj: dict[str, Any]) -> Any:
+    # Every write of Infrastructure is copied and rendered, the last one too: only a new topology is a change.
+    infra = obj["spec"].get("infra") or {}
+    return _of(infra, "controlPlaneTopology", "infrastructureTopology")
 
 
 def _static_pods(obj: dict[str, Any]) -> Any:
@@ -104,4 +114,8 @@ def _node(obj: dict[str, Any]) -> Any:
 def _operator(obj: dict[str, Any]) -> Any:
     # Our own is about the transition, not part of it.
     name = obj["metadata"]["name"]
-    return name != "topology" and tuple(conditions.of(obj, one).get("status") for one in _STATES)
+    return name != "topology" and tuple(_status(conditions.of(obj, one)) for one in _STATES)
+
+
+def _status(condition: dict[str, Any]) -> Any:
+    return "False" if condition.get("reason") == console.Console.reason else condition.get("status")

@@ -1,6 +1,6 @@
 """Measures what the README promises: reaction, memory, CPU, requests, start.
 
-    python -m test.bench [--apiserver embedded|real] [--short] [--only FIGURE] [--strict] [--output build/bench.json]
+    python -m test.bench [--apiserver embedded|real] [--short] [--only FIGURE] [--output build/bench.json]
 
 Everything is a process of its own, as in production: the operator, the API server, a second API server with
 the same cluster for the floor, the floor itself, and whoever sends heartbeats. The driver (this process) makes wishes,

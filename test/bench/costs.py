@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from . import side
 
 Raw = dict[str, Any]
-START_SECONDS, RSS_MIB, RSS_EXTRA_MIB = 0.6, 64.0, 5.0
+START_RATIO, RSS_MIB, RSS_EXTRA_MIB = 3.5, 64.0, 5.0
 IDLE_REQUESTS, IDLE_WRITES = 40.0, 0.0
-IDLE_CPU, BUSY_CPU = 0.12, 2.0
-SCRAPE_CPU_MS, SCRAPE_SERIES = 5.0, 300.0
+IDLE_CPU, BUSY_RATIO = 0.12, 2.0
+SCRAPE_RATIO, SCRAPE_SERIES = 2.0, 300.0
 RATE = 100.0
+_LIBRARIES = "import aiohttp, prometheus_client, pydantic, ssl, yaml"
+"""What every operator of this kind has to import before it can ask for anything."""
 _WARM_SCRAPES = 5
+_SERVING_SECONDS = 60.0
 _SETTLED_SECONDS = 1.5
 
 
@@ -74,20 +77,30 @@ async def settled(cluster: side.Side, seconds: float) -> None:
 
 
 async def start(cluster: side.Side, folder: pathlib.Path, count: int) -> figures.Figure:
-    """From exec until ClusterOperator `topology`, deleted before, has been written."""
-    seen, found = cluster.lookout, []
+    """From exec until ClusterOperator `topology`, deleted before, has been written.
+
+    The floor is an interpreter that imports the libraries and ends, in turns with it.
+    """
+    seen = cluster.lookout
+    found: list[float] = []
+    bare: list[float] = []
     for number in range(count + 1):
         await _forget_report(cluster)
         command = processes.operator_command(cluster.server.operator, processes.free_port())
         began = time.perf_counter()
         async with processes.running(command, folder / "start.log"):
             ended = await seen.until(lambda: bool(seen.report().get("status")), "the first report")
+        began_bare = time.perf_counter()
+        async with processes.running(["-c", _LIBRARIES], folder / "start.log") as process:
+            await process.wait()
         if number:
             found.append(ended - began)
+            bare.append(time.perf_counter() - began_bare)
     return figures.Figure(
         value=figures.median(found),
+        floor=figures.median(bare),
         unit="s",
-        target=START_SECONDS,
+        target=START_RATIO,
         note=f"median of {count}, {min(found):.2f} to {max(found):.2f}; bytecode compiled, one start before",
     )
 
@@ -108,21 +121,44 @@ async def _scraped(session: aiohttp.ClientSession, operator: Operator) -> str:
         return await response.text()
 
 
-async def scrapes(operator: Operator, count: int, when: str) -> dict[str, figures.Figure]:
-    """CPU of a scrape, of the whole process and without TLS, and how many series there are; `when` is in the names."""
-    async with _scraping() as session:
-        for _ in range(_WARM_SCRAPES):
-            text = await _scraped(session, operator)
-        used = procfs.cpu_seconds(operator.pid)
-        for _ in range(count):
+async def _serving(session: aiohttp.ClientSession, operator: Operator) -> None:
+    """Wait until something is served there. Raises BenchError."""
+    deadline = time.monotonic() + _SERVING_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(aiohttp.ClientError):
             await _scraped(session, operator)
-        used = procfs.cpu_seconds(operator.pid) - used
-    series = [line for line in text.splitlines() if line and not line.startswith("#")]
+            return
+        await asyncio.sleep(0.05)
+    raise processes.BenchError("the floor of a scrape does not serve; look at bare.log")
+
+
+async def scrapes(operator: Operator, folder: pathlib.Path, count: int, when: str) -> dict[str, figures.Figure]:
+    """CPU of a scrape, of the whole process and without TLS, and how many series there are; `when` is in the names.
+
+    The floor is a program that serves as many series and does nothing else, scraped in turns with the operator.
+    """
+    async with _scraping() as session:
+        text = await _scraped(session, operator)
+        series = [line for line in text.splitlines() if line and not line.startswith("#")]
+        port = processes.free_port()
+        command = ["-m", "test.bench.bare", "serve", str(port), str(len(series))]
+        async with processes.running(command, folder / "bare.log") as process:
+            bare = Operator(process.pid, port)
+            await _serving(session, bare)
+            for _ in range(_WARM_SCRAPES):
+                await _scraped(session, operator)
+                await _scraped(session, bare)
+            began = {one: procfs.cpu_seconds(one.pid) for one in (operator, bare)}
+            for _ in range(count):
+                await _scraped(session, operator)
+                await _scraped(session, bare)
+            used, floor = (procfs.cpu_seconds(one.pid) - before for one, before in began.items())
     return {
         f"scrape_cpu_ms_{when}": figures.Figure(
             value=used * 1000 / count,
+            floor=floor * 1000 / count,
             unit="ms",
-            target=SCRAPE_CPU_MS,
+            target=SCRAPE_RATIO,
             note=f"mean of {count} scrapes of {len(text.encode()) / 1024:.0f} KiB on one connection, plain HTTP",
         ),
         f"scrape_series_{when}": figures.Figure(
@@ -208,20 +244,32 @@ async def beating(folder: pathlib.Path, workers: int) -> AsyncIterator[Beats]:
         yield Beats(process)
 
 
-async def with_beats(  # noqa: PLR0917 - where, who, and what is promised
-    cluster: side.Side, operator: Operator, beats: Beats, seconds: float, target: float, what: str
+@contextlib.asynccontextmanager
+async def watching(cluster: side.Side, folder: pathlib.Path) -> AsyncIterator[int]:
+    """Have a bare program watch what a busy operator watches; yields its process id."""
+    command = ["-m", "test.bench.bare", "watch", str(cluster.server.admin)]
+    async with processes.running(command, folder / "bare.log") as process:
+        yield process.pid
+
+
+async def with_beats(  # noqa: PLR0917 - where, who, and beside whom
+    cluster: side.Side, operator: Operator, beats: Beats, seconds: float, what: str, bare: int | None = None
 ) -> figures.Figure:
-    """CPU while heartbeats arrive; null when the rate was not reached."""
+    """CPU while heartbeats arrive, beside that of a `bare` program; null when the rate was not reached."""
     await beats.to(cluster)
     await asyncio.sleep(1.0)
     used = procfs.cpu_seconds(operator.pid)
+    floor = procfs.cpu_seconds(bare) if bare is not None else 0.0
     await asyncio.sleep(seconds)
     used = procfs.cpu_seconds(operator.pid) - used
+    floor = procfs.cpu_seconds(bare) - floor if bare is not None else 0.0
+    target = IDLE_CPU if bare is None else BUSY_RATIO
     rate = await beats.off()
     if rate < 0.95 * RATE:
         return figures.missing("s/min", f"only {rate:.0f} of {RATE:.0f} heartbeats a second were sent", target)
     return figures.Figure(
         value=used * 60 / seconds,
+        floor=None if bare is None else floor * 60 / seconds,
         unit="s/min",
         target=target,
         note=f"{used * 1000:.0f} ms in {seconds:g} s at {rate:.0f} node status updates a second, {what}",

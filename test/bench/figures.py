@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
+
+    from . import known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +34,16 @@ class Figure:
         return None if self.value is None or not self.floor else self.value / self.floor
 
     @property
+    def judged(self) -> float | None:
+        """What the target is compared with."""
+        return self.value if self.floor is None else self.ratio
+
+    @property
     def met(self) -> bool | None:
         """Is the promise kept? None when nothing is promised."""
         if self.target is None:
             return None
-        judged = self.value if self.floor is None else self.ratio
-        return judged is not None and judged <= self.target
+        return self.judged is not None and self.judged <= self.target
 
     def as_json(self) -> dict[str, object]:
         """The figure as `bench.json` has it."""
@@ -57,6 +63,34 @@ class Figure:
 def missing(unit: str, reason: str, target: float | None = None) -> Figure:
     """A figure that could not be measured."""
     return Figure(value=None, unit=unit, target=target, note=f"not measured: {reason}")
+
+
+def verdict(
+    found: dict[str, Figure], wanted: Collection[str], misses: Mapping[str, known.Miss], *, short: bool
+) -> tuple[list[str], bool]:
+    """What there is to say about a run, and whether it failed.
+
+    A target that is missed fails it unless that is known and within its limit, and so does a figure that was not
+    measured, except in the short form.
+    """
+    lines, missed = [], []
+    for name, figure in found.items():
+        if figure.judged is None or figure.target is None:
+            continue
+        miss = misses.get(name)
+        if figure.met and miss is not None:
+            lines.append(f"met, take it from the list of known misses: {name}")
+        elif not figure.met and miss is not None and figure.judged <= miss.limit:
+            measured = f"{figure.judged:.2f}, target {figure.target:g}, at most {miss.limit:g}"
+            lines.append(f"known miss: {name} {measured}; {miss.why}; until {miss.until}")
+        elif not figure.met:
+            missed.append(name if miss is None else f"{name} (more than the {miss.limit:g} of its known miss)")
+    if missed:
+        lines.append(f"targets missed: {', '.join(missed)}")
+    unmeasured = sorted({name for name, figure in found.items() if figure.value is None} | (set(wanted) - set(found)))
+    if unmeasured:
+        lines.append(f"not measured{' in the short form' if short else ''}: {', '.join(unmeasured)}")
+    return lines, bool(missed or (unmeasured and not short))
 
 
 def quantile(values: Sequence[float], share: float) -> float:

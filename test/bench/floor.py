@@ -1,8 +1,8 @@
 """The floor: a bare client in a process of its own that sends what the operator sends, and thinks nothing.
 
 It watches what the operator watches, is woken by the same event, and then sends the same requests in the same order
-and with the same concurrency: the record, the report, eight reads in two lanes, Infrastructure, the flip; for a wish it
-opens the watches first and waits for the echo, as the operator must. It decodes only what it cannot do without (the
+and with the same concurrency: the record, the report, twelve reads in two lanes, Infrastructure, the flip; for a wish
+it opens the watches first and waits for the echo, as the operator must. It decodes only what it cannot do without (the
 wish and resourceVersions). Nobody could be much faster than this against the same server in the same language and over
 HTTP/1.1: it opens as many connections as it has requests in flight, as the operator does, with the same credentials,
 and keeps them as long.

@@ -44,7 +44,7 @@ class Sizes:
 LONG = Sizes(starts=7, trials=80, loaded=60, back_to_back=50, idle=40.0, beats=30.0, cold=0, scrapes=300)
 # Five minutes: bookmarks, renewals and whatever else comes by the minute show in them. With TLS a cold pool matters.
 LONG_REAL = dataclasses.replace(LONG, idle=300.0, cold=3)
-SHORT = Sizes(starts=3, trials=15, loaded=10, back_to_back=10, idle=6.0, beats=6.0, cold=0, scrapes=100)
+SHORT = Sizes(starts=3, trials=15, loaded=30, back_to_back=10, idle=6.0, beats=6.0, cold=0, scrapes=100)
 
 START = ("start_to_first_decision_s",)
 IDLE = ("rss_idle_mib", "idle_requests_per_hour", "idle_writes", "idle_cpu_seconds_per_minute")
@@ -66,6 +66,11 @@ WORKERS = (
 )
 ALL = (*WISH, *COLD, *FACT, *LOADED, *NEXT, *START, *IDLE, *SCRAPE, *WORKERS)
 Found = dict[str, figures.Figure]
+
+
+def offered(apiserver: str) -> tuple[str, ...]:
+    """The figures that there are on such a server: without TLS a cold connection costs nothing worth measuring."""
+    return tuple(name for name in ALL if apiserver == "real" or name not in COLD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +126,12 @@ async def _scrapes(run: Run, ours: side.Side) -> Found:
     count = run.sizes.scrapes
     run.say(f"scrapes, twice {count}")
     async with costs.operator_on(ours, run.folder) as operator:
-        found = await costs.scrapes(operator, count, "idle")
+        found = await costs.scrapes(operator, run.folder, count, "idle")
         await ours.renew_lease()
         await ours.wish(side.WISH)
         await ours.lookout.until(lambda: ours.phase() == "Converging", "Converging")
         await costs.settled(ours, 1.0)
-        found |= await costs.scrapes(operator, count, "converging")
+        found |= await costs.scrapes(operator, run.folder, count, "converging")
         await ours.to_idle()
         await costs.settled(ours, 0.5)
     return found
@@ -156,7 +161,7 @@ async def _reaction(run: Run, ours: side.Side, bare: side.Side) -> Found:
             run.say(f"{prefix}, {run.sizes.trials} trials")
             since = time.time()
             mine, theirs = await reaction.compare(ours, bare, what, run.sizes.trials, run.folder)
-            found |= reaction.latency(prefix, mine, theirs)
+            found |= reaction.latency(prefix, mine, theirs, reaction.P50_RATIO[run.apiserver])
             found |= await _counted(run, ours, prefix, since, mine)
             asked = await bare.server.requests(since)
             run.show_stages(prefix, "floor", requests.stages(asked, theirs.windows, "floor"))
@@ -199,19 +204,21 @@ async def _counted(run: Run, ours: side.Side, prefix: str, since: float, mine: r
 
 def _cliff(trials: reaction.Trials) -> Found:
     p50, p99 = (figures.quantile(trials.milliseconds, share) for share in (0.5, 0.99))
-    note = f"{len(trials.milliseconds)} wishes, each made in the instant in which the last was undone"
+    count = len(trials.milliseconds)
+    target = reaction.tail(count, reaction.CLIFF_RATIO)
+    note = f"{count} wishes, each made in the instant in which the last was undone"
     return {
         "back_to_back_p50": figures.Figure(value=p50, unit="ms", note=note),
         "back_to_back_p99_over_p50": figures.Figure(
-            value=p99, floor=p50, unit="ms", target=reaction.CLIFF_RATIO, note=f"floor is its own p50; {note}"
+            value=p99, floor=p50, unit="ms", target=target, note=f"floor is its own p50; {note}{reaction.few(target)}"
         ),
     }
 
 
-async def _loaded(run: Run, ours: side.Side, bare: side.Side, quiet: float) -> Found:
+async def _loaded(run: Run, ours: side.Side, bare: side.Side, quiet: figures.Figure) -> Found:
     """With 500 nodes and heartbeats; the definition is the one for dedicated workers.
 
-    `quiet` is the operator's own median with three nodes and no heartbeats, in milliseconds.
+    `quiet` has the medians of both with three nodes and no heartbeats, in milliseconds.
     """
     workers = NODES - side.MEMBERS
     run.say(f"{workers} workers on both sides")
@@ -230,14 +237,14 @@ async def _loaded(run: Run, ours: side.Side, bare: side.Side, quiet: float) -> F
             run.show_stages("with 500 nodes", agent, times)
         unloaded = await reaction.alone(ours, "fact", run.sizes.loaded // 2)
         await reaction.Operator(ours).prepare("wish")
-    found = reaction.latency("last_fact_to_flip_500_nodes", mine, theirs)
+    found = reaction.latency("last_fact_to_flip_500_nodes", mine, theirs, reaction.LOADED_RATIO)
     value, still = figures.median(mine.milliseconds), figures.median(unloaded.milliseconds)
     found["last_fact_to_flip_500_nodes_over_quiet"] = figures.Figure(
         value=value,
-        floor=quiet,
+        floor=(quiet.value or 0.0) * figures.median(theirs.milliseconds) / (quiet.floor or 1.0),
         unit="ms",
-        target=reaction.P50_RATIO,
-        note="floor is its own p50 with 3 nodes, all quiet",
+        target=reaction.GROWTH_RATIO,
+        note="floor is its own p50 with 3 nodes, all quiet, times what the bare client grows by",
     )
     found["heartbeats_over_none_500_nodes"] = figures.Figure(
         value=value, floor=still, unit="ms", note=f"floor is its own p50 with {NODES} nodes, all quiet"
@@ -255,15 +262,17 @@ async def _workers(run: Run, ours: side.Side, pending: float | None) -> Found:
     async with costs.operator_on(ours, run.folder) as operator, costs.beating(run.folder, MANY) as beats:
         await costs.scrape(operator)
         run.say(f"heartbeats, twice {run.sizes.beats:g} s")
-        found[WORKERS[2]] = await costs.with_beats(ours, operator, beats, run.sizes.beats, costs.IDLE_CPU, "no wish")
+        found[WORKERS[2]] = await costs.with_beats(ours, operator, beats, run.sizes.beats, "no wish")
         await ours.fact(there=False)
         await ours.wish(side.WISH)
         await ours.lookout.until(lambda: ours.phase() == "Pending", "Pending")
         await costs.settled(ours, 1.0)
         before = procfs.rss_mib(operator.pid)
-        found[WORKERS[1]] = await costs.with_beats(
-            ours, operator, beats, run.sizes.beats, costs.BUSY_CPU, f"a wish Pending, {MANY} workers"
-        )
+        async with costs.watching(ours, run.folder) as bare:
+            await costs.settled(ours, 1.0)
+            found[WORKERS[1]] = await costs.with_beats(
+                ours, operator, beats, run.sizes.beats, f"a wish Pending, {MANY} workers", bare
+            )
         after = procfs.rss_mib(operator.pid)
     if pending is None:
         found[WORKERS[0]] = figures.missing("MiB", "memory without workers is not known", costs.RSS_EXTRA_MIB)
@@ -290,7 +299,7 @@ async def measure(run: Run) -> Found:
         if run.wants((*WISH, *COLD, *FACT, *NEXT, *LOADED)):
             found |= await _reaction(run, ours, bare)
         if run.wants(LOADED):
-            found |= await _loaded(run, ours, bare, found[FACT[0]].value or 0.0)
+            found |= await _loaded(run, ours, bare, found[FACT[0]])
         if run.wants(WORKERS):
             found |= await _workers(run, ours, pending)
     return {name: found[name] for name in ALL if name in found and name in run.wanted}

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator
 
-_STOP_SECONDS = 10.0
-_START_SECONDS = 20.0
+_STOP_SECONDS = 30.0
+_START_SECONDS = 90.0
 
 
 class BenchError(Exception):

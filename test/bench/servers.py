@@ -40,7 +40,7 @@ _RIGHTS = {
 }
 
 
-class Server(Protocol):
+class MeasuredServer(Protocol):
     """One API server. `admin` and `operator` are kubeconfig files."""
 
     admin: pathlib.Path
@@ -109,7 +109,7 @@ class Real:
 
 
 @contextlib.asynccontextmanager
-async def opened(kind: str, folder: pathlib.Path, name: str) -> AsyncIterator[Server]:
+async def opened(kind: str, folder: pathlib.Path, name: str) -> AsyncIterator[MeasuredServer]:
     """Run a server of one of KINDS; files go to `folder`. Raises BenchError, MissingError, RealServerError."""
     if kind == "embedded":
         async with processes.api_server(folder, name) as file:

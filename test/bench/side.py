@@ -44,7 +44,7 @@ _BEFORE = {"Pending", "Admitting"}
 class Side:
     """A cluster with three control-plane nodes. `floor` says that nobody writes here but the driver and the floor."""
 
-    server: servers.Server
+    server: servers.MeasuredServer
     api: client.Client
     lookout: lookout.Lookout
     floor: bool = False
@@ -123,7 +123,7 @@ class Side:
 
 
 @contextlib.asynccontextmanager
-async def opened(server: servers.Server, *, floor: bool = False) -> AsyncIterator[Side]:
+async def opened(server: servers.MeasuredServer, *, floor: bool = False) -> AsyncIterator[Side]:
     """Install the cluster into an API server, and look on."""
     access = kubeconfig.load(server.admin)
     async with client.Client(access, "bench") as api:
@@ -176,7 +176,7 @@ class Script:
         return {
             "idle": [_source(source) for source in catalog.IDLE],
             "evidence": [_source(source) for source in catalog.watched(transitions)],
-            "reads": [_read(source) for source in catalog.evidence(definition)],
+            "reads": [_read(source) for source in (*catalog.evidence(definition), *catalog.GUARDS)],
             "infrastructure": catalog.INFRASTRUCTURES.path(None, "cluster"),
             "operator": catalog.CLUSTER_OPERATORS.path(None, "topology"),
             "record": copy.deepcopy(self.record),

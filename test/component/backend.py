@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from topology_simulator import client as clients
     from topology_simulator import cluster as simulated
-    from topology_simulator.apiserver import audit, requests
+    from topology_simulator.apiserver import audit
+    from topology_simulator.apiserver.requests import Request
 
 _WRITES = frozenset({"create", "update", "patch", "delete"})
 _BOOKMARK_SECONDS = 1.0
@@ -56,17 +57,17 @@ class Write:
         return f"{self.verb} {self.resource}/{self.subresource} {what}".strip()
 
 
-def who(request: requests.Request) -> str:
+def who(request: Request) -> str:
     """Return the token of whoever asks: the operator's name."""
     return request.headers.get("Authorization", "").removeprefix("Bearer ")
 
 
-def by_operator(request: requests.Request) -> bool:
+def by_operator(request: Request) -> bool:
     """Whether an operator asks."""
     return request.user_agent.startswith("cluster-topology-operator/")
 
 
-def is_flip(request: requests.Request) -> bool:
+def is_flip(request: Request) -> bool:
     """Whether this is the one write that matters."""
     return (
         request.verb == "patch"
@@ -76,12 +77,12 @@ def is_flip(request: requests.Request) -> bool:
     )
 
 
-def is_live_read(request: requests.Request) -> bool:
+def is_live_read(request: Request) -> bool:
     """Whether this is the last read before a flip: Infrastructure by name, with GET."""
     return request.verb == "get" and request.target.plural == "infrastructures" and by_operator(request)
 
 
-def is_write(request: requests.Request) -> bool:
+def is_write(request: Request) -> bool:
     """Whether an operator writes something that people see: neither lease nor event."""
     return request.verb in _WRITES and by_operator(request) and request.target.plural not in {"leases", "events"}
 
@@ -106,7 +107,7 @@ class Front(Protocol):
         """The same as a URL."""
 
     @property
-    def open_watches(self) -> list[requests.Request]:
+    def open_watches(self) -> list[Request]:
         """The requests of the watches that are open now."""
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
@@ -177,8 +178,8 @@ class Server(abc.ABC):
 
     def before(
         self,
-        matches: Callable[[requests.Request], bool],
-        callback: Callable[[requests.Request], Awaitable[None]],
+        matches: Callable[[Request], bool],
+        callback: Callable[[Request], Awaitable[None]],
         *,
         count: int | None = 1,
     ) -> faults.Hook:
@@ -204,7 +205,7 @@ class Server(abc.ABC):
         """Return where the audit log ends now."""
         return len(self._front.requests)
 
-    def watches(self) -> list[requests.Request]:
+    def watches(self) -> list[Request]:
         """Return the watches of operators that are open now."""
         return [one for one in self._front.open_watches if by_operator(one)]
 
@@ -213,7 +214,7 @@ class Server(abc.ABC):
         """Every flip that was sent, executed or not."""
         return [one for one in self.writes if one.flips]
 
-    async def _note(self, request: requests.Request) -> None:
+    async def _note(self, request: Request) -> None:
         try:
             body = json.loads(request.body or b"{}")
         except ValueError:

@@ -5,28 +5,33 @@ the real one are found; where they are not, it is left out with one line that sa
 ends with that line. The real server is started once for a run: the fixture `real_server` (`real.Session`) is for tests
 that need it without a proxy in between.
 
-A test with many cases that differ in what is read, not in who serves it, has the mark `one_case_on_real`: all of them
-run on the embedded server, and the first on the real one. `--apiserver both` and `real` run them all.
+Where the server decides the outcome a test has the mark `on_real`: by default only those run on the real server too.
+`on_real(first=True)` is the first case of a test, `on_real("8")` the case of that name. `--apiserver both` and `real`
+run them all, and what has the mark `nightly` (`test/further.py`): `make nightly`.
 """
 
 from __future__ import annotations
 
 import os
+import pathlib
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
-from test.component import backend, real
+from test import further, scheduling
+from test.component import backend, forked, real
 from test.component import world as worlds
+from topology_simulator import operator_process
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 _FIGURE = "figure"
-_ONE_CASE = "one_case_on_real"
+_ON_REAL = "on_real"
 _SERVERS = ("embedded", "real")
+_RIGHTS = pathlib.Path(__file__).parent / "rights"
 _CHOICES = ("auto", *_SERVERS, "both")
 
 
@@ -52,6 +57,7 @@ def _missing() -> str:
     """Return what is to be done before the real server can be started; nothing when it can be."""
     try:
         binaries.folder()
+        binaries.definitions()
     except binaries.MissingError as missing:
         return str(missing)
     return ""
@@ -67,38 +73,47 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", f"{_ONE_CASE}: of its cases only the first runs on the real API server")
+    config.addinivalue_line(
+        "markers",
+        f"{_ON_REAL}(*cases, first=False): runs on the real API server too; all cases, those named, or the first",
+    )
 
 
 def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the cases that need not run on the real server too, because one of the same test does."""
+    """Return the cases that run on the embedded server only."""
     seen: set[str] = set()
     found = []
-    for item in items:
-        if item.get_closest_marker(_ONE_CASE) is None or not _wants_the_real_one(item):
-            continue
+    for item in filter(_wants_the_real_one, items):
         test = item.nodeid.partition("[")[0]
-        if test in seen:
+        mark = item.get_closest_marker(_ON_REAL)
+        wanted = mark is not None and (
+            further.case(item) in mark.args if mark.args else not mark.kwargs.get("first") or test not in seen
+        )
+        if not wanted:
             found.append(item)
         seen.add(test)
     return found
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--apiserver", "auto") == "auto" and (extra := _left_out(items)):
-        config.hook.pytest_deselected(items=extra)
-        items[:] = [item for item in items if item not in extra]
-    if any(map(_wants_the_real_one, items)) and (missing := _missing()):
+    # Handed out alone, such a test has a real server started for it in whichever worker it comes to.
+    asking = [item.nodeid for item in items if "real_binaries" in getattr(item, "fixturenames", ())]
+    if alone := [name for name in asking if scheduling.group(name) == name]:
+        raise pytest.UsageError(
+            "\n".join(("these start a real server: name their files in test/scheduling.py", *alone))
+        )
+    if config.getoption("--apiserver", "auto") == "auto":
+        further.leave_out(config, items, _left_out(items))
+    wanted = "real" in _servers(config) and (bool(asking) or any(map(_wants_the_real_one, items)))
+    if wanted and (missing := _missing()):
         raise pytest.UsageError(missing)
 
 
 @pytest.fixture(scope="session")
 def real_binaries(pytestconfig: pytest.Config) -> None:
-    """Whoever starts a real API server asks for this: it says why that cannot be, and in CI it fails."""
+    """Skip what starts a real API server where this run has none."""
     if "real" not in _servers(pytestconfig):
         pytest.skip(_missing() or "needs the real API server, which --apiserver embedded leaves out")
-    if missing := _missing():
-        pytest.fail(missing, pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -106,6 +121,14 @@ def real_server(real_binaries: None) -> Iterator[real.Session]:
     """The real API server of this run."""
     with real.Session() as session:
         yield session
+
+
+@pytest.fixture(scope="session", autouse=True)
+def operators_of_scenarios_are_forked() -> Iterator[None]:
+    """Let the operators of scenarios be started as all others of these tests are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operator_process, "spawn", forked.spawn)
+        yield
 
 
 @pytest.fixture
@@ -150,5 +173,5 @@ def pytest_runtest_makereport(
     made = getattr(item, "funcargs", {}).get("world")
     if report.failed and isinstance(made, worlds.World):
         report.sections.append(("operators", made.logs()))
-        report.sections.append(("Infrastructure, as last seen", worlds.yaml.safe_dump(made.operands.latest)))
+        report.sections.append(("Infrastructure, as last seen", yaml.safe_dump(made.operands.latest)))
     return report

@@ -9,24 +9,25 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from test.component import polling
+from test import polling
 from topology_simulator import client, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Schema = dict[str, Any]
+Versions = list[dict[str, Any]]
 NOT_YET = frozenset({404, 429, 503})
 """What a server answers about a kind whose definition it has yet to take in."""
 
 
-async def change(api: client.Client, kind: kinds.Kind, alter: Callable[[Schema], Schema]) -> Schema:
+async def change(api: client.Client, kind: kinds.Kind, alter: Callable[[Schema], Schema]) -> Versions:
     """Replace the schema of a kind by what `alter` makes of it; return the versions that stood there before.
 
     Returns when it is in force: a real server takes a moment.
     """
     crd = await api.get(kinds.DEFINITIONS, f"{kind.plural}.{kind.group}")
-    before: Schema = crd["spec"]["versions"]
+    before: Versions = crd["spec"]["versions"]
     versions = copy.deepcopy(before)
     for version in versions:
         version["schema"]["openAPIV3Schema"] = alter(version["schema"]["openAPIV3Schema"])
@@ -35,7 +36,7 @@ async def change(api: client.Client, kind: kinds.Kind, alter: Callable[[Schema],
     return before
 
 
-async def restore(api: client.Client, kind: kinds.Kind, versions: Schema) -> None:
+async def restore(api: client.Client, kind: kinds.Kind, versions: Versions) -> None:
     """Put back what `change` returned, and wait until it is in force."""
     await _put(api, kind, versions)
 
@@ -44,7 +45,7 @@ _MARK = {"name": "Altered", "type": "string", "jsonPath": ".metadata.uid"}
 """A column of every altered definition. Tables tell by it which one is in force, without a write."""
 
 
-async def _put(api: client.Client, kind: kinds.Kind, versions: Schema) -> None:
+async def _put(api: client.Client, kind: kinds.Kind, versions: Versions) -> None:
     await api.patch(kinds.DEFINITIONS, f"{kind.plural}.{kind.group}", {"spec": {"versions": versions}})
     columns = [one["name"] for one in versions[0].get("additionalPrinterColumns") or []]
 
@@ -83,6 +84,13 @@ def without_our_fields(schema: Schema) -> Schema:
     del changed["properties"]["spec"]["properties"]["desiredTopology"]
     del changed["properties"]["status"]["properties"]["topologyTransition"]
     changed.pop("x-kubernetes-validations", None)
+    return changed
+
+
+def with_the_native_field(schema: Schema) -> Schema:
+    """As OpenShift serves it where MutableTopology is enabled; the Default one has no `spec.controlPlaneTopology`."""
+    changed = copy.deepcopy(schema)
+    changed["properties"]["spec"]["properties"]["controlPlaneTopology"] = {"type": "string"}
     return changed
 
 

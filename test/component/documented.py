@@ -1,12 +1,13 @@
 """The commands that the documentation shows: found, taken apart, and sorted by what may be done with them in a test.
 
-A command is a line of a code block (indented or fenced) that begins with `oc`, `kubectl` or the name of the operator's
-program, with or without a prompt. What it is sorted into:
+A command is a line of a code block (indented or fenced) that begins with `oc`, `kubectl`, the name of the operator's
+program or `sh crd-patch.sh`, with or without a prompt. What it is sorted into:
 
     READ     asks the API server and changes nothing: it is run
     WRITE    changes one object: it is run with --dry-run=server, so that the API server judges it and nothing happens
     PIPED    what the program prints, into `oc apply` or `oc delete`: both sides are parsed
     PRINT    the program by itself: its arguments are parsed
+    SCRIPT   what the program has printed, run by sh: its argument is looked at
     TALK     needs pods, files, a login or a person: only its verb is looked at
 """
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "cluster-topology-operator"
 _CLIENTS = ("oc", "kubectl")
+_SCRIPTS = ("sh crd-patch.sh", "sh crd-patch.sh install", "sh crd-patch.sh remove")
 _READS = {"get", "explain", "describe", "wait", "api-resources"}
 _WRITES = {"patch", "annotate", "label", "scale", "delete"}
 _TALKS = {
@@ -55,6 +57,7 @@ class Sort(enum.Enum):
     WRITE = enum.auto()
     PIPED = enum.auto()
     PRINT = enum.auto()
+    SCRIPT = enum.auto()
     TALK = enum.auto()
 
 
@@ -83,9 +86,18 @@ def of(page: pathlib.Path) -> list[Command]:
     found = []
     for number, line in _lines(page.read_text(encoding="utf-8")):
         text, _, _ = line.removeprefix("$ ").partition("  #")
-        if text.partition(" ")[0] in (*_CLIENTS, PROGRAM):
-            found.append(_sorted(page.name, number, text.strip()))
+        if text.partition(" ")[0] in (*_CLIENTS, PROGRAM) or text.startswith("sh crd-patch.sh"):
+            sort = _script if text.startswith("sh ") else _sorted
+            found.append(sort(page.name, number, text.strip()))
     return found
+
+
+def below(page: pathlib.Path, heading: str) -> list[Command]:
+    """Return the commands between a heading, such as `## Uninstall`, and the next one of any level, in order."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    first = lines.index(heading) + 1
+    last = next((number for number, line in enumerate(lines, 1) if number > first and line.startswith("#")), len(lines))
+    return [one for one in of(page) if first < one.line < last]
 
 
 def _lines(page: str) -> Iterator[tuple[int, str]]:
@@ -100,6 +112,12 @@ def _lines(page: str) -> Iterator[tuple[int, str]]:
             begun = whole.removesuffix("\\").strip() if whole.endswith("\\") else ""
             if not begun:
                 yield first, whole
+
+
+def _script(page: str, line: int, text: str) -> Command:
+    if text not in _SCRIPTS:
+        raise NoCommandError(f"{page}:{line}: the script does not understand this: {text}")
+    return Command(page, line, text, Sort.SCRIPT, tuple(text.split()[1:]))
 
 
 def _sorted(page: str, line: int, text: str) -> Command:

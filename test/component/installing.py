@@ -1,33 +1,35 @@
 """Somebody who installs the operator on a cluster that has never heard of it, with a terminal and the pages.
 
 `Empty` is the cluster on a real API server of its own: the run's other one has the operator's rights from the start.
+The namespace controller and the garbage collector run there. Those of workloads do not: the simulated cluster answers
+for its Deployments itself.
 `Administrator` has `oc`, `kubectl` and the program, and runs what a page says. OPERATOR_PROGRAM names the program: that
 in the folder of a built image, for instance; without it, it is this checkout.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pathlib
 import shlex
 import sys
-from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
-from test.component import inventory, real
+from test import polling, processes
+from test.component import controllers, real
 from test.component.test_kubectl import needed
-from topology_api import crd, crd_patch
-from topology_controller import manifests
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds
+from topology_simulator.envtest import openshift
 
 NAMESPACE = "openshift-topology-operator"
 NAME = "cluster-topology-operator"
 _REPOSITORY = pathlib.Path(__file__).parents[2]
 _PATIENCE = 60.0
+_CONTROLLERS = (controllers.NAMESPACES, controllers.GARBAGE)
 _CHECKOUT = [sys.executable, "-m", "topology_controller"]
 
 
@@ -35,16 +37,22 @@ class Empty(real.Session):
     """A real API server with a cluster that has never heard of this operator."""
 
     async def _furnish(self) -> None:
-        async with clients.Client(self.access(), "installer") as api, inventory.Inventory(self.server) as held:
-            whole = crd.infrastructure(manifests.edges())
-            await api.create(kinds.DEFINITIONS, crd_patch.apply(whole, crd_patch.remove(whole)))
-            await install.install(api, simulated.Shape(masters=3), reuse=True)
-            if await api.find(kinds.NAMESPACES, NAMESPACE) is not None:
-                await api.delete(kinds.NAMESPACES, NAMESPACE)
-                await held.let_go(NAMESPACE)
+        async with clients.Client(self.access(), "installer") as api:
+            await install.install(api, simulated.Shape(masters=3), crds=openshift.payload())
+            await self.server.start_controllers(*_CONTROLLERS)
+            await _without(api, NAMESPACE)
             for name in ("openshift-monitoring", "openshift-config-managed"):
                 if await api.find(kinds.NAMESPACES, name) is None:
                     await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(name))
+
+
+async def _without(api: clients.Client, namespace: str) -> None:
+    async def gone() -> bool:
+        return await api.find(kinds.NAMESPACES, namespace) is None
+
+    if not await gone():
+        await api.delete(kinds.NAMESPACES, namespace)
+        await polling.until(f"namespace {namespace} is gone", gone, _PATIENCE)
 
 
 def _given() -> list[str]:
@@ -53,52 +61,40 @@ def _given() -> list[str]:
     return [str(_REPOSITORY / words[0]), *words[1:]] if words and "/" in words[0] else words
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """How a command ended."""
-
-    code: int
-    printed: str
-    complaint: str
-
-
 class Administrator:
-    """Somebody with a terminal: `oc`, `kubectl` and the program are on the PATH."""
+    """A person with a terminal: `oc`, `kubectl` and the program are on the PATH, `access` is the kubeconfig."""
 
-    def __init__(self, session: Empty, folder: pathlib.Path) -> None:
+    def __init__(self, access: dict[str, Any], folder: pathlib.Path) -> None:
         self.folder = folder
         bin_ = folder / "bin"
         bin_.mkdir()
         kubectl = needed()
         for name in ("oc", "kubectl"):
             (bin_ / name).symlink_to(kubectl)
-        (folder / "kubeconfig").write_text(yaml.safe_dump(session.server.kubeconfig()))
+        (folder / "kubeconfig").write_text(yaml.safe_dump(access))
         self.program = _given() or _CHECKOUT
+        (bin_ / NAME).write_text(f'#!/bin/sh\nexec {shlex.join(self.program)} "$@"\n')
+        (bin_ / NAME).chmod(0o755)
         self._environment = {
             "KUBECONFIG": str(folder / "kubeconfig"),
             "HOME": str(folder),
             "PATH": f"{bin_}{os.pathsep}{os.defpath}",
         }
 
-    async def tries(self, *command: str, given: str = "") -> Said:
+    async def tries(self, *command: str, given: str = "") -> processes.Ended:
         """Run a command to its end."""
-        pipe = asyncio.subprocess.PIPE
-        started = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment, cwd=self.folder
-        )
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                printed, complaint = await started.communicate(given.encode())
-        finally:
-            if started.returncode is None:
-                started.kill()
-                await started.wait()
-        return Said(started.returncode or 0, printed.decode(), complaint.decode())
+        return await processes.run(*command, given=given, env=self._environment, cwd=self.folder)
 
     async def oc(self, *arguments: str, given: str = "") -> str:
         """Run oc, which must succeed; return what it printed."""
         said = await self.tries(str(self.folder / "bin" / "oc"), *arguments, given=given)
         assert said.code == 0, f"oc {' '.join(arguments)}: {said.complaint}"
+        return said.printed
+
+    async def types(self, line: str) -> str:
+        """Run one line of a page as it stands there, which must succeed; return what it printed."""
+        said = await self.tries("/bin/sh", "-c", line)
+        assert said.code == 0, f"{line}: {said.printed}{said.complaint}"
         return said.printed
 
     async def prints(self, *flags: str) -> str:

@@ -1,8 +1,7 @@
-"""Everything that an API server holds, of every kind that it serves; and the one controller that deleting needs.
+"""Everything that an API server holds, of every kind that it serves.
 
 `Inventory` asks discovery for the kinds, so nothing is left out because somebody forgot it: an object of a kind that
-no list in the tests knows is seen as well. `NamespaceController` is what a kube-controller-manager does of its work
-here: it empties a namespace that is being deleted and lets it go.
+no list in the tests knows is seen as well.
 """
 
 from __future__ import annotations
@@ -103,32 +102,6 @@ class Inventory:
             before = set(found)
             await asyncio.sleep(5 * _PAUSE_SECONDS)
 
-    async def let_go(self, name: str) -> None:
-        """Delete all that is in a namespace that is being deleted, and let it go."""
-        for kind in await self.kinds():
-            if kind.namespaced:
-                prefix, _, plural = kind.path.rpartition("/")
-                path = f"{prefix}/namespaces/{name}/{plural}"
-                # One by one: some kinds cannot be deleted all at once.
-                for meta in await self._items(path):
-                    await self._delete(f"{path}/{meta['name']}")
-        for namespace in await self.namespaces():
-            if namespace["metadata"]["name"] == name:
-                emptied = {**namespace, "spec": {**namespace["spec"], "finalizers": []}}
-                path = f"/api/v1/namespaces/{name}/finalize"
-                async with self._session.put(path, json=emptied) as response:
-                    await response.read()
-
-    async def namespaces(self) -> list[dict[str, Any]]:
-        """Return all namespaces."""
-        found: list[dict[str, Any]] = (await self._read("/api/v1/namespaces"))["items"]
-        return found
-
-    async def _delete(self, path: str) -> None:
-        async with self._session.delete(path, raise_for_status=False) as response:
-            if response.status != 404:
-                response.raise_for_status()
-
     async def _items(self, path: str) -> list[dict[str, Any]]:
         return [one["metadata"] for one in (await self._read(path, accept=_METADATA))["items"] or []]
 
@@ -140,34 +113,6 @@ class Inventory:
                     response.raise_for_status()
                     found: dict[str, Any] = json.loads(await response.read())
                     return found
-            await asyncio.sleep(_PAUSE_SECONDS)
-
-
-class NamespaceController:
-    """Lets namespaces go that are being deleted, inside its context."""
-
-    def __init__(self, inventory: Inventory) -> None:
-        self._inventory = inventory
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._run(), name="namespace controller")
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            (ended,) = await asyncio.gather(self._task, return_exceptions=True)
-            if ended is not None and not isinstance(ended, asyncio.CancelledError):
-                raise ended
-
-    async def _run(self) -> None:
-        while True:
-            for one in await self._inventory.namespaces():
-                if one["metadata"].get("deletionTimestamp"):
-                    await self._inventory.let_go(one["metadata"]["name"])
             await asyncio.sleep(_PAUSE_SECONDS)
 
 

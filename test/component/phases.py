@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from test.component import polling
+from test import polling
 from test.component import world as worlds
 from topology_simulator import kinds
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from test.component import backend
     from test.component.world import World
 
-IDLE, OPEN, NOT_SERVED = 4, 41, 1
+IDLE, OPEN, NOT_SERVED = 4, 43, 1
 """Watches while nothing is wished, and while a wish is open; and kinds that a cluster need not have (the lifecycle
 agent's), which are asked for once in a while."""
 CONVERGING = OPEN + 1
@@ -81,4 +81,4 @@ async def go_on(world: World, phase: str) -> None:
     if phase in {"Converging", "Completed"}:
         await world.operands.go_on()
     else:
-        await world.echo.say(await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))
+        await world.echo.go_on()

@@ -4,62 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
-import pathlib
-import signal
-import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from test import processes
+from test.component import forked
+
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import AsyncIterator
 
 PROGRAM = "kubectl-topology"
 AGENT = f"{PROGRAM}/*"
 DONE, FAILED, USAGE, BLOCKED, UNSUPPORTED, TIMED_OUT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
-_PATIENCE = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended: its code, what it printed, what it complained about."""
+class Ended(processes.Ended):
+    """How the command ended."""
 
-    code: int
-    printed: str
-    complaint: str
-
-    @property
-    def answer(self) -> dict[str, Any]:
-        """What it printed, as JSON."""
-        found: dict[str, Any] = json.loads(self.printed)
-        return found
+    __slots__ = ()
 
     @property
     def reason(self) -> str:
         """The one calm line that a failed command leaves, without the program's name."""
-        assert self.printed == "", self
-        assert "Traceback" not in self.complaint, self.complaint
-        lines = self.complaint.splitlines()
-        assert len(lines) == 1, self.complaint
-        assert lines[0].startswith(f"{PROGRAM}: "), self.complaint
-        return lines[0].removeprefix(f"{PROGRAM}: ")
+        return self.complaint_of(PROGRAM)
 
 
 class Plugin:
-    """The command, with a kubeconfig; `installed` is the program that a person has on the PATH."""
+    """The command, with a kubeconfig. What a person has on the PATH is run by `test_kubectl`."""
 
-    def __init__(self, folder: pathlib.Path, access: dict[str, Any], *, installed: bool = False) -> None:
-        beside = pathlib.Path(sys.executable).with_name(PROGRAM)
-        self._program = (str(beside),) if installed else (sys.executable, "-m", "topology_controller.plugin")
+    def __init__(self, folder: pathlib.Path, access: dict[str, Any]) -> None:
         self._file = folder / "kubeconfig-plugin"
         self._file.write_text(yaml.safe_dump(access))
-        kept = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "PYTHONDONTWRITEBYTECODE"}}
-        # Byte code is kept for the whole run: a command that reads is quick, and compiling it is not.
-        compiled = str(folder.parent / "compiled")
-        self._environ = {**kept, "KUBECONFIG": str(self._file), "PYTHONPYCACHEPREFIX": compiled}
+        kept = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+        self._environ = {**kept, "KUBECONFIG": str(self._file)}
 
     async def run(self, *words: str) -> Ended:
         """Run a verb to its end."""
@@ -75,17 +55,9 @@ class Plugin:
         return ended.code, ended.answer
 
     @contextlib.asynccontextmanager
-    async def running(self, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    async def running(self, *words: str) -> AsyncIterator[asyncio.subprocess.Process | forked.Process]:
         """Start a verb; it has to end inside the context, and is killed when it does not."""
-        process = await asyncio.create_subprocess_exec(
-            *self._program, *words,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            env=self._environ,
-        )  # fmt: skip
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                yield process
-        finally:
-            if process.returncode is None:
-                process.send_signal(signal.SIGKILL)
-                await process.wait()
+        pipe = asyncio.subprocess.PIPE
+        process = await forked.start(forked.PLUGIN, words, environment=self._environ, stdout=pipe, stderr=pipe)
+        async with processes.killed_after(process):
+            yield process

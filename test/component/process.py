@@ -11,13 +11,13 @@ import contextlib
 import os
 import re
 import signal
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import aiohttp
 
-from test.component import polling
+from test import polling
+from test.component import forked
 
 if TYPE_CHECKING:
     import pathlib
@@ -41,7 +41,7 @@ class Operator:
 
     name: str
     log: pathlib.Path
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | forked.Process
     tls: ssl.SSLContext | None = None
 
     @property
@@ -114,7 +114,8 @@ class Operator:
             self.process.send_signal(number)
 
     async def ended(self, seconds: float = 10.0) -> int:
-        """Wait until it has ended and return its exit code."""
+        """Wait until it has ended and return its exit code; `seconds` as `polling.until` has them."""
+        seconds *= polling.PATIENCE
         try:
             async with asyncio.timeout(seconds):
                 return await self.process.wait()
@@ -147,17 +148,13 @@ async def start(
 
     `settle` None leaves the settle time to the definitions and the configuration.
     """
-    program = ["topology_controller"] if clock is None else ["test.component.skewed", str(clock)]
-    command = [sys.executable, "-m", *program, "run", "--kubeconfig", str(kubeconfig)]
-    command += ["--bind-address", "127.0.0.1:0", *lease, *flags]
-    command += [] if settle is None else ["--settle-seconds", str(settle)]
+    arguments = ["run", "--kubeconfig", str(kubeconfig), "--bind-address", "127.0.0.1:0", *lease, *flags]
+    arguments += [] if settle is None else ["--settle-seconds", str(settle)]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "POD_NAME": name}
+    program, first = (forked.OPERATOR, []) if clock is None else (forked.SKEWED, [str(clock)])
     with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "POD_NAME": name},
-        )
+        process = await forked.start(
+            program, [*first, *arguments], environment=environment,
+            stdout=output.fileno(), stderr=output.fileno(), own_session=True,
+        )  # fmt: skip
     return Operator(name, log, process)

@@ -1,8 +1,8 @@
 """The real API server of a test run: one for all tests, started when the first one asks for it.
 
 It lives in a thread with a loop of its own, because every test has its own loop and a server that needs seconds to
-start outlives them all. Definitions, namespaces and the operator's rights are put there once; between two tests the
-objects of the cluster are deleted, and definitions that a test has altered are put back.
+start outlives them all. OpenShift's own definitions, namespaces and the operator's rights are put there once; between
+two tests the objects of the cluster and rules for requests are deleted, and altered definitions are put back.
 
 `backend.Real` opens a proxy before it for each test; whoever needs the server itself asks the fixture `real_server`.
 """
@@ -10,6 +10,7 @@ objects of the cluster are deleted, and definitions that a test has altered are 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import threading
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import aiohttp
 import yaml
 
-from test.component import cluster, definitions, polling
+from test import polling
+from test.component import cluster, definitions
 from topology_controller import manifests
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds, kubeconfig
-from topology_simulator.envtest import server
+from topology_simulator.envtest import openshift, server
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -38,6 +40,7 @@ OPAQUE_TOKEN = "Zq0.tK8-vv_R41dXw7uJp2"
 """One more, which looks like nothing: it must not be found in any log."""
 TOKENS = ("operator-a", "operator-b", OPAQUE_TOKEN)
 _START_SECONDS = 120.0
+_TRIES = 3
 _STOP_SECONDS = 30.0
 _DELETE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.1
@@ -46,6 +49,20 @@ _SERVED_SECONDS = 30.0
 _RBAC = "rbac.authorization.k8s.io"
 _METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 _KEPT = (kinds.NAMESPACES, kinds.DEFINITIONS)
+_ADMISSION = "admissionregistration.k8s.io"
+POLICIES = kinds.Kind(_ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+POLICY_BINDINGS = kinds.Kind(_ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding")
+_WEBHOOKS = kinds.Kind(_ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
+_RULES = (
+    POLICY_BINDINGS,
+    POLICIES,
+    _WEBHOOKS,
+    kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding"),
+    kinds.Kind(_RBAC, "clusterroles", "ClusterRole"),
+)
+"""What decides about requests of others: of these only what was there when the server was furnished outlives a test."""
+_REFRESH_SECONDS = 1.5
+"""kube-apiserver looks once a second which policies there are (kubernetes/kubernetes 1.36, policy/generic)."""
 
 
 class Session:
@@ -57,6 +74,7 @@ class Session:
         self._thread = threading.Thread(target=self._loop.run_forever, name="real API server", daemon=True)
         self._definitions: dict[str, dict[str, Any]] = {}
         self._generations: dict[str, int] = {}
+        self._rules: frozenset[tuple[str, str]] = frozenset()
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -90,11 +108,19 @@ class Session:
         return kubeconfig.access(self.server.kubeconfig(), self.server.folder)
 
     async def wipe(self) -> None:
-        """Delete the cluster's objects and put its definitions back; namespaces and rights stay.
+        """Delete the cluster's objects and foreign rules, put its definitions back; namespaces and rights stay.
 
         An API server that a test has left dead is started again.
         """
         await self.run(self._wipe())
+
+    async def keep_rules(self) -> frozenset[tuple[str, str]]:
+        """Let every policy, webhook and right that is there now outlive a wipe; return what did before."""
+        return await self.run(self._keep_rules())
+
+    def keep_only(self, rules: frozenset[tuple[str, str]]) -> None:
+        """Let these outlive a wipe, as `keep_rules` returned them."""
+        self._rules = rules
 
     async def served(self) -> None:
         """Wait until every kind is served: a server that is ready has yet to look at its definitions."""
@@ -104,30 +130,52 @@ class Session:
 
     async def _furnish(self) -> None:
         async with clients.Client(self.access(), "installer") as api:
-            await install.install(api, simulated.Shape())
+            await _install(api)
             for crd in await api.list(kinds.DEFINITIONS):
                 name = crd["metadata"]["name"]
                 self._definitions[name] = crd["spec"]
                 self._generations[name] = crd["metadata"]["generation"]
             await _grant(api)
+        await self._keep_rules()
 
     async def _served(self) -> None:
         async with clients.Client(self.access(), "installer") as api:
             await asyncio.gather(*(_answers(api, kind) for kind in kinds.ALL))
 
+    def _session(self) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            self.server.url,
+            connector=aiohttp.TCPConnector(ssl=self.server.tls(), limit=0),
+            headers={"User-Agent": "installer", "Accept": _METADATA, **self.access().headers},
+            timeout=aiohttp.ClientTimeout(total=_DELETE_SECONDS),
+            raise_for_status=True,
+        )
+
+    async def _keep_rules(self) -> frozenset[tuple[str, str]]:
+        before = self._rules
+        async with self._session() as session:
+            self._rules = frozenset(
+                [(kind.plural, one["name"]) for kind in _RULES for one in await _metadata(session, kind.path())]
+            )
+        return before
+
+    async def _delete_rules(self, session: aiohttp.ClientSession) -> None:
+        deleted = set()
+        for kind in _RULES:
+            for one in await _metadata(session, kind.path()):
+                if (kind.plural, one["name"]) not in self._rules:
+                    deleted.add(kind)
+                    async with session.delete(kind.path(one["name"])) as response:
+                        await response.read()
+        if deleted & {POLICIES, POLICY_BINDINGS, _WEBHOOKS}:
+            await asyncio.sleep(_REFRESH_SECONDS)
+
     async def _wipe(self) -> None:
-        headers = {"User-Agent": "installer", "Accept": _METADATA, **self.access().headers}
-        connector = aiohttp.TCPConnector(ssl=self.server.tls(), limit=0)
-        timeout = aiohttp.ClientTimeout(total=_DELETE_SECONDS)
         if "kube-apiserver" not in self.server.pids:
             await self.server.start_api()
             await self._served()
-        async with (
-            asyncio.timeout(_WIPE_SECONDS),
-            aiohttp.ClientSession(
-                self.server.url, connector=connector, headers=headers, timeout=timeout, raise_for_status=True
-            ) as session,
-        ):
+        async with asyncio.timeout(_WIPE_SECONDS), self._session() as session:
+            await self._delete_rules(session)
             await self._put_definitions_back(session)
             async with asyncio.TaskGroup() as group:
                 for kind in (*(one for one in kinds.ALL if one not in _KEPT), cluster.EVENTS):
@@ -143,6 +191,15 @@ class Session:
                 kind = kinds.named(name)
                 await definitions.restore(api, kind, self._definitions[name]["versions"])
                 self._generations[name] = (await api.get(kinds.DEFINITIONS, name))["metadata"]["generation"]
+
+
+async def _install(api: clients.Client) -> None:
+    """Install a cluster on a server that has just started: on a busy machine what had no answer is asked again."""
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(clients.UnreachableError):
+            await install.install(api, simulated.Shape(), reuse=True, crds=openshift.definitions())
+            return
+    await install.install(api, simulated.Shape(), reuse=True, crds=openshift.definitions())
 
 
 async def _answers(api: clients.Client, kind: kinds.Kind) -> None:

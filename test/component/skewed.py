@@ -25,6 +25,11 @@ def _moved(file: pathlib.Path) -> Any:
     return Moved
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """Run the operator by the moved clock."""
     vars(reconcile)["datetime"] = _moved(pathlib.Path(sys.argv[1]))
-    sys.exit(cli.main(sys.argv[2:]))
+    return cli.main(sys.argv[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from test import sentences
 from test.component import backend, cluster, plugin, test_stuck
 from test.component import world as worlds
-from test.component.spoiling import until_failing
+from test.component.broken_facts import until_failing
 from topology_api import vocabulary
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds
@@ -119,7 +120,7 @@ async def test_past_the_deadline_it_is_completed_without_the_check_and_that_is_s
     again = await command.run(*asking)
     assert (again.code, again.complaint) == (plugin.DONE, ""), again
     waited = await command.run("wait")
-    assert waited.printed == f"Completed: the cluster is HighlyAvailable/HighlyAvailable, accepted without: {CHECK}\n"
+    assert waited.printed == f"{sentences.COMPLETED}, accepted without: {CHECK}\n"
     assert len(world.server.flips) == 1
 
 

@@ -6,7 +6,6 @@ against what the server says its kind looks like, and an unknown field is an err
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pathlib
 import re
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from test import processes
 from test.component import test_kubectl
 from topology_simulator import client as clients
 from topology_simulator import install, kinds, kubeconfig
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from test.component import backend
 
 RUNBOOK = pathlib.Path(__file__).parents[2] / "docs" / "runbooks" / "TopologyOperatorNotWatching.md"
-_PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +42,15 @@ class Administrator:
 
         Less the warnings about what was there before: the rights of operators, on the real server of a test run.
         """
-        code, printed, said = await _run(self.binary, *arguments, given=given, environment=self.environment)
+        code, printed, said = await processes.run(self.binary, *arguments, given=given, env=self.environment)
         kept = [line for line in said.splitlines() if "is missing the kubectl.kubernetes.io/last-applied" not in line]
         return code, printed, "\n".join(kept)
 
 
-async def _run(*command: str, given: str = "", environment: dict[str, str] | None = None) -> tuple[int, str, str]:
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            printed, complaint = await process.communicate(given.encode())
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return process.returncode or 0, printed.decode(), complaint.decode()
-
-
 async def printed_manifests(*flags: str) -> str:
-    code, printed, complaint = await _run(sys.executable, "-m", "topology_controller", "manifests", *flags)
-    assert code == 0, complaint
-    return printed
+    ended = await processes.run(sys.executable, "-m", "topology_controller", "manifests", *flags)
+    assert ended.code == 0, ended.complaint
+    return ended.printed
 
 
 @pytest.fixture
@@ -143,6 +129,7 @@ async def test_a_cluster_without_monitoring_takes_what_is_printed_without_it(adm
     assert "monitoring.coreos.com" not in said
 
 
+@pytest.mark.on_real(first=True)
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [

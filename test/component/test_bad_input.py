@@ -6,64 +6,34 @@ patience, and forgotten when it is over.
 
 from __future__ import annotations
 
-import asyncio
 import collections
 import pathlib
-import signal
 import socket
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from test.component import cluster, polling
+from test import polling, processes, sentences
 from topology_simulator.apiserver import server
 
 if TYPE_CHECKING:
     from test.component.world import World
 
 _BUILT_IN = pathlib.Path(__file__).parents[2] / "bindata" / "transitions" / "sno-to-ha-compact.yaml"
-_PATIENCE = 20.0
 OK, FAILED, USAGE = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended: its code, what it printed, what it complained about."""
-
-    code: int
-    printed: str
-    complaint: str
-
-
-async def command(*arguments: object) -> Ended:
+async def command(*arguments: object) -> processes.Ended:
     """Run the operator's command line to its end."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "topology_controller", *map(str, arguments),
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            printed, complaint = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.send_signal(signal.SIGKILL)
-            await process.wait()
-    assert process.returncode is not None
-    return Ended(process.returncode, printed.decode(), complaint.decode())
+    return await processes.run(sys.executable, "-m", "topology_controller", *arguments)
 
 
-def a_reason(ended: Ended, code: int) -> str:
+def a_reason(ended: processes.Ended, code: int) -> str:
     """The one calm line that a failed command left, without the program's name."""
     assert ended.code == code, ended
-    assert ended.printed == "", ended
-    assert "Traceback" not in ended.complaint, ended.complaint
-    lines = ended.complaint.splitlines()
-    assert len(lines) == 1, ended.complaint
-    assert lines[0].startswith("cluster-topology-operator: "), ended.complaint
-    return lines[0].removeprefix("cluster-topology-operator: ")
+    return ended.complaint_of("cluster-topology-operator")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +64,7 @@ def a_reason(ended: Ended, code: int) -> str:
             id="negative-number",
         ),
         pytest.param(
-            "deadlineMinutes: 60",
+            "deadlineMinutes: 30",
             "deadlineMinutes: an hour",
             ["convergence.deadlineMinutes is 'an hour'", "integer"],
             id="no-number",
@@ -183,6 +153,14 @@ async def test_a_kubeconfig_that_cannot_be_used_is_named(
     [
         (["--lease-duration", "5", "--renew-deadline", "6", "--retry-period", "1"], ["lease duration 5 s", "6 s"]),
         (["--lease-duration", "9", "--renew-deadline", "6", "--retry-period", "7"], ["renew deadline 6 s", "7 s"]),
+        (
+            ["--lease-duration", "6", "--renew-deadline", "4", "--retry-period", "3"],
+            ["--renew-deadline and --retry-period: retry period 3 s must be at most 2 s with renew deadline 4 s"],
+        ),
+        (
+            ["--lease-duration", "3", "--renew-deadline", "1", "--retry-period", "0.2"],
+            ["renew deadline 1 s must be at least 2 s"],
+        ),
         (["--lease-duration", "9", "--renew-deadline", "6", "--retry-period", "0"], ["0 s"]),
         (["--lease-duration", "nan", "--renew-deadline", "6", "--retry-period", "1"], ["nan s"]),
         (["--lease-duration", "9"], ["--lease-duration, --renew-deadline and --retry-period go together"]),
@@ -272,17 +250,16 @@ _IDLE = (
     "featuregates.config.openshift.io/cluster",
     "configs.operator.openshift.io/cluster",
 )
-_AWAY = "the API server cannot be reached"
 
 
 async def test_a_server_that_is_not_there_yet_is_waited_for(world: World) -> None:
     async with world.server.away():
         operator = await world.operator(wait=False)
         for what in _IDLE:
-            await operator.said(f"cannot watch {what}: {_AWAY}")
+            await operator.said(f"cannot watch {what}: {sentences.UNREACHABLE}")
         status, text = await operator.ask("/readyz")
         assert status == 500
-        assert text.splitlines() == [f"{what}: {_AWAY}" for what in _IDLE]
+        assert text.splitlines() == [f"{what}: {sentences.UNREACHABLE}" for what in _IDLE]
         # Being blind is no reason to be restarted.
         assert await operator.ask("/healthz") == (200, "ok\n")
         assert operator.alive
@@ -291,29 +268,15 @@ async def test_a_server_that_is_not_there_yet_is_waited_for(world: World) -> Non
     await world.until_phase("Completed", seconds=20.0)
 
 
-async def test_a_server_that_goes_away_while_a_wish_is_open_is_missed_and_found_again(world: World) -> None:
-    operator = await world.idle_operator()
-    await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.wish()
-    await world.until_phase("Pending")
-    await world.server.restart(down=1.0)
-    await operator.said(f"cannot watch {_IDLE[0]}: {_AWAY}")
-    await cluster.set_ready(world.api, "master-2", ready=True)
-    await world.until_phase("Completed", seconds=20.0)
-    await operator.said(f"watching {_IDLE[0]} again")
-    assert len(world.server.flips) == 1
-    await operator.ready()
-
-
+@pytest.mark.nightly(but=("503",))
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        pytest.param({"action": "drop"}, _AWAY, id="dropped"),
+        pytest.param({"action": "drop"}, sentences.UNREACHABLE, id="dropped"),
         pytest.param({"action": "status", "code": 401}, "Unauthorized: the credentials were not accepted", id="401"),
         pytest.param({"action": "status", "code": 503}, "503", id="503"),
     ],
 )
-@pytest.mark.one_case_on_real
 async def test_a_server_that_does_not_answer_is_asked_ever_less_often(
     world: World, fault: dict[str, Any], why: str
 ) -> None:
@@ -343,16 +306,16 @@ async def test_a_server_that_does_not_answer_is_asked_ever_less_often(
         await operator.said(f"watching {what} again")
 
 
+@pytest.mark.nightly(but=("infrastructures-infrastructures.config.openshift.io/cluster",))
 @pytest.mark.parametrize(
     ("resource", "what"), [("featuregates", _IDLE[2]), ("infrastructures", _IDLE[0]), ("configs", _IDLE[3])]
 )
-@pytest.mark.one_case_on_real
 async def test_one_kind_that_is_forbidden_is_named_and_the_others_are_not(
     world: World, resource: str, what: str
 ) -> None:
     active = world.server.fault("status", code=403, resource=resource)
     operator = await world.operator(wait=False)
-    await operator.said(f"cannot watch {what}: Forbidden: grant the operator's role the right to read it")
+    await operator.said(f"cannot watch {what}: {sentences.FORBIDDEN}")
     assert (await operator.ask("/readyz"))[0] == 500
     await world.wish()
 
@@ -369,16 +332,15 @@ async def test_one_kind_that_is_forbidden_is_named_and_the_others_are_not(
     await operator.ready()
 
 
+@pytest.mark.nightly(but=("nodes-ControlPlaneNodes-nodes",))
 @pytest.mark.parametrize(
     ("resource", "check", "what"),
     [
         ("nodes", "ControlPlaneNodes", "nodes"),
-        ("etcds", "EtcdHealthy", "etcds.operator.openshift.io/cluster"),
         ("configmaps", "EtcdVotingMembers", "configmaps/etcd-endpoints in namespace openshift-etcd"),
         ("schedulers", "MastersSchedulable", "schedulers.config.openshift.io/cluster"),
     ],
 )
-@pytest.mark.one_case_on_real
 async def test_evidence_that_is_forbidden_is_unknown_and_never_met(
     world: World, resource: str, check: str, what: str
 ) -> None:
@@ -387,7 +349,7 @@ async def test_evidence_that_is_forbidden_is_unknown_and_never_met(
     await world.wish()
     found = await world.until_check(check, "Unknown")
     assert what in found["message"]
-    assert "Forbidden: grant the operator's role the right to read it" in found["message"]
+    assert sentences.FORBIDDEN in found["message"]
     assert (await world.record())["phase"] == "Pending"
     status, text = await operator.ask("/readyz")
     assert status == 500

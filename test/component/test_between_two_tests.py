@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import cluster, definitions
+from test import polling
+from test.component import cluster, definitions, real
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import configured, install, kinds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from test.component import real
 
 LEFT = (kinds.NODES, kinds.INFRASTRUCTURES, kinds.CLUSTER_OPERATORS, kinds.CONFIG_MAPS, kinds.LEASES, cluster.EVENTS)
 
@@ -42,6 +41,37 @@ async def test_objects_are_gone_also_those_that_a_finalizer_holds(
     assert "nodes/master-0" in await left(api)
     await real_server.wipe()
     assert await left(api) == []
+
+
+async def test_rules_that_a_test_has_brought_along_are_gone(real_server: real.Session, api: clients.Client) -> None:
+    """All manifests applied, as an administrator does it, guard the topology against everybody after it."""
+    what = {"apiGroups": ["config.openshift.io"], "resources": ["infrastructures"]}
+    roles = kinds.Kind("rbac.authorization.k8s.io", "clusterroles", "ClusterRole")
+    policy = {
+        "matchConstraints": {"resourceRules": [{**what, "apiVersions": ["*"], "operations": ["UPDATE"]}]},
+        "validations": [{"expression": "false", "message": "never"}],
+    }
+    await api.create(roles, roles.new("left-behind", rules=[{**what, "verbs": ["patch"]}]))
+    await api.create(real.POLICIES, real.POLICIES.new("left-behind", spec=policy))
+    binding = {"policyName": "left-behind", "validationActions": ["Deny"]}
+    await api.create(real.POLICY_BINDINGS, real.POLICY_BINDINGS.new("left-behind", spec=binding))
+    labelled = {"metadata": {"labels": {"seen": "yes"}}}
+
+    async def denied() -> bool:
+        try:
+            await api.patch(kinds.INFRASTRUCTURES, "cluster", labelled)
+        except clients.ApiError as error:
+            return "never" in str(error)
+        return False
+
+    await polling.until("the policy denies", denied, 30.0)
+    kept = len(await api.list(roles))
+    await real_server.wipe()
+    assert len(await api.list(roles)) == kept - 1
+    for kind in (real.POLICIES, real.POLICY_BINDINGS):
+        assert await api.find(kind, "left-behind") is None
+    await install.populate(api, simulated.Shape())
+    await api.patch(kinds.INFRASTRUCTURES, "cluster", labelled)
 
 
 async def test_an_altered_definition_is_put_back_and_in_force(real_server: real.Session, api: clients.Client) -> None:

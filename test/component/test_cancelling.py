@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import cluster, polling
+from test import polling, sentences
+from test.component import cluster
 from topology_simulator import client as clients
 from topology_simulator import kinds
 
@@ -92,6 +93,8 @@ async def test_a_wish_that_is_withdrawn_while_admitting_is_never_flipped(world: 
     await world.until_told("TransitionCancelled")
 
 
+@pytest.mark.nightly("DualReplica")
+@pytest.mark.on_real(first=True)
 @pytest.mark.parametrize("other", [None, "SingleReplica", "DualReplica"], ids=str)
 async def test_while_converging_the_api_refuses_to_change_the_wish(world: World, other: str | None) -> None:
     await world.idle_operator()
@@ -110,21 +113,13 @@ async def test_while_converging_the_api_refuses_to_change_the_wish(world: World,
     await world.completed_once()
 
 
-async def test_external_is_refused_with_what_is_legal(world: World) -> None:
-    with pytest.raises(clients.ApiError) as refused:
-        await world.wish("External")
-    assert refused.value.code == 422
-    assert 'Unsupported value: "External"' in refused.value.message
-    for legal in ("SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"):
-        assert f'"{legal}"' in refused.value.message
-
-
+@pytest.mark.on_real
 async def test_a_wish_that_nothing_leads_to_is_refused_with_what_does(world: World) -> None:
     with pytest.raises(clients.ApiError) as refused:
         await world.wish("DualReplica")
     assert refused.value.code == 422
-    assert "DualReplica cannot be reached from status.controlPlaneTopology SingleReplica" in refused.value.message
-    assert "from there it may be HighlyAvailable" in refused.value.message
+    assert sentences.NO_WAY_TO_DUAL_REPLICA in refused.value.message
+    assert sentences.HIGHLY_AVAILABLE_IS_LEFT in refused.value.message
 
 
 async def test_a_fulfilled_wish_can_be_removed(world: World) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from test.component import polling
+from test import polling
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig
 from topology_simulator.envtest import server

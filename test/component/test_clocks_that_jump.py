@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import cluster, phases, polling
+from test import polling
+from test.component import cluster, phases
 from test.component import world as worlds
-from test.component.spoiling import until_failing
+from test.component.broken_facts import until_failing
 from topology_simulator import follow, kinds
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ async def jump(world: World, clock: pathlib.Path, seconds: float) -> None:
     await cluster.renew_etcd_lease(world.api, ago=-seconds)
 
 
+@pytest.mark.nightly("back")
 @pytest.mark.parametrize("by", _JUMPS)
 async def test_a_clock_that_jumps_while_it_settles(
     world: World, clock: pathlib.Path, by: float, figure: Callable[[str], None]
@@ -74,6 +76,7 @@ async def test_a_clock_that_jumps_while_it_settles(
     await world.completed_once()
 
 
+@pytest.mark.nightly("forward")
 @pytest.mark.parametrize("by", _JUMPS)
 async def test_a_clock_that_jumps_before_the_flip(world: World, clock: pathlib.Path, by: float) -> None:
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
@@ -88,6 +91,7 @@ async def test_a_clock_that_jumps_before_the_flip(world: World, clock: pathlib.P
     assert len(world.server.flips) == 1
 
 
+@pytest.mark.nightly("forward")
 @pytest.mark.parametrize("by", _JUMPS)
 async def test_a_clock_that_jumps_while_it_converges(world: World, clock: pathlib.Path, by: float) -> None:
     await world.idle_operator(clock=clock)
@@ -99,7 +103,7 @@ async def test_a_clock_that_jumps_while_it_converges(world: World, clock: pathli
 
     async def calm() -> bool:
         degraded = await world.condition("Degraded")
-        return (await world.record())["phase"] == "Converging" and degraded["status"] == "False"
+        return bool((await world.record())["phase"] == "Converging" and degraded["status"] == "False")
 
     await polling.steadily("it goes on converging, and nothing is wrong", calm, 1.0)
     assert await world.pair() == worlds.MOVED

@@ -5,14 +5,14 @@ What the file may say and what each mistake is answered with is tested without p
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from typing import TYPE_CHECKING
 
 import yaml
 
-from test.component import backend, cluster, polling
+from test import polling, processes
+from test.component import backend, cluster
 from test.component import world as worlds
 from test.unit.configuration.files import HEAD, Volume
 from topology_simulator import kinds
@@ -81,15 +81,11 @@ async def test_a_plan_judges_by_the_configmap_that_the_operator_has_mounted(tmp_
         access.write_text(yaml.safe_dump(world.server.kubeconfig()))
 
         async def plan() -> tuple[int, dict[str, object], str]:
-            process = await asyncio.create_subprocess_exec(
+            ended = await processes.run(
                 sys.executable, "-m", "topology_controller.plugin", "plan", "HighlyAvailable", "-o", "json",
-                "--kubeconfig", str(access),
-                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+                "--kubeconfig", access,
             )  # fmt: skip
-            async with asyncio.timeout(30):
-                out, error = await process.communicate()
-            assert process.returncode is not None
-            return process.returncode, json.loads(out), error.decode()
+            return ended.code, ended.answer, ended.complaint
 
         code, found, said = await plan()
         assert (code, found["verdict"], said) == (0, "Possible", "")

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.component import cluster, polling
+from test import polling
+from test.component import cluster
 from test.component import world as worlds
+from test.component.broken_facts import LAST, VOTERS, condition, endpoints, until_failing
 from test.component.phases import reach
-from test.component.spoiling import LAST, VOTERS, condition, endpoints, until_failing
 from topology_simulator import client as clients
 from topology_simulator import conditions, kinds
 
@@ -108,9 +109,9 @@ async def test_a_patch_upgrade_that_starts_and_ends(world: World) -> None:
 # -- the operator
 
 
+@pytest.mark.nightly("everything follows-SIGTERM")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 @pytest.mark.parametrize("meanwhile", ["everything follows", "nothing follows"])
-@pytest.mark.one_case_on_real
 async def test_an_operator_that_is_evicted_is_gone_on_for(world: World, number: signal.Signals, meanwhile: str) -> None:
     record = await converging(world)
     first = world.operators[0]
@@ -137,8 +138,8 @@ async def test_an_operator_that_is_evicted_is_gone_on_for(world: World, number: 
 # -- what we have written
 
 
+@pytest.mark.nightly("Pending", "Admitting")
 @pytest.mark.parametrize("phase", ["Pending", "Admitting", "Converging", "Completed"])
-@pytest.mark.one_case_on_real
 async def test_our_clusteroperator_is_deleted_by_hand(world: World, phase: str) -> None:
     await reach(world, phase)
     await world.until_told("TransitionRequested")
@@ -174,7 +175,7 @@ async def go_on_from(world: World, phase: str) -> None:
     if phase == "Pending":
         await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": True}})
     world.echo.on = world.operands.on = True
-    await world.echo.say(await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))
+    await world.echo.go_on()
     if phase in {"Converging", "Completed"}:
         await world.operands.go_on()
 
@@ -196,9 +197,10 @@ async def write_typed(world: World) -> None:
     await polling.until("the status is written", put)
 
 
+@pytest.mark.nightly("is away-Pending", "watches-Converging", "is away-Completed")
+@pytest.mark.on_real(first=True)
 @pytest.mark.parametrize("phase", ["Pending", "Converging", "Completed"])
 @pytest.mark.parametrize("operator", ["watches", "is away"])
-@pytest.mark.one_case_on_real
 async def test_a_typed_writer_drops_our_record_and_it_is_rebuilt(world: World, phase: str, operator: str) -> None:
     await reach(world, phase)
     await world.until_told("TransitionRequested")
@@ -264,7 +266,7 @@ async def test_a_baseline_that_is_rebuilt_still_counts(world: World) -> None:
 
     async def waits() -> bool:
         found = await world.record()
-        return found["phase"] == "Converging" and found["baseline"] == before["baseline"]
+        return bool(found["phase"] == "Converging" and found["baseline"] == before["baseline"])
 
     await polling.steadily("it goes on waiting", waits, 1.5)
     pools = await world.check("MachineConfigPoolsRolledOut", "Convergence")

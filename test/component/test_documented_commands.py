@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from test import processes
 from test.component import documented, test_kubectl, world
 from topology_api import vocabulary
 from topology_simulator import cluster as simulated
@@ -106,21 +107,11 @@ async def _try(trial: Trial, kubectl: str, environment: dict[str, str]) -> None:
         arguments.append("--dry-run=server")
     if "wait" in arguments:
         arguments = [one for one in arguments if not one.startswith("--timeout")] + ["--timeout=1s"]
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        kubectl, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment
-    )
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            printed, complaint = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode:
-        trial.complaints.append(complaint.decode().strip())
+    ended = await processes.run(kubectl, *arguments, env=environment)
+    if ended.code:
+        trial.complaints.append(ended.complaint.strip())
     else:
-        trial.printed.append(printed.decode())
+        trial.printed.append(ended.printed)
 
 
 async def _try_all(trials: list[Trial], kubectl: str, environment: dict[str, str]) -> None:
@@ -142,6 +133,7 @@ def access(pinned: world.World, apiserver: backend.Place, request: pytest.Fixtur
     return session.server.kubeconfig()
 
 
+@pytest.mark.on_real
 async def test_what_a_reader_types_works(pinned: world.World, access: dict[str, Any], tmp_path: pathlib.Path) -> None:
     kubectl = test_kubectl.needed()
     place = tmp_path / "kubeconfig-reader"
@@ -178,6 +170,7 @@ def test_the_pages_show_commands_of_every_sort():
         documented.Sort.WRITE,
         documented.Sort.PIPED,
         documented.Sort.PRINT,
+        documented.Sort.SCRIPT,
     }
 
 
@@ -190,6 +183,7 @@ def test_the_pages_show_commands_of_every_sort():
         ("cluster-topology-operator manifest", "does not understand manifest"),
         ("cluster-topology-operator manifests | oc apply", "with -f -"),
         ("cluster-topology-operator manifests | sh", "only oc is piped into"),
+        ("sh crd-patch.sh uninstall", "the script does not understand this"),
     ],
 )
 def test_what_is_no_command_is_refused(tmp_path, text, why):

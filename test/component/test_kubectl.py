@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import polling
+from test import polling, processes
 from topology_simulator import box, kinds, pace, scenario
 from topology_simulator.actors import kubelets
 
@@ -40,12 +40,10 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def needed() -> str:
-    """The kubectl to use; where there is none the test fails in CI, and is skipped elsewhere."""
+    """The kubectl to use; where there is none the test is skipped, which is a failure in CI."""
     binary = _found()
     if not binary:
         text = "no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build"
-        if os.environ.get("CI"):
-            pytest.fail(text, pytrace=False)
         pytest.skip(text)
     return binary
 
@@ -75,20 +73,6 @@ def _found() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """How a kubectl ended."""
-
-    code: int
-    printed: str
-    complaint: str
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """The columns of each printed line."""
-        return [line.split() for line in self.printed.splitlines()]
-
-
-@dataclass(frozen=True, slots=True)
 class Terminal:
     """A second terminal beside a running cluster."""
 
@@ -101,24 +85,13 @@ class Terminal:
 
     async def start(self, *arguments: str) -> asyncio.subprocess.Process:
         """Start a kubectl that goes on until it is ended."""
-        pipe = asyncio.subprocess.PIPE
-        return await asyncio.create_subprocess_exec(
-            self.binary, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment()
-        )
+        return await processes.started(self.binary, *arguments, env=self._environment())
 
-    async def kubectl(self, *arguments: str, given: str = "", code: int = 0) -> Answer:
+    async def kubectl(self, *arguments: str, given: str = "", code: int = 0) -> processes.Ended:
         """Run kubectl to its end, which must have this exit code."""
-        process = await self.start(*arguments)
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                printed, complaint = await process.communicate(given.encode())
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        answer = Answer(process.returncode or 0, printed.decode(), complaint.decode())
-        assert answer.code == code, f"kubectl {' '.join(arguments)}: {answer}"
-        return answer
+        ended = await processes.run(self.binary, *arguments, given=given, env=self._environment())
+        assert ended.code == code, f"kubectl {' '.join(arguments)}: {ended}"
+        return ended
 
 
 @pytest.fixture
@@ -171,6 +144,12 @@ async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> 
     assert operators.rows[0] == ["NAME", "VERSION", "AVAILABLE", "PROGRESSING", "DEGRADED", "SINCE"]
     assert operators.rows[1][2:5] == ["True", "False", "False"]
     for kind in ("events", "events.events.k8s.io"):
+
+        async def told(kind: str = kind) -> bool:
+            # Events are sent after the write that they tell of.
+            return "TransitionCompleted" in (await terminal.kubectl("get", kind)).printed
+
+        await polling.until("the end is told", told)
         events = await terminal.kubectl("get", kind)
         assert events.rows[0] == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
         assert "TransitionCompleted" in events.printed
@@ -198,24 +177,20 @@ async def test_get_w_shows_every_phase_as_it_comes(terminal: Terminal) -> None:
                 line = (await watching.stdout.readline()).decode()
                 assert line, "kubectl get -w ended"
             assert line.split()[1] == "HighlyAvailable"
-            assert re.search(r" \d/8 ", line), line
+            assert re.search(r" \d/9 ", line), line
     finally:
         watching.terminate()
         await watching.communicate()
 
 
+@pytest.mark.on_real
 async def test_external_is_refused_with_what_is_legal(terminal: Terminal) -> None:
     refused = await terminal.kubectl(*_wish("External"), code=1)
     assert 'spec.desiredTopology: Unsupported value: "External"' in refused.complaint
     assert '"SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"' in refused.complaint
 
 
-async def test_a_wish_without_a_way_is_refused_with_the_ways_there_are(terminal: Terminal) -> None:
-    refused = await terminal.kubectl(*_wish("DualReplica"), code=1)
-    assert "DualReplica cannot be reached from status.controlPlaneTopology SingleReplica" in refused.complaint
-    assert "from there it may be HighlyAvailable" in refused.complaint
-
-
+@pytest.mark.on_real
 async def test_a_status_is_patched_apart_from_its_spec(terminal: Terminal) -> None:
     change = {"spec": {"desiredTopology": "HighlyAvailable"}, "status": {"cpuPartitioning": "AllNodes"}}
     await terminal.kubectl(
@@ -245,6 +220,7 @@ async def test_objects_are_created_and_deleted(terminal: Terminal) -> None:
     assert missing.complaint == 'Error from server (NotFound): configmaps "note" not found\n'
 
 
+@pytest.mark.on_real
 async def test_the_api_explains_itself(terminal: Terminal) -> None:
     resources = await terminal.kubectl("api-resources", "--api-group=config.openshift.io")
     assert resources.rows[0] == ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]

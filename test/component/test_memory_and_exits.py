@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import pathlib
 import re
 import signal
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from test import processes
 from test.component import cluster
 from topology_api import crd
 from topology_controller import _version
@@ -21,26 +21,13 @@ if TYPE_CHECKING:
     from test.component.world import World
 
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
-_PATIENCE = 20.0
 _NOISE = ("Traceback", "Task was destroyed", "never retrieved", "never awaited", "ResourceWarning", "Unclosed")
 _MEMORY_MIB = 64
 """DESIGN section 13: resident memory with everything on."""
 
 
-async def _printed(*arguments: str) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-W", "error", "-m", "topology_controller", *arguments,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            printed, complaint = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert process.returncode is not None
-    return process.returncode, printed.decode(), complaint.decode()
+async def _printed(*arguments: str) -> processes.Ended:
+    return await processes.run(sys.executable, "-W", "error", "-m", "topology_controller", *arguments)
 
 
 def _resident_mib(pid: int) -> float:
@@ -50,6 +37,7 @@ def _resident_mib(pid: int) -> float:
     return int(found[1]) / 1024
 
 
+@pytest.mark.nightly(but=("converging-SIGTERM", "idle-SIGINT"))
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize("moment", ["idle", "pending", "converging"])
 async def test_asked_to_stop_it_gives_back_the_lease_and_ends_with_0(
@@ -140,6 +128,7 @@ async def test_help_is_an_answer_and_no_mistake(command: list[str]) -> None:
     assert printed.startswith("usage: cluster-topology-operator")
 
 
+@pytest.mark.on_real
 @pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="needs /proc to read memory")
 async def test_with_everything_watched_it_stays_within_its_memory(world: World) -> None:
     operator = await world.idle_operator()

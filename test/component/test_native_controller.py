@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.component import cluster, polling
+from test import polling
+from test.component import cluster, definitions
 from test.component import world as worlds
-from test.component.conditions_told import until_told
+from test.component.operator_conditions import until_told
 from test.component.phases import go_on, reach
 from topology_simulator import cluster as simulated
 from topology_simulator import commands, conditions, kinds
@@ -74,6 +75,7 @@ async def nothing_is_written(world: World) -> None:
     await polling.steadily("Infrastructure is not written", same, _WATCHED)
 
 
+@pytest.mark.nightly("Completed")
 @pytest.mark.parametrize("phase", ["Idle", "Pending", "Admitting", "Completed"])
 async def test_it_takes_over_in_any_phase_and_a_downgrade_gives_back(world: World, phase: str) -> None:
     await reach(world, phase)
@@ -116,9 +118,8 @@ async def test_what_we_have_moved_is_reported_to_its_end_and_then_handed_over(wo
     await native_comes(world)
 
     async def ours() -> bool:
-        return (await world.condition("Disabled"))["status"] == "False" and (await world.record())[
-            "phase"
-        ] == "Converging"
+        disabled = await world.condition("Disabled")
+        return bool(disabled["status"] == "False" and (await world.record())["phase"] == "Converging")
 
     await polling.steadily("it goes on converging", ours, _WATCHED)
     await world.operands.go_on()
@@ -141,7 +142,16 @@ async def metric_says(operator: Operator, phase: str) -> None:
 _PHASES = ("Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed")
 
 
+@pytest.mark.on_real
 async def test_the_wish_is_handed_over_and_its_transition_is_shown(world: World, figure: Callable[[str], None]) -> None:
+    before = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.with_the_native_field)
+    try:
+        await _handed_over(world, figure)
+    finally:
+        await definitions.restore(world.api, kinds.INFRASTRUCTURES, before)
+
+
+async def _handed_over(world: World, figure: Callable[[str], None]) -> None:
     operator = await world.idle_operator()
     await cluster.set_ready(world.api, "master-2", ready=False)
     await world.wish()
@@ -216,12 +226,15 @@ async def test_of_two_versions_the_one_that_runs_decides(world: World) -> None:
 
 
 async def test_a_wish_of_the_native_field_that_nobody_acts_on_is_named(world: World) -> None:
-    await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"controlPlaneTopology": worlds.WISH}})
-    await world.operator()
-
     async def named() -> bool:
         message = (await world.condition("Progressing")).get("message", "")
         return f"Nobody acts on spec.controlPlaneTopology {worlds.WISH}" in message
 
-    await polling.until("Progressing names it", named)
+    before = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.with_the_native_field)
+    try:
+        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"controlPlaneTopology": worlds.WISH}})
+        await world.operator()
+        await polling.until("Progressing names it", named)
+    finally:
+        await definitions.restore(world.api, kinds.INFRASTRUCTURES, before)
     assert await world.moves() == []

@@ -15,26 +15,25 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from test.component import cluster, polling
+from test import polling
+from test.component import cluster
 from test.component import world as worlds
-from test.component.spoiling import (
+from test.component.broken_facts import (
     LAST,
     VOTERS,
     Case,
     condition,
     endpoints,
-    lease,
     node,
     ready,
     until_failing,
-    without,
 )
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, follow, kinds
+from topology_simulator import conditions, follow, kinds, operands
 
 if TYPE_CHECKING:
+    from test.component.broken_facts import Change
     from test.component.process import Operator
-    from test.component.spoiling import Change
     from topology_simulator import client
 
 _CO, _CV, _ETCD = kinds.CLUSTER_OPERATORS, kinds.CLUSTER_VERSIONS, kinds.ETCDS
@@ -86,7 +85,7 @@ def revisions(operator: str, kind: kinds.Kind, **change: int) -> Change:
         *others, last = status["nodeStatuses"]
         await api.patch_status(kind, "cluster", {"nodeStatuses": [*others, {**last, **change}]})
 
-    assert any(one.operator == operator and one.kind is kind for one in follow.operands.STATIC_PODS)
+    assert any(one.operator == operator and one.kind is kind for one in operands.STATIC_PODS)
     return spoil
 
 
@@ -125,16 +124,15 @@ async def free_router(api: client.Client) -> None:
     await api.patch(kinds.INGRESS_CONTROLLERS, "default", {"spec": {"replicas": None}}, simulated.INGRESS_NAMESPACE)
 
 
-async def fix_registry(api: client.Client) -> None:
-    """The registry runs with the number that was written when it was installed."""
-    spec = {"managementState": "Managed", "replicas": 1}
-    await api.patch(kinds.REGISTRIES, "cluster", {"spec": spec})
+async def ask_for_another_registry(api: client.Client) -> None:
+    """The registry runs with one replica, and its configuration has just been changed to two."""
+    await api.patch(kinds.REGISTRIES, "cluster", {"spec": {"managementState": "Managed", "replicas": 1}})
     await follow.follow(api, only=["image-registry"])
+    await api.patch(kinds.REGISTRIES, "cluster", {"spec": {"replicas": 2}})
 
 
 async def scale_registry(api: client.Client) -> None:
-    """Somebody writes another number."""
-    await api.patch(kinds.REGISTRIES, "cluster", {"spec": {"replicas": 2}})
+    """Its operator has seen the new number."""
     await follow.follow(api, only=["image-registry"])
 
 
@@ -151,10 +149,6 @@ CASES: tuple[Behind, ...] = (
         "node-not-ready", "ControlPlaneNodes", "master-2 (Ready=False)", ready(ready=False), ready(ready=True)
     ),
     changed(
-        "node-cordoned", "ControlPlaneNodes", "master-2 (is cordoned)",
-        node("master-2", spec={"unschedulable": True}), node("master-2", spec={"unschedulable": None}),
-    ),
-    changed(
         "voter-lost", "EtcdVotingMembers", "Found: 2: master-0, master-1",
         endpoints(**{LAST: None}), endpoints(**{LAST: VOTERS[LAST]}), "ControlPlaneNodes",
     ),
@@ -168,16 +162,8 @@ CASES: tuple[Behind, ...] = (
         lambda api: cluster.renew_etcd_lease(api, ago=3600.0), cluster.renew_etcd_lease, status="Unknown",
     ),
     changed(
-        "etcd-operator-let-go", "EtcdOperatorAlive", "nobody holds",
-        lease(holderIdentity=""), lease(holderIdentity="etcd-operator"),
-    ),
-    changed(
         "operator-progressing", "ClusterOperatorsStable", "dns (Progressing=True)",
         condition(_CO, "dns", "Progressing", "True"), condition(_CO, "dns", "Progressing", "False"),
-    ),
-    changed(
-        "operator-silent", "ClusterOperatorsStable", "dns (Degraded=",
-        without(_CO, "dns", "Degraded"), condition(_CO, "dns", "Degraded", "False"), status="Unknown",
     ),
     changed(
         "operator-gone", "ClusterOperatorsStable", "monitoring (missing, it was there when the topology moved)",
@@ -196,35 +182,33 @@ CASES: tuple[Behind, ...] = (
         "MachineConfigPoolsRolledOut",
     ),
     changed(
-        "node-goes-by-the-old-topology", "MachineConfigControllerObserved", "master-1 (SingleReplica)",
+        "node-goes-by-the-old-topology", "MachineConfigControllerObserved", "Found: master-1. ",
         node("master-1", metadata={"annotations": {_TOPOLOGY_NOTE: "SingleReplica"}}),
         node("master-1", metadata={"annotations": {_TOPOLOGY_NOTE: "HighlyAvailable"}}),
         "MachineConfigPoolsRolledOut",
     ),
     behind(
-        "machine-config/pools", "MachineConfigPoolsRolledOut", "the configuration from before the topology moved"
+        "machine-config/pools", "MachineConfigPoolsRolledOut", "the configuration from before the topology changed"
     ),
     fallen("machine-config/pools", "MachineConfigPoolsRolledOut", "1 degraded machines"),
     behind(
         "static-pods/kube-apiserver", "KubeAPIServerRevision", "still at revision 9, from before the topology moved",
         "ClusterOperatorsStable",
     ),
-    fallen("static-pods/kube-apiserver", "KubeAPIServerRevision", _LAGS.format(9, 10)),
+    fallen("static-pods/kube-apiserver", "KubeAPIServerRevision", _LAGS.format(10, 11)),
     changed(
-        "installer-failed", "KubeAPIServerRevision", "master-2 failed to install revision 10",
-        revisions("kube-apiserver", kinds.KUBE_API_SERVERS, targetRevision=10, lastFailedRevision=10),
-        revisions("kube-apiserver", kinds.KUBE_API_SERVERS, targetRevision=0, lastFailedRevision=10),
+        "installer-failed", "KubeAPIServerRevision", "master-2 failed to install revision 11",
+        revisions("kube-apiserver", kinds.KUBE_API_SERVERS, targetRevision=11, lastFailedRevision=11),
+        revisions("kube-apiserver", kinds.KUBE_API_SERVERS, targetRevision=0, lastFailedRevision=11),
     ),
-    fallen("static-pods/kube-controller-manager", "KubeControllerManagerRevision", _LAGS.format(8, 9)),
-    fallen("static-pods/kube-scheduler", "KubeSchedulerRevision", _LAGS.format(8, 9)),
-    fallen("static-pods/etcd", "EtcdRevision", _LAGS.format(8, 9)),
-    fallen("openshift-apiserver/apiserver", "APIServerReplicas", "openshift-apiserver/apiserver has 2 of 3 ready"),
+    fallen("static-pods/kube-controller-manager", "KubeControllerManagerRevision", _LAGS.format(9, 10)),
+    fallen("static-pods/kube-scheduler", "KubeSchedulerRevision", _LAGS.format(9, 10)),
+    fallen("static-pods/etcd", "EtcdRevision", _LAGS.format(9, 10)),
     fallen(
         "openshift-oauth-apiserver/apiserver", "APIServerReplicas", "openshift-oauth-apiserver/apiserver has 2 of 3"
     ),
     fallen("openshift-authentication/oauth-openshift", "OAuthReplicas", "oauth-openshift has 2 of 3 ready"),
     behind("console", "ConsoleReplicas", "console asks for 1", "ClusterOperatorsStable"),
-    fallen("openshift-console/console", "ConsoleReplicas", "openshift-console/console has 1 of 2 ready"),
     fallen(_DOWNLOADS, "ConsoleReplicas", "openshift-console/downloads has 1 of 2 ready"),
     behind(
         "openshift-ingress-operator/default", "RouterReplicas", "default has 1 of 2 available",
@@ -233,17 +217,20 @@ CASES: tuple[Behind, ...] = (
     fallen("openshift-ingress-operator/default", "RouterReplicas", "default has 0 of 2 available"),
     changed("router-pinned", "RouterReplicas", "asks for 1 explicitly", pin_router, free_router),
     behind("monitoring", "MonitoringReplicas", "prometheus-k8s asks for 1", "ClusterOperatorsStable"),
-    *(
-        fallen(f"openshift-monitoring/{name}", "MonitoringReplicas", f"openshift-monitoring/{name} has 1 of 2 ready")
-        for name in ("prometheus-k8s", "alertmanager-main", "thanos-querier", "metrics-server")
+    fallen(
+        "openshift-monitoring/thanos-querier", "MonitoringReplicas",
+        "openshift-monitoring/thanos-querier has 1 of 2 ready",
     ),
-    changed("registry-fixed", "ImageRegistryReplicas", "image-registry asks for 1", fix_registry, scale_registry),
+    changed(
+        "registry-configured", "ImageRegistryReplicas", "image-registry asks for 1", ask_for_another_registry,
+        scale_registry,
+    ),
     fallen("openshift-operator-lifecycle-manager/packageserver", "PackageServerReplicas", "has 1 of 2 ready"),
     behind("network", "MultusAdmissionReplicas", "asks for 1", "ClusterOperatorsStable"),
     fallen("openshift-multus/multus-admission-controller", "MultusAdmissionReplicas", "has 1 of 2 ready"),
-    *(
-        behind(f"{namespace}/{name}", "GuardPodDisruptionBudgets", f"{namespace}/{name} with minAvailable 2")
-        for namespace, name in (("openshift-kube-apiserver", "kube-apiserver-guard-pdb"),)
+    behind(
+        "openshift-kube-apiserver/kube-apiserver-guard-pdb", "GuardPodDisruptionBudgets",
+        "openshift-kube-apiserver/kube-apiserver-guard-pdb with minAvailable 2",
     ),
     fallen(
         "openshift-kube-scheduler/openshift-kube-scheduler-guard-pdb", "GuardPodDisruptionBudgets",
@@ -288,8 +275,15 @@ async def it_is_waited_for(world: worlds.World, operator: Operator, case: Behind
     await polling.until(f"{case.id}: the metric says {case.status}", measured)
 
 
+_EACH_TIME = (
+    "ClusterOperatorsStable", "ConsoleReplicas", "EtcdVotingMembers", "GuardPodDisruptionBudgets",
+    "KubeAPIServerRevision", "MachineConfigPoolsRolledOut", "RouterReplicas",
+)  # fmt: skip
+"""One of each way in which an operand follows; unit tests have every check fail alone."""
+
+
+@pytest.mark.nightly(but=_EACH_TIME)
 @pytest.mark.parametrize("check", sorted({case.check for case in CASES}))
-@pytest.mark.one_case_on_real
 async def test_it_waits_and_names_the_operand_until_it_is_mended(world: worlds.World, check: str) -> None:
     brake, named = (
         (_DOWNLOADS, "ConsoleReplicas") if check.startswith("Guard") else (_BUDGET, "GuardPodDisruptionBudgets")
@@ -324,7 +318,7 @@ async def test_it_is_not_called_finished_while_it_waits(world: worlds.World) -> 
     await until_failing(world, "one workload behind", "MonitoringReplicas")
 
     async def converging() -> bool:
-        return (await world.record())["phase"] == "Converging"
+        return bool((await world.record())["phase"] == "Converging")
 
     await polling.steadily("it stays Converging", converging, 2.5)
     await world.operands.go_on()

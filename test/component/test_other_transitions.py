@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import cluster, polling
+from test import polling
+from test.component import cluster
 from test.component import world as worlds
-from test.component.spoiling import until_failing
+from test.component.broken_facts import until_failing
 from topology_simulator import cluster as simulated
-from topology_simulator import follow, kinds, machines
+from topology_simulator import follow, kinds
 
 if TYPE_CHECKING:
     import pathlib
@@ -48,6 +49,32 @@ async def test_a_single_node_with_workers_gets_a_control_plane_of_three(
         assert record["source"] == {"controlPlane": "SingleReplica", "infrastructure": infrastructure}
 
 
+async def test_nodes_set_aside_for_infrastructure_count_once_routers_tolerate_their_taint(
+    apiserver: backend.Place, tmp_path: pathlib.Path
+) -> None:
+    """What the watch knows of the IngressController holds for the live reads before the change too."""
+    shape = simulated.Shape(masters=3, workers=2, schedulable=False)
+    infra = "node-role.kubernetes.io/infra"
+    taint = {"key": infra, "value": "reserved", "effect": "NoSchedule"}
+    async with worlds.opened(apiserver, tmp_path, shape) as world:
+        for name in _WORKERS:
+            set_aside = {"metadata": {"labels": {infra: ""}}, "spec": {"taints": [taint]}}
+            await world.api.patch(kinds.NODES, name, set_aside)
+        await world.idle_operator()
+        await world.wish()
+        await until_failing(world, "infrastructure has nowhere to go", "EligibleWorkers")
+        found = await world.check("EligibleWorkers")
+        refused = f"has taint {infra}=reserved:NoSchedule, which IngressController default does not tolerate"
+        assert all(f"{name} ({refused})" in found["message"] for name in _WORKERS), found
+        placement = {
+            "nodeSelector": {"matchLabels": {infra: ""}},
+            "tolerations": [{"key": infra, "operator": "Equal", "value": "reserved", "effect": "NoSchedule"}],
+        }
+        change = {"spec": {"nodePlacement": placement}}
+        await world.api.patch(kinds.INGRESS_CONTROLLERS, "default", change, simulated.INGRESS_NAMESPACE)
+        assert (await world.completed_once())["name"] == "sno-to-ha-with-workers"
+
+
 async def test_workers_that_leave_while_pending_change_the_definition(
     apiserver: backend.Place, tmp_path: pathlib.Path
 ) -> None:
@@ -61,7 +88,7 @@ async def test_workers_that_leave_while_pending_change_the_definition(
         await world.api.delete(kinds.NODES, "worker-0")
 
         async def compact() -> bool:
-            return (await world.record())["name"] == worlds.NAME
+            return bool((await world.record())["name"] == worlds.NAME)
 
         await polling.until("the definition of a compact cluster is in use", compact)
         # The machine config operator sees that the pool is empty.
@@ -75,6 +102,7 @@ async def test_workers_that_leave_while_pending_change_the_definition(
 _SPREAD = simulated.Shape(control_plane=_HA, infrastructure="SingleReplica", masters=3)
 
 
+@pytest.mark.on_real
 async def test_only_the_infrastructure_moves(apiserver: backend.Place, tmp_path: pathlib.Path) -> None:
     async with worlds.opened(apiserver, tmp_path, _SPREAD) as world:
         before = (await world.api.get(kinds.KUBE_API_SERVERS, "cluster"))["status"]["latestAvailableRevision"]
@@ -116,20 +144,3 @@ async def test_monitoring_that_does_not_spread_is_named(apiserver: backend.Place
         await until_failing(world, "monitoring", "MonitoringReplicas", "ClusterOperatorsStable")
         await world.operands.go_on()
         await world.completed_once()
-
-
-# -- a control plane with an arbiter
-
-
-async def test_an_arbiter_gives_way_to_a_full_node(apiserver: backend.Place, tmp_path: pathlib.Path) -> None:
-    shape = simulated.Shape(control_plane="HighlyAvailableArbiter", infrastructure=_HA, masters=3, platform="BareMetal")
-    async with worlds.opened(apiserver, tmp_path, shape) as world:
-        arbiter = machines.node("arbiter-0", roles=("arbiter",), ready=True)
-        await world.api.create(kinds.NODES, arbiter)
-        before = (await world.api.get(kinds.MACHINE_CONFIG_POOLS, "master"))["status"]["configuration"]["name"]
-        await world.idle_operator()
-        await world.wish()
-        record = await world.completed_once()
-        assert record["name"] == "arbiter-to-ha"
-        after = (await world.api.get(kinds.MACHINE_CONFIG_POOLS, "master"))["status"]["configuration"]["name"]
-        assert before == after, "between the two no machine gets another configuration, and none is waited for"

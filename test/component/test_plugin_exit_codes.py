@@ -1,11 +1,13 @@
-"""Every exit code, by the program that is installed: what a script or a pipeline may rely on.
+"""Exit codes, by the program that is installed: what a script or a pipeline may rely on.
+
+That it is 0 when what was waited for is completed, and 130 when interrupted, is shown where waiting is tested
+(test_plugin_writing, test_plugin_reading).
 
 0 done or possible   1 error   2 usage   3 blocked   4 unsupported   5 timed out   130 interrupted
 """
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,7 +31,7 @@ async def here(tmp_path: pathlib.Path) -> AsyncIterator[World]:
 
 @pytest.fixture
 def command(here: World, tmp_path: pathlib.Path) -> plugin.Plugin:
-    return plugin.Plugin(tmp_path, here.server.kubeconfig(), installed=True)
+    return plugin.Plugin(tmp_path, here.server.kubeconfig())
 
 
 async def test_0_what_is_possible_and_what_is_done(command: plugin.Plugin) -> None:
@@ -39,17 +41,9 @@ async def test_0_what_is_possible_and_what_is_done(command: plugin.Plugin) -> No
         assert ended.printed
 
 
-async def test_0_when_what_was_waited_for_is_completed(here: World, command: plugin.Plugin) -> None:
-    await here.operator()
-    ended = await command.run("set", worlds.WISH, "--confirm", "--wait", "--timeout", "50s")
-    assert ended.code == plugin.DONE, ended
-    assert ended.printed.endswith("Completed: the cluster is HighlyAvailable/HighlyAvailable\n")
-
-
 async def test_1_one_line_when_there_is_no_answer(here: World, command: plugin.Plugin) -> None:
-    assert "no wish to wait for" in (await command.run("wait")).reason
     here.server.fault("status", user_agent=plugin.AGENT, code=403, resource="infrastructures")
-    for words in (("plan",), ("set", worlds.WISH, "--confirm"), ("cancel",)):
+    for words in (("plan",), ("status",), ("wait",), ("graph",), ("set", worlds.WISH, "--confirm"), ("cancel",)):
         ended = await command.run(*words)
         assert ended.code == plugin.FAILED, words
         assert ended.reason.startswith("you have no right to get infrastructures.config.openshift.io/cluster")
@@ -80,14 +74,3 @@ async def test_5_it_lasts_longer_than_somebody_would_wait(here: World, command: 
     assert ended.code == plugin.TIMED_OUT
     assert "not completed after 1 s" in ended.complaint
     assert (await here.infrastructure())["spec"]["desiredTopology"] == worlds.WISH
-
-
-async def test_130_interrupted(here: World, command: plugin.Plugin) -> None:
-    await here.wish()
-    async with command.running("wait") as waiting:
-        assert waiting.stderr is not None
-        assert b"has not said anything" in await waiting.stderr.readline()
-        waiting.send_signal(signal.SIGTERM)
-        _, complaint = await waiting.communicate()
-    assert waiting.returncode == plugin.INTERRUPTED
-    assert complaint.decode().strip().endswith("wait on with: oc topology wait")

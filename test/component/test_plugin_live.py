@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test.component import backend, cluster, plugin, polling, test_kubectl
+from test import polling, processes
+from test.component import backend, cluster, plugin, test_kubectl
 from test.component import world as worlds
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator
+
+    from test.component import forked
 
 
 _PATIENCE = 60.0
@@ -88,12 +91,9 @@ async def terminal(access: pathlib.Path, *words: str, **environ: str) -> AsyncIt
     )  # fmt: skip
     made = Terminal(process, ours)
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with processes.killed_after(process):
             yield made
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
         asyncio.get_running_loop().remove_reader(ours)
         os.close(its)
         os.close(ours)
@@ -128,7 +128,7 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
     await world.until_check("ControlPlaneNodes", "Unmet")
     async with terminal(access, "status", "--watch") as seen:
         await seen.until("Pending for")
-        await seen.until("7/8 Preflight checks")
+        await seen.until("8/9 Preflight checks")
         await seen.until("Unmet    ControlPlaneNodes")
         await seen.until("Ctrl-C ends")
         assert not seen.echoes()
@@ -178,7 +178,7 @@ async def test_without_colour_and_on_a_dumb_terminal_there_is_none(world: worlds
     assert "\x1b" not in seen.seen
 
 
-async def _lines(process: asyncio.subprocess.Process, until: str) -> list[str]:
+async def _lines(process: asyncio.subprocess.Process | forked.Process, until: str) -> list[str]:
     """Lines of standard output until one has these words in it."""
     assert process.stdout is not None
     found: list[str] = []

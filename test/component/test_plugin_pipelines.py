@@ -38,7 +38,7 @@ async def world(tmp_path: pathlib.Path) -> AsyncIterator[World]:
 
 
 def _command(world: World, folder: pathlib.Path) -> plugin.Plugin:
-    return plugin.Plugin(folder, world.server.kubeconfig(), installed=True)
+    return plugin.Plugin(folder, world.server.kubeconfig())
 
 
 async def test_the_graph_becomes_a_picture_of_this_cluster(tmp_path: pathlib.Path) -> None:

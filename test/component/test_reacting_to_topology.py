@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test.component import polling
+from test import polling, processes
 from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class Example:
             found = conditions.of(await self._world.api.find(kinds.CLUSTER_OPERATORS, OPERATOR), "Progressing")
             return found if found.get("status") == status and text in found.get("message", "") else None
 
-        return await self.until(f"Progressing={status} {text}", said)
+        found: dict[str, Any] = await self.until(f"Progressing={status} {text}", said)
+        return found
 
     async def until(self, what: str, ask: Any) -> Any:
         try:
@@ -108,22 +109,11 @@ async def running(world: World, folder: pathlib.Path) -> AsyncIterator[Example]:
     place.write_text(yaml.safe_dump(world.server.kubeconfig()))
     command = [sys.executable, str(EXAMPLE), "--kubeconfig", str(place), "--namespace", NAMESPACE]
     command += ["--deployment", DEPLOYMENT, "--operator", OPERATOR]
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"},
-        )
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"}
+    process = await processes.logged(*command, log=log, env=environment)
     made = Example(world, process, log)
-    try:
+    async with processes.killed_after(process):
         yield made
-    finally:
-        if process.returncode is None:
-            process.send_signal(signal.SIGKILL)
-        await process.wait()
     assert "Traceback" not in made.words(), made.words()
 
 
@@ -153,6 +143,9 @@ async def test_it_follows_a_whole_transition_and_the_cluster_waits_for_it(world:
     await world.completed_once()
     after = await example.deployment()
     assert after["metadata"]["generation"] == before["metadata"]["generation"] + 1, "it was scaled once"
+    example.process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(10.0):
+        assert await example.process.wait() == 0
 
 
 async def test_a_wish_alone_moves_nothing(world: World, example: Example) -> None:
@@ -186,6 +179,7 @@ async def test_a_flip_while_its_watch_is_down_is_found_by_the_next_one(world: Wo
     await example.until_replicas(2)
 
 
+@pytest.mark.nightly
 async def test_a_watch_that_is_cut_goes_on_from_where_it_was(world: World, example: Example) -> None:
     await world.idle_operator()
     await example.until("it watches", lambda: _said(example, "phase Idle"))
@@ -206,6 +200,7 @@ async def test_a_version_that_is_forgotten_costs_a_list(world: World, example: E
     assert "with a new list" in example.words()
 
 
+@pytest.mark.nightly
 async def test_a_server_that_restarts_is_found_again(world: World, example: Example) -> None:
     await world.idle_operator()
     await world.server.restart()
@@ -214,6 +209,7 @@ async def test_a_server_that_restarts_is_found_again(world: World, example: Exam
     await example.until_replicas(2)
 
 
+@pytest.mark.nightly
 async def test_a_reaction_that_fails_is_tried_again(world: World, example: Example) -> None:
     await world.idle_operator()
     refusing = world.server.fault("status", code=500, verb="patch", user_agent=AGENT, resource="deployments", count=2)
@@ -224,6 +220,7 @@ async def test_a_reaction_that_fails_is_tried_again(world: World, example: Examp
     assert "trying again" in example.words()
 
 
+@pytest.mark.nightly
 async def test_started_after_the_flip_it_acts_on_what_is_true(world: World, tmp_path: pathlib.Path) -> None:
     await furnish(world)
     await world.idle_operator()
@@ -236,13 +233,8 @@ async def test_started_after_the_flip_it_acts_on_what_is_true(world: World, tmp_
         await world.completed_once()
 
 
+@pytest.mark.nightly
 async def test_a_topology_that_it_does_not_know_changes_nothing(world: World, example: Example) -> None:
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"controlPlaneTopology": "External"})
     await example.until("it has seen it", lambda: _said(example, "says nothing about replicas"))
     assert (await example.deployment())["spec"]["replicas"] == 1
-
-
-async def test_it_ends_when_it_is_told_to(example: Example) -> None:
-    example.process.send_signal(signal.SIGTERM)
-    async with asyncio.timeout(10.0):
-        assert await example.process.wait() == 0

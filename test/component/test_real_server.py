@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from test.component import polling
+from test import polling
+from test.component import controllers
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig
 from topology_simulator.envtest import server
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 pytestmark = pytest.mark.usefixtures("real_binaries")
-_UP_SECONDS = 10.0
+_UP_SECONDS = 10.0 * polling.PATIENCE
+_COLLECTED_SECONDS = 60.0
 _OWNER = """
 import asyncio, json, signal
 from topology_simulator.envtest import server
@@ -51,7 +53,7 @@ def _client(real: server.RealServer, *token: str) -> clients.Client:
     return clients.Client(kubeconfig.access(real.kubeconfig(*token), real.folder))
 
 
-async def test_it_is_up_in_ten_seconds_and_remembers_over_a_restart(figure) -> None:
+async def test_it_is_up_soon_and_remembers_over_a_restart(figure) -> None:
     began = time.monotonic()
     async with server.RealServer() as real:
         up = time.monotonic() - began
@@ -83,6 +85,7 @@ async def test_whoever_has_no_rights_is_refused_and_the_log_says_so(real: server
     assert seen == [("nobody", "list", "nodes", 403, False)]
 
 
+@pytest.mark.nightly
 async def test_an_old_revision_is_gone_after_compaction(real: server.RealServer) -> None:
     """The API server remembers by itself, so it is started anew."""
     async with _client(real) as api:
@@ -103,6 +106,49 @@ async def test_an_old_revision_is_gone_after_compaction(real: server.RealServer)
     assert (said["type"], said["object"]["code"], said["object"]["reason"]) == ("ERROR", 410, "Expired"), said
 
 
+async def test_its_controllers_empty_a_namespace_and_collect_what_lost_its_owner(real: server.RealServer) -> None:
+    controllers.needed()
+    async with _client(real) as api:
+        owner = await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new("owner"))
+        await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new("inhabited"))
+        await api.create(kinds.CONFIG_MAPS, kinds.CONFIG_MAPS.new("content", "inhabited"))
+        reference = {"apiVersion": "v1", "kind": "Namespace", "name": "owner", "uid": owner["metadata"]["uid"]}
+        dependent = kinds.CONFIG_MAPS.new("dependent", "default")
+        dependent["metadata"]["ownerReferences"] = [reference]
+        await api.create(kinds.CONFIG_MAPS, dependent)
+        await api.create(kinds.CONFIG_MAPS, kinds.CONFIG_MAPS.new("independent", "default"))
+
+        async def left() -> set[str]:
+            found = [*await api.list(kinds.NAMESPACES), *await api.list(kinds.CONFIG_MAPS)]
+            names = {one["metadata"]["name"] for one in found}
+            return names & {"owner", "inhabited", "content", "dependent", "independent"}
+
+        for name in ("owner", "inhabited"):
+            await api.delete(kinds.NAMESPACES, name)
+        assert await left() == {"owner", "inhabited", "content", "dependent", "independent"}, "nothing reconciles here"
+        await real.start_controllers(controllers.NAMESPACES, controllers.GARBAGE)
+
+        async def collected() -> bool:
+            return await left() == {"independent"}
+
+        await polling.until("only what has no owner and no namespace to lose is left", collected, _COLLECTED_SECONDS)
+        await real.stop_controllers()
+
+
+@pytest.mark.nightly
+async def test_controllers_that_do_not_start_say_why(real: server.RealServer) -> None:
+    controllers.needed()
+    await real.start_controllers("no-such-controller")
+
+    async def ended() -> bool:
+        return len(real.pids) == 2
+
+    await polling.until("kube-controller-manager has ended", ended)
+    with pytest.raises(server.RealServerError, match="no-such-controller"):
+        await real.stop_controllers()
+
+
+@pytest.mark.nightly(but=("keeper",))
 @pytest.mark.parametrize("victim", ["owner", "keeper"])
 async def test_nothing_is_left_when_somebody_is_killed(victim: str) -> None:
     owner = await asyncio.create_subprocess_exec(sys.executable, "-c", _OWNER, stdout=asyncio.subprocess.PIPE)

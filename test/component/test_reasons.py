@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import cluster, definitions, polling
+from test import polling
+from test.component import cluster, definitions
 from test.component import world as worlds
-from test.component.conditions_told import until_told
+from test.component.operator_conditions import until_told
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds
@@ -34,6 +35,7 @@ async def stays_put(world: World, seconds: float = 0.5) -> None:
 # -- Infrastructure is not what it should be
 
 
+@pytest.mark.on_real
 async def test_infrastructure_missing_is_degraded_until_it_is_created(world: World) -> None:
     kept = await world.infrastructure()
     await world.api.delete(kinds.INFRASTRUCTURES, "cluster")
@@ -73,6 +75,7 @@ async def test_infrastructure_without_status_is_unknown_topology(world: World) -
     await until_told(world)
 
 
+@pytest.mark.on_real(first=True)
 @pytest.mark.parametrize("field", ["controlPlaneTopology", "infrastructureTopology"])
 async def test_a_topology_that_is_not_known_is_left_alone_and_named(world: World, field: str) -> None:
     await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.without_rules)
@@ -154,6 +157,7 @@ async def test_a_platform_without_transitions_is_only_mentioned_when_something_i
 # -- the API is not there
 
 
+@pytest.mark.on_real
 async def test_a_crd_without_our_fields_is_degraded_with_the_command_and_installing_it_recovers(world: World) -> None:
     before = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.without_our_fields)
     await world.operator()
@@ -197,7 +201,8 @@ async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_ov
     await world.until_phase(phase)
     back = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", back)
-    await until_told(world, Degraded="TopologyOverwritten")
+    block = {"Upgradeable": "TransitionInProgress"} if phase == "Converging" else {}
+    await until_told(world, Degraded="TopologyOverwritten", **block)
     message = (await world.condition("Degraded"))["message"]
     assert "field manager administrator" in message
     assert "was HighlyAvailable/HighlyAvailable and is SingleReplica/SingleReplica now" in message
@@ -226,7 +231,7 @@ async def test_an_infrastructure_topology_that_somebody_set_back_is_reported_too
     await world.wish()
     await world.until_phase("Converging")
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"infrastructureTopology": "SingleReplica"})
-    await until_told(world, Degraded="TopologyOverwritten")
+    await until_told(world, Degraded="TopologyOverwritten", Upgradeable="TransitionInProgress")
     message = (await world.condition("Degraded"))["message"]
     assert "was HighlyAvailable/HighlyAvailable and is HighlyAvailable/SingleReplica now" in message
     await polling.steadily("it is not fought over", lambda: _is_pair(world, ("HighlyAvailable", "SingleReplica")), 0.5)

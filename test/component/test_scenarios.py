@@ -1,25 +1,33 @@
 """Every story that comes with the simulator ends as its file says, told by the real operator process.
 
-While its wish is open, or nobody may act on it, `plan` and the operator say the same (`agreeing`).
+While its wish is open, or nobody may act on it, `plan` and the operator say the same (`plan_witness`). OpenShift's own
+definitions, where they are to be had, would keep every state of an object on the embedded server (`states`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import agreeing, telling
+from test.component import event_counts, plan_witness, states
 from topology_simulator import box, pace, play, scenario
+from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     import pathlib
 
     from test.component import backend
 
-_PATIENCE = 60.0 + 2 * agreeing.PATIENCE
+_PATIENCE = 60.0 + 2 * plan_witness.PATIENCE
 
+EACH_TIME = (
+    "evicted-mid-transition", "happy-path", "hosted", "learner-stuck", "native-takes-over", "upgrade-starts",
+    "with-workers",
+)  # fmt: skip
 ON_REAL = {"learner-stuck"}
 """Where `plan` and the operator are compared on the real server too: what they are told there is the same story."""
 AGREED = {
@@ -28,20 +36,44 @@ AGREED = {
     "native-takes-over": {"Pending", "NativeControllerActive"},
 }
 """About what `plan` and the operator agree in a story; in all others that the wish is blocked, and by what."""
+OF_THE_GATE = {
+    "native-takes-over": {
+        "infrastructures.config.openshift.io: .spec.controlPlaneTopology is pruned",
+        "controllerconfigs.machineconfiguration.openshift.io: .spec.infra.spec.controlPlaneTopology is pruned",
+    }
+}
+"""The story turns MutableTopology on, which brings a field that the Default definitions do not have."""
 
 
+def _has_definitions() -> bool:
+    """Whether OpenShift's definitions are there; in CI they have to be."""
+    try:
+        binaries.definitions()
+    except binaries.MissingError:
+        if os.environ.get("CI"):
+            raise
+        return False
+    return True
+
+
+@pytest.mark.nightly(but=EACH_TIME)
+@pytest.mark.on_real("upgrade-starts")
 @pytest.mark.parametrize("name", scenario.names())
 async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, name: str, tmp_path: pathlib.Path) -> None:
     story = scenario.load(name)
     told: list[str] = []
     log = tmp_path / "operator.log"
+    seen: states.Seen | None = None
     async with (
         asyncio.timeout(_PATIENCE + 60.0 * (story.deadline_minutes or 0)),
         apiserver.served() as served,
         box.opened(story, pace.FAST, tmp_path, served=served) as opened,
+        contextlib.AsyncExitStack() as stack,
     ):
         player = play.Player(opened.api, opened.actors, pace.FAST, told.append, operator=opened.operator)
-        witness = agreeing.Witness(opened, story) if not apiserver.is_real or name in ON_REAL else None
+        witness = plan_witness.Witness(opened, story) if not apiserver.is_real or name in ON_REAL else None
+        if not apiserver.is_real and _has_definitions():
+            seen = await stack.enter_async_context(states.watching(opened.api))
         playing = asyncio.create_task(player.play(story, before=witness.before if witness is not None else None))
         watching = asyncio.create_task(opened.watch_operator())
         try:
@@ -54,9 +86,12 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
                 one.cancel()
             await asyncio.gather(playing, watching, return_exceptions=True)
         operator = opened.operator
-        await telling.assert_told_once(opened.api, wishes=sum(step.said[0] == "wish" for step in story.steps))
+        await event_counts.assert_told_once(opened.api, wishes=sum(step.said[0] == "wish" for step in story.steps))
     if witness is not None:
         assert set(witness.agreed) == AGREED.get(name, {"Pending"})
+    if seen is not None:
+        assert seen.states
+        assert seen.refused == OF_THE_GATE.get(name, set())
     words = log.read_text()
     assert operator is not None
     assert operator.returncode == 0, words

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import polling
+from test import polling
 from test.component.phases import IDLE, NOT_SERVED, OPEN, PHASES, go_on, reach, side_by_side, until_watching
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ RESTARTED = 5 * OPEN + 50
 """Requests from a restart to Completed at most: each watch asks, lists, asks again and may be told to wait twice; a
 transition (12) with its writes afterwards, discovery, and the lease."""
 HELD_BACK = 3.0
-SILENT = 30.0
 
 
+@pytest.mark.nightly("Idle", "Completed")
+@pytest.mark.on_real(first=True)
 @pytest.mark.parametrize("phase", PHASES)
 async def test_the_server_restarts_in_every_phase(world: World, phase: str, figure: Callable[[str], None]) -> None:
     await reach(world, phase)
@@ -45,6 +46,7 @@ async def test_the_server_restarts_in_every_phase(world: World, phase: str, figu
     assert len(world.server.flips) == 1
 
 
+@pytest.mark.on_real
 async def test_versions_that_the_server_has_forgotten_cost_one_list_each(
     apiserver: backend.Place, tmp_path: pathlib.Path, figure: Callable[[str], None]
 ) -> None:
@@ -64,6 +66,7 @@ async def test_versions_that_the_server_has_forgotten_cost_one_list_each(
     await side_by_side(apiserver, tmp_path, ("Pending", "Converging"), run)
 
 
+@pytest.mark.nightly
 async def test_a_server_that_throttles_everything_is_asked_as_seldom_as_it_wants(
     world: World, figure: Callable[[str], None]
 ) -> None:
@@ -89,8 +92,9 @@ async def test_a_server_that_throttles_everything_is_asked_as_seldom_as_it_wants
     assert len(world.server.flips) == 1
 
 
-@pytest.mark.slow
-async def test_half_a_minute_of_silence_on_all_watches(world: World, figure: Callable[[str], None]) -> None:
+@pytest.mark.nightly("30")
+@pytest.mark.parametrize("lasts", [5, 30])
+async def test_silence_on_all_watches(world: World, lasts: int, figure: Callable[[str], None]) -> None:
     """Shorter than what it takes for a dead peer: it waits, renews its lease, and goes on where it was."""
     await reach(world, "Pending")
     operator = world.operators[0]
@@ -102,16 +106,16 @@ async def test_half_a_minute_of_silence_on_all_watches(world: World, figure: Cal
     async def calm() -> bool:
         return operator.alive and not [one for one in world.server.asked(before) if one.watch]
 
-    await polling.steadily("no watch is opened, and the operator lives", calm, SILENT)
+    await polling.steadily("no watch is opened, and the operator lives", calm, lasts)
     during = collections.Counter(one.resource for one in world.server.asked(before))
-    assert during["leases"] <= 2 * SILENT
+    assert during["leases"] <= 2 * lasts
     assert during.total() - during["leases"] <= OPEN, during
 
     world.server.lift(silent)
     world.server.fault("cut", verb="watch")
     await world.completed_once(seconds=30.0)
     asked = collections.Counter(one.verb for one in world.server.asked(before) if one.resource != "leases")
-    figure(f"{SILENT:g} s of silence on all watches: {dict(during)} meanwhile, {dict(asked)} until Completed")
+    figure(f"{lasts} s of silence on all watches: {dict(during)} meanwhile, {dict(asked)} until Completed")
     assert asked["watch"] <= OPEN + IDLE, asked
     # Three in the evidence of each look, four of discovery, and what is not served: no watch has lost its place.
     assert asked["list"] <= 10 + 6 * NOT_SERVED, asked

@@ -13,7 +13,8 @@ import pytest
 import yaml
 from aiohttp import web
 
-from test.component import polling, visitors
+from test import polling
+from test.component import metrics_clients
 from topology_controller.kube import client as clients
 from topology_controller.kube import config
 from topology_controller.serve import address, reviews, security
@@ -60,8 +61,8 @@ async def api(real_server: real.Session) -> AsyncIterator[administrators.Client]
 async def test_a_token_that_was_revoked_is_refused_and_its_session_ends(
     real_server: real.Session, api: administrators.Client, tmp_path: pathlib.Path
 ) -> None:
-    known = visitors.Visitors(api)
-    roles = (visitors.METRICS_ROLE, visitors.PAGE_ROLE)
+    known = metrics_clients.MetricsClients(api)
+    roles = (metrics_clients.METRICS_ROLE, metrics_clients.PAGE_ROLE)
     async with (
         served(real_server, tmp_path) as (url, given),
         known.account("leaving", *roles),
@@ -69,7 +70,7 @@ async def test_a_token_that_was_revoked_is_refused_and_its_session_ends(
         aiohttp.ClientSession(url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
         token = await known.token("leaving", bound_to=secret)
-        tls = visitors.trusting(given)
+        tls = metrics_clients.trusting(given)
 
         async def code(path: str, headers: dict[str, str]) -> int:
             async with browser.get(path, headers=headers, ssl=tls) as answer:
@@ -80,7 +81,7 @@ async def test_a_token_that_was_revoked_is_refused_and_its_session_ends(
         async with browser.post("/sign-in", data={"token": token}, ssl=tls) as answer:
             assert answer.status == 200
         assert await code("/", {}) == 200
-        await known.forget(visitors.SECRETS, "leaving", visitors.NAMESPACE)
+        await known.forget(metrics_clients.SECRETS, "leaving", metrics_clients.NAMESPACE)
 
         async def refused() -> bool:
             return await code("/metrics", bearer) == 401 and await code("/", {}) == 401
@@ -91,7 +92,7 @@ async def test_a_token_that_was_revoked_is_refused_and_its_session_ends(
 async def test_a_right_that_was_taken_away_is_refused_after_a_while(
     real_server: real.Session, api: administrators.Client, tmp_path: pathlib.Path
 ) -> None:
-    known = visitors.Visitors(api)
+    known = metrics_clients.MetricsClients(api)
     async with (
         served(real_server, tmp_path) as (url, given),
         known.account("demoted") as token,
@@ -100,13 +101,13 @@ async def test_a_right_that_was_taken_away_is_refused_after_a_while(
         headers = {"Authorization": f"Bearer {token}"}
 
         async def code() -> int:
-            async with client.get("/metrics", headers=headers, ssl=visitors.trusting(given)) as answer:
+            async with client.get("/metrics", headers=headers, ssl=metrics_clients.trusting(given)) as answer:
                 return answer.status
 
         async def is_so(wanted: int) -> bool:
             return await code() == wanted
 
         assert await code() == 403
-        async with known.bound("demoted", visitors.METRICS_ROLE):
+        async with known.bound("demoted", metrics_clients.METRICS_ROLE):
             await polling.until("it is let in", lambda: is_so(200), _SECONDS)
         await polling.until("it is refused", lambda: is_so(403), _SECONDS)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test.component import polling
+from test import polling
 from test.component import world as worlds
-from test.component.spoiling import node, until_failing
+from test.component.broken_facts import node, until_failing
 from topology_simulator import follow, kinds
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ _LEFT = 3.0
 def impatient(tmp_path: pathlib.Path) -> pathlib.Path:
     """The definition with a deadline of one minute, in a folder of its own."""
     definition: dict[str, Any] = yaml.safe_load((_DEFINITIONS / f"{worlds.NAME}.yaml").read_text())
-    definition["convergence"]["deadlineMinutes"] = 1
+    definition["convergence"] |= {"deadlineMinutes": 1, "stuckMinutes": 0}
+    del definition["convergence"]["machineMinutes"]
     folder = tmp_path / "transitions"
     folder.mkdir()
     (folder / f"{worlds.NAME}.yaml").write_text(yaml.safe_dump(definition))
@@ -79,7 +80,7 @@ async def test_it_names_who_waits_longest_until_it_ends_by_itself(
     since = (await world.check("MonitoringReplicas", "Convergence"))["lastTransitionTime"]
 
     async def later() -> bool:
-        return _ago(0.0) > since
+        return bool(_ago(0.0) > since)
 
     await polling.until("the next second", later)
     await node("master-2", spec={"unschedulable": True})(world.api)
@@ -88,7 +89,9 @@ async def test_it_names_who_waits_longest_until_it_ends_by_itself(
 
     said = await world.until_condition("Degraded", "True", "TransitionStuck", seconds=_LEFT + 10.0)
     figure(f"stuck: {said['message']}")
-    assert said["message"].startswith("Not converged after 1 minute; waiting longest for MonitoringReplicas: Wanted: ")
+    assert said["message"].startswith(
+        "Not converged by the deadline, and nothing progresses; waiting longest for MonitoringReplicas: Wanted: "
+    )
     assert "openshift-monitoring/thanos-querier asks for 1" in said["message"]
     await world.until_told("TransitionStuck")
     await stuck_metric(operator, 1.0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
-from test.component import cluster, polling
-from test.component.spoiling import until_failing
+from test import polling
+from test.component import cluster
+from test.component.broken_facts import until_failing
 from topology_simulator import follow, kinds
 
 if TYPE_CHECKING:

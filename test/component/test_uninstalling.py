@@ -1,4 +1,4 @@
-"""The lines below "Uninstall" in docs/operations.md, run in their order, leave nothing of ours behind.
+"""The lines of docs/operations.md for one conversion and below "Uninstall", run in their order, leave nothing of ours.
 
 The cluster is asked for everything that it has before the operator is installed and after it was taken away. What needs
 the controllers of a whole cluster is done by hand: scaling to 0 stops the process, and what is in a namespace goes
@@ -7,18 +7,17 @@ with it. Kinds that our own API server does not serve (Service, NetworkPolicy, t
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
-import os
 import pathlib
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from test.component import backend, cluster, documented, polling, test_kubectl, world
+from test import polling
+from test.component import backend, cluster, documented, installing, world
+from topology_api import crd, crd_patch
 from topology_controller import manifests
 from topology_simulator import client as clients
 from topology_simulator import conditions, kinds
@@ -41,15 +40,16 @@ ADMISSION = [
     for plural, kind in (("policies", "Policy"), ("policybindings", "PolicyBinding"))
 ]
 KINDS = [*kinds.ALL, *RIGHTS, *ADMISSION, kinds.Kind("", "serviceaccounts", "ServiceAccount", namespaced=True)]
-_PATIENCE = 30.0
+
+
+def converting() -> list[documented.Command]:
+    """The commands of the recommended way, up to Completed."""
+    return documented.below(PAGE, "### For one conversion")
 
 
 def uninstalling() -> list[documented.Command]:
     """The commands of the section, up to where it begins to look."""
-    lines = PAGE.read_text().splitlines()
-    first = lines.index("## Uninstall") + 1
-    last = next(number for number, line in enumerate(lines, 1) if number > first and line.startswith("## "))
-    found = [one for one in documented.of(PAGE) if first < one.line < last]
+    found = documented.below(PAGE, "## Uninstall")
     return [one for one in found if "--ignore-not-found" not in one.text or one.sort is documented.Sort.PIPED][:-1]
 
 
@@ -64,33 +64,6 @@ def applied() -> list[dict[str, Any]]:
 async def embedded(tmp_path: pathlib.Path) -> AsyncIterator[world.World]:
     async with world.opened(backend.Place(), tmp_path) as made:
         yield made
-
-
-class Terminal:
-    """kubectl, with the rights of an administrator."""
-
-    def __init__(self, made: world.World, folder: pathlib.Path) -> None:
-        place = folder / "kubeconfig-administrator"
-        place.write_text(yaml.safe_dump(made.server.kubeconfig()))
-        self._environment = {"KUBECONFIG": str(place), "HOME": str(folder), "PATH": os.defpath}
-
-    async def run(self, *arguments: str, given: str = "") -> None:
-        process = await asyncio.create_subprocess_exec(
-            test_kubectl.needed(),
-            *arguments,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=self._environment,
-        )
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                said, _ = await process.communicate(given.encode())
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        assert process.returncode == 0, f"kubectl {' '.join(arguments)}: {said.decode()}"
 
 
 async def everything(api: clients.Client) -> dict[str, Any]:
@@ -112,24 +85,30 @@ def _name(obj: dict[str, Any]) -> str:
 
 
 async def test_nothing_of_ours_is_left(embedded: world.World, tmp_path: pathlib.Path) -> None:
-    test_kubectl.needed()
-    api, terminal = embedded.api, Terminal(embedded, tmp_path)
+    api, terminal = embedded.api, installing.Administrator(embedded.server.kubeconfig(), tmp_path)
+    served = await api.get(kinds.DEFINITIONS, crd.NAME)
+    await terminal.oc("patch", "crd", crd.NAME, "--type", "json", "-p", json.dumps(crd_patch.remove(served)))
+    bare = await api.get(kinds.DEFINITIONS, crd.NAME)
     before = await everything(api)
+    *fields, _, ask, wait = converting()
+    for command in fields:
+        await terminal.types(command.text)
     with contextlib.suppress(clients.ApiError):
         await api.delete(kinds.NAMESPACES, cluster.OWN_NAMESPACE)
-    await terminal.run("create", "-f", "-", given=yaml.safe_dump_all(applied()))
+    await terminal.oc("create", "-f", "-", given=yaml.safe_dump_all(applied()))
     operator = await embedded.idle_operator()
-    await embedded.wish()
+    await terminal.types(ask.text)
     await embedded.completed_once()
+    await terminal.types(wait.text)
     installed = await everything(api)
 
     for command in uninstalling():
         if " scale " in command.text:
             assert await operator.stop() == 0
         elif command.sort is documented.Sort.PIPED:
-            await terminal.run("delete", "--ignore-not-found", "-f", "-", given=yaml.safe_dump_all(applied()))
+            await terminal.oc("delete", "--ignore-not-found", "-f", "-", given=yaml.safe_dump_all(applied()))
         else:
-            await terminal.run(*command.arguments)
+            await terminal.types(command.text)
 
     after = await everything(api)
     made = {_name(one) for one in applied() if one["metadata"].get("namespace") != cluster.OWN_NAMESPACE}
@@ -140,6 +119,8 @@ async def test_nothing_of_ours_is_left(embedded: world.World, tmp_path: pathlib.
     grown = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
     assert now["spec"] == was["spec"]
     assert now["status"] == {**was["status"], **grown}, "the topology stays, and nothing else"
+    assert (await api.get(kinds.DEFINITIONS, crd.NAME))["spec"] == bare["spec"]
+    assert "overrides" not in (await api.get(kinds.CLUSTER_VERSIONS, "version"))["spec"]
 
     async def forgotten() -> bool:
         return not conditions.of(await api.get(kinds.CLUSTER_VERSIONS, "version"), "Upgradeable")
@@ -149,6 +130,6 @@ async def test_nothing_of_ours_is_left(embedded: world.World, tmp_path: pathlib.
 
 def test_the_page_has_the_lines_in_an_order_that_works():
     texts = [one.text for one in uninstalling()]
-    signs = ['"desiredTopology":null', "=Idle", " scale ", "--for=delete", "-f -", '"topologyTransition":null']
+    signs = ['"desiredTopology":null', "=Idle", " scale ", "--for=delete", "-f -", '"topologyTransition":null', "sh "]
     places = [next(number for number, text in enumerate(texts) if sign in text) for sign in signs]
     assert places == sorted(places), json.dumps(texts, indent=1)

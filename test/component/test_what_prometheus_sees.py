@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import collections
+import itertools
 from typing import TYPE_CHECKING, TypeAlias
 
+import pytest
 from prometheus_client import parser
 
-from test.component import phases, polling
+from test import polling
+from test.component import phases
 from topology_controller.report import metrics
 
 if TYPE_CHECKING:
@@ -43,6 +47,7 @@ async def scrape(operator: process.Operator) -> Scrape:
     return Scrape(text)
 
 
+@pytest.mark.on_real
 async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figure: Callable[[str], None]) -> None:
     operator = await world.idle_operator()
     world.operands.on = False
@@ -93,8 +98,13 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
     assert last["topology_control_plane_nodes"] == {}, "nobody looks at nodes any more"
     assert last["topology_etcd_members"] == {}
     assert last["topology_transition_started_timestamp_seconds"] == {(): 0}
+    written = [one.record["phase"] for one in world.server.writes if "phase" in one.record]
+    left = collections.Counter(before for before, after in itertools.pairwise(written) if before != after)
     lasted = last["topology_transition_phase_duration_seconds_count"]
-    assert lasted == {("Pending",): lasted["Pending",], ("Admitting",): 1, ("Converging",): 1}
+    assert (left["Admitting"], left["Converging"]) == (1, 1), written
+    assert {phase: int(count) for (phase,), count in lasted.items()} == {
+        phase: left[phase] for phase in ("Pending", "Admitting", "Converging")
+    }
     assert last["controller_runtime_reconcile_total"]["topology", "success"] > 0
     assert last["workqueue_adds_total"]["topology",] > 0
     assert set(first["rest_client_requests_total"]) <= set(last["rest_client_requests_total"])

@@ -10,7 +10,10 @@ import itertools
 import json
 from typing import TYPE_CHECKING
 
-from test.component import cluster, phases, polling
+import pytest
+
+from test import polling
+from test.component import cluster, phases
 from topology_simulator import cluster as simulated
 from topology_simulator import conditions, kinds
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from test.component.world import World
     from topology_simulator.apiserver import audit
 
-REQUESTS_TO_THE_FLIP = 12
+REQUESTS_TO_THE_FLIP = 16
 BASELINE_BYTES = 4 << 10
 """It lives in two objects of the API."""
 
@@ -63,6 +66,7 @@ async def until_echoed(world: World) -> None:
     await polling.until("ClusterVersion echoes our block", look)
 
 
+@pytest.mark.on_real
 async def test_a_wish_becomes_a_topology(world: World) -> None:
     await world.idle_operator()
     assert (await world.record())["phase"] == "Idle"
@@ -88,7 +92,7 @@ async def test_a_wish_becomes_a_topology(world: World) -> None:
         assert (await world.condition(type_))["status"] == status
 
 
-async def test_from_the_last_fact_to_the_flip_are_twelve_requests(world: World, figure: Callable[[str], None]) -> None:
+async def test_from_the_last_fact_to_the_flip_are_sixteen_requests(world: World, figure: Callable[[str], None]) -> None:
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
     await world.idle_operator()
     await world.wish()
@@ -118,8 +122,9 @@ async def test_from_the_wish_to_the_flip_the_same_and_one_list_and_watch_for_eac
     asked = sorted(world.server.asked(before), key=lambda record: record.time)
     way = to_the_flip(asked)
     watches = sum(one.watch for one in way)
-    # Two lists of nodes and one of ClusterOperators belong to the live evidence; every other list opens a watch.
-    lists = sum(one.verb == "list" for one in way) - 3
+    # Two lists of nodes, one of ClusterOperators and one of pools belong to the live evidence; every other list opens
+    # a watch.
+    lists = sum(one.verb == "list" for one in way) - 4
     left = len(way) - watches - lists
     figure(shown("requests from the wish to the flip, with opening the watches", way))
     figure(f"of these {watches} watches and {lists} lists open the watches: {left} are left")
@@ -129,6 +134,7 @@ async def test_from_the_wish_to_the_flip_the_same_and_one_list_and_watch_for_eac
     assert operator.alive
 
 
+@pytest.mark.on_real
 async def test_every_visible_change_is_one_write_and_nothing_else_is_written(
     world: World, figure: Callable[[str], None]
 ) -> None:
@@ -172,6 +178,7 @@ async def _enough(world: World, events: int) -> bool:
     return len(await world.events()) >= events
 
 
+@pytest.mark.on_real
 async def test_the_baseline_is_small_and_names_what_must_move(world: World, figure: Callable[[str], None]) -> None:
     await world.idle_operator()
     world.operands.on = False

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from test.component import cluster, neighbours, polling, process
+from test import polling
+from test.component import cluster, process, reactors
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import conditions, kinds, kubeconfig
@@ -36,8 +37,8 @@ class World:
         server: backend.Server,
         folder: pathlib.Path,
         api: clients.Client,
-        living: tuple[neighbours.Echo, neighbours.Operands],
-        installed: neighbours.Pair = INSTALLED,
+        living: tuple[reactors.Echo, reactors.Operands],
+        installed: reactors.Pair = INSTALLED,
     ) -> None:
         self.server = server
         self._folder = folder
@@ -259,8 +260,9 @@ async def opened(
         access = kubeconfig.access(server.kubeconfig(), folder)
         api = await stack.enter_async_context(clients.Client(access, "administrator"))
         await server.furnish(api, made_as)
-        living = await stack.enter_async_context(neighbours.living(access))
-        made = World(server, folder, api, living, tuple(made_as.topology.values()))
+        living = await stack.enter_async_context(reactors.living(access))
+        topology = made_as.topology["controlPlaneTopology"], made_as.topology["infrastructureTopology"]
+        made = World(server, folder, api, living, topology)
         stack.push_async_callback(_end, made)
         yield made
 

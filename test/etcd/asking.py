@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from test.component import polling
+from test import polling
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller import bindata
 from topology_controller.checks import etcd_direct, result
@@ -39,10 +39,15 @@ class Answer:
     fact: facts.Fact[facts.EtcdMembers]
     seconds: float
 
+    @property
+    def voices(self) -> tuple[facts.EtcdVoice, ...]:
+        """What the members said that answered."""
+        assert isinstance(self.fact, facts.EtcdMembers), self.fact
+        return self.fact.voices
+
     def voice(self, member: str) -> facts.EtcdVoice:
         """What the member with this id said."""
-        assert isinstance(self.fact, facts.EtcdMembers), self.fact
-        return next(one for one in self.fact.voices if one.member == member)
+        return next(one for one in self.voices if one.member == member)
 
 
 async def ids(etcd: cluster.Cluster) -> dict[str, str]:

@@ -18,7 +18,9 @@ THREE = ("master-0", "master-1", "master-2")
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "binary" in metafunc.fixturenames:
-        metafunc.parametrize("binary", binaries.found(), ids=str, scope="module")
+        best, *others = binaries.found()
+        older = [pytest.param(one, marks=pytest.mark.nightly) for one in others]
+        metafunc.parametrize("binary", [best, *older], ids=str, scope="module")
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test.component import polling, process
+from test import polling
+from test.component import process
 from test.etcd import asking, conftest
 from topology_simulator import client, conditions, install, kinds, kubeconfig, pace
 from topology_simulator import cluster as simulated
@@ -165,13 +166,13 @@ async def test_without_quorum_it_publishes_names_that_prove_nothing(living):
         await living.etcd.members[name].kill()
 
     async def names() -> bool:
-        return await living.published() == {name: ADDRESSES[name] for name in conftest.THREE}
+        return bool(await living.published() == {name: ADDRESSES[name] for name in conftest.THREE})
 
     await polling.until("names instead of ids", names, PATIENCE)
     before = await living.states()
 
     async def outlived() -> bool:
-        return await living.states() == before
+        return bool(await living.states() == before)
 
     await polling.steadily("conditions outlive what they are about", outlived, 0.5)
     answer = await asking.ask(living.etcd, data=await living.published())

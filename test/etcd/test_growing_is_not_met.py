@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from test.component import polling
+from test import polling
 from test.etcd import asking, conftest
 from topology_simulator.etcd import cluster
 
@@ -71,7 +71,7 @@ async def test_somebody_who_keeps_asking_never_hears_it_too_early(binary):
         assert not too_early, too_early
         asked, final = heard[-1]
         assert asked + final.seconds > promoted, final
-        assert [one.learner for one in final.fact.voices] == [False, False, False]
+        assert [one.learner for one in final.voices] == [False, False, False]
 
 
 async def test_a_fourth_member_that_only_learns_is_waited_for(etcd):

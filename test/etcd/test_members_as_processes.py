@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from test.component import polling
+from test import polling
 from test.etcd import conftest
 from topology_simulator.etcd import cluster, gateway, keeping, member
 
@@ -67,7 +67,8 @@ async def test_nothing_is_left_after_an_orderly_end_not_even_of_one_that_holds_s
     async with cluster.Cluster(strict=False) as etcd:
         await etcd.grow("a", "b")
         await etcd.members["a"].pause()
-        pids = [one.pid for one in etcd.members.values()]
+        pids = [one.pid for one in etcd.members.values() if one.pid is not None]
+        assert len(pids) == 2
         folder = etcd.client_folder().parent
         keys = list(folder.rglob("*.key"))
         assert len(keys) == 6
@@ -145,6 +146,7 @@ async def test_a_keeper_that_is_killed_takes_the_processes_with_it():
         await processes.start("a", ["sleep", "60"])
         pid = processes.pid("a")
         assert pid is not None
+        assert processes._keeper is not None
         processes._keeper.kill()
         await gone(pid, folder=processes.folder / "no such folder")
         with pytest.raises(keeping.KeepingError, match="keeper is gone"):

@@ -42,7 +42,7 @@ async def test_one_endpoint_leads_to_all_members(three):
     for name in conftest.THREE:
         answer = await asking.ask(three, endpoints=(three.members[name].url,))
         assert answer.status is asking.MET, answer
-        assert {one.endpoint for one in answer.fact.voices} == set(three.urls)
+        assert {one.endpoint for one in answer.voices} == set(three.urls)
 
 
 @pytest.mark.parametrize(

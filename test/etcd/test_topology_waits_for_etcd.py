@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.component import backend, polling
+from test import polling
+from test.component import backend
 from test.component import cluster as facts
 from test.component import world as worlds
 from test.etcd import asking, conftest
@@ -158,8 +159,7 @@ async def test_a_member_that_dies_after_admission_stops_the_flip(story):
     await story.begin()
     await story.world.until_phase("Admitting", seconds=PATIENCE)
     await story.etcd.members["master-1"].kill()
-    story.world.echo.on = True
-    await story.world.echo.say(await story.world.api.get(kinds.CLUSTER_OPERATORS, "topology"))
+    await story.world.echo.go_on()
     await story.waits("master-1")
     await story.etcd.members["master-1"].start_again()
     await story.published_anew()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
 import pytest_asyncio
 
-from topology_simulator.etcd import cluster, gateway
+from topology_simulator.etcd import certificates, cluster, gateway
 
 if TYPE_CHECKING:
     from topology_simulator.etcd import binaries
@@ -27,7 +27,7 @@ async def two_and_more(binary: binaries.Binary):
         yield made
 
 
-async def raw_members(etcd: cluster.Cluster) -> dict[str, dict[str, object]]:
+async def raw_members(etcd: cluster.Cluster) -> dict[str, dict[str, Any]]:
     found = await etcd.client.call(etcd.members["a"].url, "cluster/member/list", linearizable=True)
     assert isinstance(found["header"]["cluster_id"], str)
     return {one.get("name", "no name"): one for one in found["members"]}
@@ -102,11 +102,11 @@ async def test_nobody_is_added_right_after_another_one_unless_that_is_turned_off
 
 async def test_no_client_gets_in_without_a_certificate_of_the_same_authority(two_and_more, tmp_path):
     etcd = two_and_more
-    stranger = cluster.certificates.Authority()
+    stranger = certificates.Authority()
     trusting = etcd.authority.certificate
     for pair in (None, stranger.client(), etcd.authority.client(expired=True)):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        context = gateway.tls(cluster.certificates.write(folder, trusting, pair))
+        context = gateway.tls(certificates.write(folder, trusting, pair))
         async with gateway.Gateway(context) as client:
             with pytest.raises(gateway.GatewayError) as refused:
                 await client.members(etcd.members["a"].url)

@@ -105,6 +105,9 @@ class Authority(Protocol):
     def carry_out(self, write: Write) -> Raw:
         """It arrives at the server now. Raises server.Refused when it does not happen."""
 
+    def answered(self, write: Write) -> None:
+        """Its operator knows that it has happened."""
+
 
 class Client:
     """Made for one operator process."""
@@ -273,7 +276,8 @@ class Client:
         write = Write(self.name, sort, key, body, self._loop.time(), dict(self.reads), dict(self.view), create)
         self._authority.sent(write)
         verb = "create" if create else "patch"
-        made = await self._pass(sort, kind, name, verb, lambda: self._authority.carry_out(write), write)
+        made: Raw = await self._pass(sort, kind, name, verb, lambda: self._authority.carry_out(write), write)
+        self._authority.answered(write)
         self.view[key] = made
         self.news += 1
         return made

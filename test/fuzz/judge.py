@@ -10,15 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import json
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from . import client as clients
 from . import oracle
+from . import pace as paces
 from . import server as servers
 from . import world as worlds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from topology_controller.decide.decision import Decision
     from topology_controller.transitions import model
 
     from .client import Write
@@ -44,6 +50,9 @@ class Promise(enum.StrEnum):
     CONVERGED = "Completed only after every convergence check held together for the settle time"
     HELD_BACK = "upgrades are held back from Admitting until Completed"
     CALM = "nothing is written twice for the same facts"
+    PACED = "the record is written for newer answers alone only when its interval has passed"
+    AT_ONCE = "a phase, an attempt, a problem and an accepted check are recorded at once"
+    STUCK = "a transition is stuck past its deadline, once no answer was new for long, and then it says so"
     WITHDRAWN = "a wish that was withdrawn before the flip leaves nothing open"
     UNBROKEN = "the loop ends only when it is told to"
     REMEMBERED = "what has moved the topology is not forgotten while a copy of its record is left"
@@ -82,9 +91,13 @@ class Judge:
     recorded_by: dict[str, str] = field(default_factory=dict)
     flipped: set[str] = field(default_factory=set)
     at_flip: dict[str, Objects] = field(default_factory=dict)
+    unaware_until: float = 0.0
+    """Until when an operator need not know that the definition has our fields again: nobody watches that."""
     open: tuple[str, Raw | None] | None = None
     heard: dict[str, int] = field(default_factory=dict)
-    good_since: dict[tuple[str, str], float] = field(default_factory=dict)
+    met_since: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
+    pace: paces.Pace = field(default_factory=paces.Pace)
+    patience: paces.Patience = field(default_factory=paces.Patience)
 
     def sent(self, write: Write) -> None:
         """A write leaves its operator."""
@@ -109,7 +122,8 @@ class Judge:
             raise
         if before is None:
             return after
-        if after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]:
+        dropped = self.server.pruning and write.key == servers.INFRASTRUCTURE
+        if after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"] and not dropped:
             self._break(Promise.CALM, f"{write.operator} sent a {write.sort} that changes nothing: {write.body}")
         if write.key == servers.INFRASTRUCTURE:
             self._judge_infrastructure(write, before, after)
@@ -117,8 +131,20 @@ class Judge:
             self._judge_report(write, after)
         return after
 
+    def answered(self, write: Write) -> None:
+        """An operator knows that its write has happened."""
+        process = self.processes[write.operator]
+        if write.key == servers.INFRASTRUCTURE:
+            self.pace.answered(write.operator, process.loop.time(), process.skew)
+
+    def decided(self, name: str, decision: Decision) -> None:
+        """An operator has decided."""
+        process = self.processes.get(name)
+        if process is not None:
+            self.patience.decided(name, decision, process.loop.time())
+
     def looked(self, name: str) -> None:
-        """An operator looks at what it knows: since when has it seen everything converged?"""
+        """An operator looks at what it knows: since when has it seen each check converged?"""
         process = self.processes.get(name)
         if process is None or self.heard.get(name) == process.client.news:
             return
@@ -128,10 +154,10 @@ class Judge:
         if record.get("phase") != "Converging" or definition is None:
             return
         key = (name, str(record.get("attempt")))
-        if self._not_converged(process, definition, key[1]):
-            self.good_since.pop(key, None)
-        else:
-            self.good_since.setdefault(key, process.loop.time())
+        lacking = {text.partition(":")[0] for text in self._not_converged(process, definition, key[1])}
+        asked = {spec.check.value for spec in definition.convergence.checks}
+        known = self.met_since.get(key, {})
+        self.met_since[key] = {check: known.get(check, process.loop.time()) for check in asked - lacking}
 
     def at_rest(self, process: Process) -> None:
         """An operator had every chance to do what it has to: what is on the server now?"""
@@ -139,7 +165,8 @@ class Judge:
         phase = self.server.phase
         if phase in _HOLDING and not self._excused(self.server.objects) and self._upgradeable() != "False":
             self._break(Promise.HELD_BACK, f"the phase is {phase} and Upgradeable is {self._upgradeable()}")
-        self._judge_memory()
+        self._judge_memory(process.loop.time())
+        self._judge_delay(process)
         hosted = self.server.pair[0] == "External"
         if self.server.desired is None and not hosted and phase in {"Pending", "Admitting", "Unsupported"}:
             self._break(Promise.WITHDRAWN, f"no wish, and the phase is {phase}")
@@ -189,6 +216,10 @@ class Judge:
         if before["status"].get("controlPlaneTopology") == "External":
             self._break(Promise.EXTERNAL, f"{write.operator} writes {write.body}")
         attempt = str(new.get("attempt"))
+        process = self.processes[write.operator]
+        if too_soon := self.pace.arrived(write.operator, write.sent, process.skew, old, new):
+            self._break(Promise.PACED, f"{write.operator} writes {too_soon}")
+        self._judge_patience(process, old, new)
         if write.sort is clients.Sort.SAVE:
             if new.get("phase") == "Admitting" and old.get("attempt") != new.get("attempt"):
                 self.recorded_by[attempt] = write.operator
@@ -200,6 +231,11 @@ class Judge:
             if any(before["status"].get(name) != after["status"].get(name) for name in moved):
                 self._break(Promise.PLAIN, f"{write.body}")
             return
+        self._judge_flip(write, before, old, new)
+        self._judge_deadline(process, new)
+
+    def _judge_flip(self, write: Write, before: Raw, old: Raw, new: Raw) -> None:
+        attempt = str(new.get("attempt"))
         self.tally.flipped += 1
         if old.get("phase") != "Admitting" or old.get("attempt") != new.get("attempt"):
             self._break(
@@ -218,18 +254,59 @@ class Judge:
         if before["spec"].get("desiredTopology") != target:
             self._break(Promise.WISHED, f"the wish is {before['spec'].get('desiredTopology')}, the flip is to {target}")
 
+    # What may wait, and for how long.
+    def _judge_patience(self, process: Process, old: Raw, new: Raw) -> None:
+        definition = self.definitions.get(str(new.get("name")))
+        late = new.get("deadlineTime") and process.now() >= datetime.fromisoformat(new["deadlineTime"])
+        if _problem(new) == "Stuck" and _problem(old) != "Stuck" and definition is not None:
+            quiet = self.patience.quiet(process.name, process.loop.time())
+            if not late or quiet < 60 * definition.convergence.stuck_minutes - 1:
+                self._break(Promise.STUCK, f"{process.name} says so after {quiet:.0f} s, and overdue is {late}")
+        for one in (new.get("accepted") or [])[len(old.get("accepted") or []) :]:
+            asked = process.client.view.get(worlds.ACCEPTED, {}).get("data", {}).get(one["name"])
+            if not late or asked is None or json.loads(asked)["attempt"] != new.get("attempt"):
+                self._break(Promise.CONVERGED, f"{process.name} accepts {one['name']}, asked: {asked}, overdue: {late}")
+
+    def _judge_deadline(self, process: Process, new: Raw) -> None:
+        definition, seen = self.definitions.get(str(new.get("name"))), self.at_flip.get(str(new.get("attempt")))
+        if definition is None or seen is None:
+            return
+        due = oracle.deadline(oracle.Case(seen, definition, process.now()), datetime.fromisoformat(new["admittedTime"]))
+        if datetime.fromisoformat(new["deadlineTime"]) != due:
+            self._break(Promise.STUCK, f"the deadline is {new['deadlineTime']} and not {due}")
+
+    def _judge_delay(self, process: Process) -> None:
+        """What has happened stands in the record, and a transition that is stuck says so."""
+        record = self.server.record
+        copy = self.server.objects.get(servers.OPERATOR, {}).get("status", {}).get("extension") or {}
+        out_of_place = self.server.pruning or self._stands_down(self.server.objects, paused=False)
+        if not record or not copy or out_of_place:
+            return
+        if behind := paces.waiting(record, copy):
+            self._break(Promise.AT_ONCE, f"{process.name} has not recorded: {behind}")
+        definition = self.definitions.get(str(record.get("name")))
+        if record.get("phase") != "Converging" or definition is None or self._excused(self.server.objects):
+            return
+        late = process.now() >= datetime.fromisoformat(record["deadlineTime"]) + timedelta(seconds=1)
+        quiet = self.patience.quiet(process.name, process.loop.time())
+        patient = quiet <= 60 * definition.convergence.stuck_minutes + 1
+        if late and not patient and self.patience.lacks(process.name) and _problem(record) != "Stuck":
+            self._break(Promise.STUCK, f"{process.name} has given no new answer for {quiet:.0f} s and does not say so")
+
     def _judge_completed(self, write: Write, process: Process) -> None:
         record = {**self.server.record, **_record(write.body)}
         definition = self.definitions.get(str(record.get("name")))
         attempt = str(record.get("attempt"))
         if definition is None or self.server.phase != "Converging":
             return None
-        if lacking := self._not_converged(process, definition, attempt):
+        accepted = {one["name"] for one in record.get("accepted") or []}
+        if lacking := self._not_converged(process, definition, attempt, accepted):
             return self._break(Promise.CONVERGED, f"{write.operator} completes although {lacking}")
         if process.client.lost is not None and process.client.frozen_at is None:
             return self._break(Promise.CONVERGED, f"{write.operator} completes while its watches are lost")
-        since = self.good_since.get((write.operator, attempt))
-        quiet = 0.0 if since is None else process.loop.time() - since
+        known, now = self.met_since.get((write.operator, attempt), {}), process.loop.time()
+        awaited = {spec.check.value for spec in definition.convergence.checks} - accepted
+        quiet = min((now - known.get(check, now) for check in awaited), default=0.0)
         if quiet < definition.convergence.settle_seconds - 1e-6:
             self._break(Promise.CONVERGED, f"{write.operator} completes after {quiet:.1f} s of quiet")
         return None
@@ -240,9 +317,11 @@ class Judge:
         if phase in {"Admitting", "Converging"} and status != "False" and not self._excused(self.server.objects):
             self._break(Promise.HELD_BACK, f"{write.operator} reports Upgradeable={status} while {phase}")
 
-    def _judge_memory(self) -> None:
+    def _judge_memory(self, now: float) -> None:
         """A record that was dropped comes back from the copy, as long as that is there."""
-        if self.server.phase == "Converging":
+        if self.server.pruning or (self.server.phase is None and now < self.unaware_until):
+            self._judge_block_without_record()
+        elif self.server.phase == "Converging":
             found = self.server.record
             self.open = (str(found.get("attempt")), found.get("target"))
         elif self.server.phase == "Completed" or self.open is None:
@@ -254,10 +333,20 @@ class Judge:
             if pair == target and not self._stands_down(self.server.objects, paused=False):
                 self._break(Promise.REMEMBERED, f"attempt {attempt} was converging, and now it is {self.server.phase}")
 
+    def _judge_block_without_record(self) -> None:
+        """The definition of our fields is gone, and the record with it: what was converging goes on blocking."""
+        pair = {"controlPlane": self.server.pair[0], "infrastructure": self.server.pair[1]}
+        if self.open is None or pair != self.open[1] or self._stands_down(self.server.objects, paused=False):
+            return
+        if self._upgradeable() != "False":
+            self._break(Promise.HELD_BACK, f"the record was dropped and Upgradeable is {self._upgradeable()}")
+
     # What is so.
-    def _not_converged(self, process: Process, definition: model.Definition, attempt: str) -> list[str]:
+    def _not_converged(
+        self, process: Process, definition: model.Definition, attempt: str, accepted: Iterable[str] = ()
+    ) -> list[str]:
         case = oracle.Case(process.client.view, definition, process.now(), self.at_flip.get(attempt, {}))
-        return oracle.lacking(case, definition.convergence.checks)
+        return oracle.lacking(case, definition.convergence.checks, accepted)
 
     def _excused(self, objects: Objects) -> bool:
         """Is there a reason not to hold upgrades back although a transition is open?"""
@@ -304,6 +393,11 @@ class Judge:
 
 def _record(raw: Raw) -> Raw:
     return raw.get("status", {}).get("topologyTransition") or {}
+
+
+def _problem(record: Raw) -> str | None:
+    found: str | None = (record.get("problem") or {}).get("reason")
+    return found
 
 
 def _conditions(raw: Raw) -> list[Raw]:

@@ -74,6 +74,7 @@ BROKEN_FOLLOWERS = _one_of_each_kind(_ANY.followers)
 LEFT_BEHIND = st.sampled_from(
     (
         (worlds.MASTER_POOL, "at a single node's configuration"),
+        (worlds.WORKER_POOL, "at a single node's configuration"),
         (worlds.ROUTER, "one router"),
         (worlds.ETCD, "a revision behind"),
         (servers.VERSION, "upgrading"),
@@ -163,6 +164,26 @@ class Machine(RuleBasedStateMachine):
         self.on.harm(*broken)
         self.on.pass_time(64.0)
 
+    @rule()
+    def all_is_ready_where_the_native_controller_is(self) -> None:
+        self.on.go_back()
+        self.on.set_native(active=True)
+        self.on.mend_evidence()
+        self.on.wish(self.on.world.target.control_plane)
+
+    @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
+    @rule()
+    def the_record_is_lost(self) -> None:
+        self.on.drop_record()
+
+    @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
+    @rule(key=st.sampled_from((worlds.MASTER_POOL, worlds.WORKER_POOL, worlds.CUSTOM_POOL)))
+    def a_pool_has_not_followed(self, key: Key) -> None:
+        self.on.calm()
+        self.on.go_on()
+        self.on.harm(key, "at a single node's configuration")
+        self.on.pass_time(64.0)
+
     @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
     @rule(key=FOLLOWERS, seconds=st.sampled_from((5.0, 25.0, 40.0, 55.0)), blind=st.booleans())
     def quiet_is_disturbed(self, key: Key, seconds: float, blind: bool) -> None:  # noqa: FBT001 - drawn by name
@@ -222,7 +243,7 @@ class Machine(RuleBasedStateMachine):
     def a_minute_passes(self, seconds: float) -> None:
         self.on.pass_time(seconds)
 
-    @rule(seconds=st.sampled_from((138.0, 160.0, 301.0, 361.0, 961.0, 3700.0, 5500.0)))
+    @rule(seconds=st.sampled_from((138.0, 160.0, 301.0, 361.0, 961.0, 3700.0, 7300.0)))
     def much_time_passes(self, seconds: float) -> None:
         self.on.pass_time(seconds)
 

@@ -10,17 +10,18 @@ import asyncio
 import contextlib
 import dataclasses
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase
 from topology_controller import act
-from topology_controller.checks import catalog, etcd, machine_config, operators, result
-from topology_controller.decide import admission, applicability, convergence, phases, records
+from topology_controller.checks import catalog, etcd, machine_config, nodes, operators, result
+from topology_controller.decide import admission, applicability, cadence, convergence, phases, records
 from topology_controller.kube import errors
 from topology_controller.observe import catalog as sources
-from topology_controller.observe import facts, live, watches
+from topology_controller.observe import facts, live, parse_operands, watches
 from topology_controller.report import clusteroperator
 
 from .judge import Promise
@@ -34,19 +35,25 @@ class Mutation:
     """A wrong operator.
 
     `broken` is what may be noticed first, depending on what happens to be drawn. `story` names the only rules of the
-    machine that are drawn, where all of them together would need more examples than a test should take.
+    machine that are drawn, where all of them together would need more examples than a test should take; `happening` is
+    one of the stage's that is drawn as a rule of its own.
     """
 
     name: str
     replaced: Callable[[], contextlib.AbstractContextManager[Any]]
     broken: tuple[Promise, ...]
     story: tuple[str, ...] = ()
+    happening: str = ""
 
 
 _TRAPS = ("the_admission_meets_a_trap", "a_moment_passes", "it_goes_on")
 _NEAR_MISSES = ("all_is_ready_but_one_thing", "a_moment_passes", "it_goes_on")
 _FROZEN = ("an_operator_freezes", "frozen_operators_wake_up", "much_time_passes", "something_happens", "it_goes_on")
+_CONVERGING = ("all_have_followed_but_one", "it_goes_on", "a_moment_passes")
+_POOLS = ("a_pool_has_not_followed", "it_goes_on", "a_moment_passes")
+_SLOWLY = ("a_follower_breaks", "somebody_follows", "it_goes_on", "much_time_passes")
 _OTHERS = ("something_happens", "a_moment_passes", "it_goes_on", "wish")
+_ONWARD = ("it_goes_on", "a_moment_passes", "all_is_calm")
 
 
 def _check(name: CheckName) -> Callable[[], contextlib.AbstractContextManager[Any]]:
@@ -111,8 +118,7 @@ def _by_keys(known: facts.Facts) -> Any:
 
 def _one_node_less(question: result.Question) -> result.CheckResult:
     fewer = question.spec.model_copy(update={"at_least": (question.spec.at_least or 1) - 1})
-    right = catalog.nodes.control_plane
-    return right(dataclasses.replace(question, spec=fewer))
+    return nodes.control_plane(dataclasses.replace(question, spec=fewer))
 
 
 def _known_as(change: Callable[[facts.Facts], facts.Facts]) -> Callable[[Any], Any]:
@@ -159,6 +165,24 @@ def _forgetful(infrastructure: facts.Infrastructure, _: object) -> Any:
     return infrastructure.record if isinstance(infrastructure.record, TopologyTransition) else None
 
 
+def _asking_observed(watched: Any) -> Any:
+    """A ControllerConfig that is just being rendered again is for no topology."""
+
+    def reduce(raw: Any) -> facts.ControllerConfig:
+        config = parse_operands.controller_config(raw)
+        observed = raw["status"]["observedGeneration"] == raw["metadata"]["generation"]
+        return config if observed else dataclasses.replace(config, control_plane=None)
+
+    return lambda *args: tuple(
+        dataclasses.replace(source, reduce=reduce) if source.field == "controller_config" else source
+        for source in watched(*args)
+    )
+
+
+def _only_master(before: Any) -> Any:
+    return lambda question, name: before(question, name) if name == machine_config.MASTER else None
+
+
 @contextlib.contextmanager
 def _unknown_is_met() -> Iterator[None]:
     lenient = property(lambda self: self.status is not CheckStatus.UNMET)
@@ -187,7 +211,8 @@ MUTATIONS = (
             lambda *_: result.CheckResult(CheckName.UPGRADES_BLOCKED, CheckStatus.MET, "never mind"),
         ),
         (Promise.ECHOED,),
-        _OTHERS,
+        _ONWARD,
+        "the echo stops",
     ),
     Mutation("the flip carries no version", _around(act.Act, "_write", _unguarded), (Promise.FRESH,)),
     Mutation(
@@ -198,7 +223,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the age of evidence does not matter",
-        _instead(act, "EVIDENCE_BOUND", 1e9),
+        _instead(act, "EVIDENCE_SECONDS", 1e9),
         (Promise.FRESH, Promise.PROVEN),
         _TRAPS,
     ),
@@ -219,6 +244,7 @@ MUTATIONS = (
         "one control-plane node less will do",
         lambda: mock.patch.dict(catalog.CHECKS, {CheckName.CONTROL_PLANE_NODES: _one_node_less}),
         (Promise.PROVEN, Promise.CONVERGED),
+        _NEAR_MISSES,
     ),
     Mutation(
         "an upgrade does not matter",
@@ -230,14 +256,14 @@ MUTATIONS = (
         "nobody asks for routers",
         _check(CheckName.ROUTER_REPLICAS),
         (Promise.CONVERGED,),
-        ("all_have_followed_but_one", "it_goes_on", "a_moment_passes"),
+        _CONVERGING,
     ),
     Mutation("it need not be quiet", _instead(convergence, "_quiet_at", _at_once), (Promise.CONVERGED,)),
     Mutation(
         "the configuration before the flip does not matter",
         _instead(machine_config, "_must_move", lambda *_: False),
         (Promise.CONVERGED,),
-        ("all_have_followed_but_one", "it_goes_on", "a_moment_passes"),
+        _POOLS,
     ),
     Mutation(
         "watches in trouble are believed",
@@ -249,6 +275,7 @@ MUTATIONS = (
         "what was admitted is done",
         _around(phases, "decide", _known_as(_wish_remembered)),
         (Promise.WISHED, Promise.WITHDRAWN),
+        (*_TRAPS, "wish"),
     ),
     Mutation(
         "upgrades are let go while converging",
@@ -259,30 +286,74 @@ MUTATIONS = (
         "the copy of a lost record is forgotten",
         _instead(records, "recover", _forgetful),
         (Promise.REMEMBERED, Promise.HELD_BACK),
-        _OTHERS,
+        ("the_record_is_lost", "it_goes_on", "a_moment_passes"),
     ),
     Mutation(
         "the native controller is not looked for",
         _instead(applicability, "native_in_charge", lambda _: False),
         (Promise.STOOD_DOWN,),
-        _OTHERS,
+        ("all_is_ready_where_the_native_controller_is", "it_goes_on", "a_moment_passes"),
     ),
     Mutation(
         "a pause is not heard",
         _instead(admission, "_hold", lambda *_: ""),
         (Promise.STOOD_DOWN,),
-        _OTHERS,
+        _ONWARD,
+        "it is paused",
     ),
     Mutation(
         "hosted clusters are ours",
         _around(applicability, "disabled", _hosted_is_ours),
         (Promise.EXTERNAL,),
-        _OTHERS,
+        _ONWARD,
+        "the control plane is hosted",
     ),
     Mutation("every look is reported", _instead(clusteroperator, "differs", lambda *_: True), (Promise.CALM,)),
     Mutation(
         "a phase begins anew with every look",
         _instead(records, "phase_time", _always_now),
         (Promise.CALM, Promise.ARRIVES),
+    ),
+    Mutation(
+        "machine configs that are rendered again count as not observed",
+        _around(sources, "watched", _asking_observed),
+        (Promise.ARRIVES,),
+    ),
+    Mutation(
+        "the record is written at every change of an answer",
+        _instead(cadence, "_until", lambda *_: None),
+        (Promise.PACED,),
+        _CONVERGING,
+    ),
+    Mutation(
+        "only pool master has to roll out",
+        _around(machine_config, "_before", _only_master),
+        (Promise.CONVERGED,),
+        _POOLS,
+    ),
+    Mutation(
+        "upgrades are let go while the definition of our fields is missing",
+        _around(phases, "_not_installed", _without(upgrade_block=None)),
+        (Promise.HELD_BACK,),
+        _ONWARD,
+        "the definition of our fields is lost",
+    ),
+    Mutation(
+        "a phase is written when there is time for it",
+        _instead(cadence, "_urgent", lambda *_: False),
+        (Promise.AT_ONCE, Promise.WITHDRAWN),
+        _OTHERS,
+    ),
+    Mutation(
+        "stuck is whatever is overdue",
+        _instead(convergence, "_patience", lambda _: timedelta()),
+        (Promise.STUCK,),
+        _SLOWLY,
+    ),
+    Mutation(
+        "machines take no time",
+        _around(convergence, "minutes", lambda real: lambda definition, _: real(definition, facts.Facts())),
+        (Promise.STUCK,),
+        _OTHERS,
     ),
 )

@@ -155,7 +155,7 @@ class Process:
                 watched.installed = await live.installed(way)
                 await self._elected.wait()
                 rooms = reconcile.Rooms(way, watched, self.queue, act.Act(way, self), deaf, deaf, deaf)
-                settings = reconcile.Settings("1.2.3", "openshift-topology-operator")
+                settings = reconcile.Settings("1.2.3", worlds.NAMESPACE)
                 self.reconciler = reconcile.Reconciler(rooms, worlds.TRANSITIONS, settings, now=self.now)
                 self.queue.add()
                 await self.reconciler.run()
@@ -165,7 +165,8 @@ class Process:
 
 def watches_of(way: Any, work: queue.WorkQueue) -> watches.Watches:
     """The watches of an operator, as `process` makes them."""
-    return watches.Watches(way, work.add, sources=catalog.watched(worlds.TRANSITIONS))
+    sources = (*catalog.watched(worlds.TRANSITIONS), catalog.acceptances(worlds.NAMESPACE))
+    return watches.Watches(way, work.add, sources=sources)
 
 
 class _Deaf:

@@ -9,6 +9,7 @@ in `MEANING` fails the proof, so that a new check gets its meaning here too.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,6 +31,11 @@ _MEMBER = re.compile(r"[1-9a-f][0-9a-f]{0,15}")
 _GIB = {"32Gi": 32.0, "8Gi": 8.0}
 _GRACE = timedelta(seconds=33)
 """The grace of the lease, and the two seconds that evidence may be old."""
+_FAILING = timedelta(seconds=61)
+"""How long templates may fail, and the second that times are cut off by."""
+_STATES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
+"""Conditions of a node that keep pods away."""
+_SINGLE = "SingleReplica"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +48,25 @@ class Case:
     at_flip: Objects = dataclasses.field(default_factory=dict)
 
 
-def lacking(case: Case, specs: Iterable[model.CheckSpec]) -> list[str]:
-    """Names of the checks that are not true, with what was found."""
+def lacking(case: Case, specs: Iterable[model.CheckSpec], accepted: Iterable[str] = ()) -> list[str]:
+    """Names of the checks that are not true, with what was found; nobody waits for those that were accepted."""
+    known = frozenset(accepted)
     found = []
     for spec in specs:
-        why = MEANING[spec.check.value](case, spec)
+        why = "" if spec.check.value in known else MEANING[spec.check.value](case, spec)
         if why:
             found.append(f"{spec.check}: {why}")
     return found
+
+
+def deadline(case: Case, admitted: datetime) -> datetime:
+    """When a transition that began then is overdue: machines of a pool restart one after the other."""
+    convergence = case.definition.convergence
+    platform = case.objects[servers.INFRASTRUCTURE]["status"]["platformStatus"]["type"]
+    machines = max((raw["status"]["machineCount"] for raw in _named(case, worlds.POOLS).values()), default=0)
+    return admitted + timedelta(
+        minutes=convergence.deadline_minutes + convergence.machine_minutes.get(platform, 0) * machines
+    )
 
 
 def echoed(case: Case) -> bool:
@@ -84,9 +101,15 @@ def _addresses(raw: Raw) -> set[str]:
     return {item["address"] for item in raw.get("status", {}).get("addresses") or []}
 
 
+def _taints(raw: Raw) -> set[str]:
+    return {item["key"] for item in (raw.get("spec") or {}).get("taints") or []}
+
+
 def _fit(raw: Raw) -> bool:
     spec = raw.get("spec") or {}
     ready = _status(raw, "Ready") == "True" and not spec.get("unschedulable")
+    ready = ready and not any(_status(raw, type_) == "True" for type_ in _STATES)
+    ready = ready and not any(key.startswith("node.kubernetes.io/") for key in _taints(raw))
     return ready and not raw["metadata"].get("deletionTimestamp")
 
 
@@ -96,11 +119,19 @@ def _operators_stable(case: Case, _: model.CheckSpec) -> str:
         return "there are none"
     wanted = {"Available": "True", "Progressing": "False", "Degraded": "False"}
     unstable = [
-        name for name, raw in others.items() if any(_status(raw, type_) != value for type_, value in wanted.items())
+        name
+        for name, raw in others.items()
+        if any(_status(raw, type_) != value for type_, value in wanted.items() if not _restarts(name, type_, raw))
     ]
     if case.at_flip and _status(case.objects.get(servers.VERSION, {}), "Progressing") != "False":
         return "an upgrade is under way"
     return ", ".join(unstable)
+
+
+def _restarts(name: str, type_: str, raw: Raw) -> bool:
+    """Is it the console, which starts its pods again at each write of Infrastructure?"""
+    reasons = {item["type"]: item.get("reason") for item in _conditions(raw)}
+    return name == "console" and type_ == "Progressing" and reasons.get(type_) == worlds.RESTARTING
 
 
 def _no_upgrade(case: Case, _: model.CheckSpec) -> str:
@@ -115,15 +146,14 @@ def _control_plane_nodes(case: Case, spec: model.CheckSpec) -> str:
     for raw in _masters(case).values():
         capacity = raw["status"].get("capacity")
         roles = _labels(raw)
-        taints = (raw.get("spec") or {}).get("taints")
         eligible = (
             _fit(raw)
-            and "master" in roles
+            and raw["metadata"]["labels"].get(f"{_ROLE}master") == ""
             and isinstance(capacity, dict)
             and int(capacity["cpu"]) >= (spec.min_cpus or 4)
             and _GIB[capacity["memory"]] >= (spec.min_memory_gib or 14.5)
             and bool(voters & _addresses(raw))
-            and not (compact and ("worker" not in roles or taints))
+            and not (compact and ("worker" not in roles or _taints(raw)))
         )
         if eligible:
             versions.append(raw["status"]["nodeInfo"]["kubeletVersion"].rpartition(".")[0])
@@ -141,7 +171,7 @@ def _dedicated_workers(case: Case, _: model.CheckSpec) -> str:
 
 def _eligible_workers(case: Case, spec: model.CheckSpec) -> str:
     count = sum(
-        "worker" in _labels(raw) and _fit(raw) and not (raw.get("spec") or {}).get("taints")
+        "worker" in _labels(raw) and _fit(raw) and _taints(raw) <= {worlds.SET_ASIDE}
         for raw in _named(case, worlds.NODES).values()
     )
     return "" if count >= (spec.at_least or 0) else f"{count} eligible workers"
@@ -159,9 +189,7 @@ def _voting_members(case: Case, spec: model.CheckSpec) -> str:
     housed = {homes[address] for address in data.values() if address in homes}
     doubtful = [key for key in data if key in names or not _MEMBER.fullmatch(key)]
     strangers = [address for address in data.values() if address not in homes]
-    arbiters = sum("arbiter" in _labels(raw) for raw in _named(case, worlds.NODES).values())
-    allowed = arbiters if case.definition.source.control_plane.value == "HighlyAvailableArbiter" else 0
-    if doubtful or len(strangers) > allowed or len(housed) < (spec.at_least or 0):
+    if doubtful or strangers or len(housed) < (spec.at_least or 0):
         return f"voters {data}"
     return ""
 
@@ -182,44 +210,62 @@ def _etcd_alive(case: Case, _: model.CheckSpec) -> str:
 
 
 def _controller_observed(case: Case, _: model.CheckSpec) -> str:
+    """What a write of Infrastructure moves (generations, Completed) is none of it."""
     found = case.objects.get(worlds.CONTROLLER_CONFIG)
     target = case.definition.target.control_plane.value
     if found is None or found["spec"]["infra"]["status"]["controlPlaneTopology"] != target:
         return "ControllerConfig has another topology"
-    if found["status"]["observedGeneration"] != found["metadata"]["generation"]:
-        return "ControllerConfig was not observed"
-    if _status(found, "TemplateControllerCompleted") != "True" or _status(found, "TemplateControllerFailing") == "True":
-        return "templates are not completed"
+    failing = next((item for item in _conditions(found) if item["type"] == "TemplateControllerFailing"), {})
+    if failing.get("status") == "True":
+        since = failing.get("lastTransitionTime")
+        if since is None or case.now - datetime.fromisoformat(since) > _FAILING:
+            return "templates fail for more than a minute"
+    elif failing.get("status") != "False":
+        return "whether templates fail is not known"
     annotation = "machineconfiguration.openshift.io/controlPlaneTopology"
     behind = [
         name
         for name, raw in _masters(case).items()
-        if (raw["metadata"].get("annotations") or {}).get(annotation) != target
+        if target != _SINGLE and (raw["metadata"].get("annotations") or {}).get(annotation) == _SINGLE
     ]
     return ", ".join(behind)
 
 
-def _pools(case: Case, spec: model.CheckSpec) -> str:
-    if any(one.check.value == "MachineConfigControllerObserved" for one in case.definition.convergence.checks):
-        first = _controller_observed(case, spec)
-        if first:
-            return first
+def _at_rest(raw: Raw) -> bool:
+    """Is this pool where it wants to be, with all its machines, and not in trouble?"""
+    status, wanted = raw["status"], raw["spec"]["configuration"]["name"]
+    counts = {status["machineCount"], status["updatedMachineCount"], status["readyMachineCount"]}
+    in_trouble = "True" in {_status(raw, "Degraded"), _status(raw, "RenderDegraded")} or status["degradedMachineCount"]
+    observed = status["observedGeneration"] == raw["metadata"]["generation"]
+    return bool(wanted == status["configuration"]["name"] and len(counts) == 1 and observed and not in_trouble)
+
+
+def _pools_ready(case: Case, _: model.CheckSpec) -> str:
     pools = _named(case, worlds.POOLS)
     if "master" not in pools:
         return "no pool master"
-    for name, raw in pools.items():
-        status, wanted = raw["status"], raw["spec"]["configuration"]["name"]
-        counts = {status["machineCount"], status["updatedMachineCount"], status["readyMachineCount"]}
-        at_rest = wanted == status["configuration"]["name"] and len(counts) == 1 and not status["degradedMachineCount"]
-        if not at_rest or status["observedGeneration"] != raw["metadata"]["generation"]:
-            return f"{name} is rolling out"
-    before = case.at_flip.get(worlds.MASTER_POOL)
+    return ", ".join(name for name, raw in pools.items() if raw["spec"].get("paused") or not _at_rest(raw))
+
+
+def _pools(case: Case, spec: model.CheckSpec) -> str:
+    """Every pool at rest, and each with machines elsewhere than at the flip."""
+    first = _controller_observed(case, spec)
+    if first:
+        return first
+    pools = _named(case, worlds.POOLS)
+    if "master" not in pools:
+        return "no pool master"
     observed = case.at_flip.get(worlds.CONTROLLER_CONFIG, {}).get("spec", {}).get("infra", {}).get("status", {})
-    moved_before = observed.get("controlPlaneTopology") == case.definition.target.control_plane.value
-    single = case.definition.source.control_plane.value == "SingleReplica"
-    now = pools["master"]["spec"]["configuration"]["name"]
-    if before is not None and single and not moved_before and before["status"]["configuration"]["name"] == now:
-        return "master is where it was at the flip"
+    ready_before = observed.get("controlPlaneTopology") == case.definition.target.control_plane.value
+    must_move = case.definition.source.control_plane.value == _SINGLE and not ready_before
+    for name, raw in pools.items():
+        if not _at_rest(raw):
+            return f"{name} is rolling out"
+        before = case.at_flip.get((worlds.POOLS, None, name))
+        if before is None or not must_move or (name != "master" and raw["status"]["machineCount"] == 0):
+            continue
+        if before["status"]["configuration"]["name"] == raw["spec"]["configuration"]["name"]:
+            return f"{name} is where it was at the flip"
     return ""
 
 
@@ -228,6 +274,11 @@ def _operands(case: Case, spec: model.CheckSpec) -> str:
     group = worlds.TRANSITIONS.matrix.group(spec.check)
     if group is None:
         return "the matrix does not know it"
+    configured = any(operand.replicas == "perConfiguration" for operand in group.operands)
+    if group.managed_by is not None:
+        managed = case.objects.get((group.managed_by.resource, None, group.managed_by.name), {}).get("spec") or {}
+        if managed.get("managementState") in {"Removed", *(["Unmanaged"] if configured else [])}:
+            return ""
     topology = group.topology(case.definition.target.pair)
     found = []
     for operand in group.operands:
@@ -264,11 +315,16 @@ def _budget(case: Case, _: matrices.Operand, _key: Key, raw: Raw, _topology: str
 
 
 def _workload(case: Case, operand: matrices.Operand, _: Key, raw: Raw, topology: str) -> str:
-    status = raw["status"]
+    status, implied = raw["status"], _implied(case, operand, topology)
+    if operand.restarts:
+        # Each write of Infrastructure replaces its pods, one after the other.
+        available = status.get("availableReplicas", 0)
+        enough = raw["spec"].get("replicas", 1) >= implied and available >= max(1, implied - 1)
+        return "" if enough else f"has {available} available"
     if status.get("observedGeneration") != raw["metadata"].get("generation"):
         return "was not observed"
     ready = status.get("readyReplicas", 0)
-    return "" if ready >= _implied(case, operand, topology) else f"has {ready} ready"
+    return "" if ready >= implied else f"has {ready} ready"
 
 
 def _router(case: Case, operand: matrices.Operand, _: Key, raw: Raw, topology: str) -> str:
@@ -276,7 +332,10 @@ def _router(case: Case, operand: matrices.Operand, _: Key, raw: Raw, topology: s
     return "" if ready >= _implied(case, operand, topology) else f"has {ready} available"
 
 
-def _implied(case: Case, operand: matrices.Operand, topology: str) -> int:
+def _implied(case: Case, operand: matrices.Operand, topology: str) -> float:
+    if operand.replicas == "perConfiguration":
+        count = case.objects.get(worlds.REGISTRY, {}).get("spec", {}).get("replicas")
+        return math.inf if count is None else int(count)
     return len(_masters(case)) if isinstance(operand.replicas, str) else worlds.implied(operand, topology)
 
 
@@ -297,6 +356,7 @@ MEANING: dict[str, Callable[[Case, model.CheckSpec], str]] = {
     "EtcdVotingMembers": _voting_members,
     "EtcdHealthy": _etcd_healthy,
     "EtcdOperatorAlive": _etcd_alive,
+    "MachineConfigPoolsReady": _pools_ready,
     "MachineConfigControllerObserved": _controller_observed,
     "MachineConfigPoolsRolledOut": _pools,
     **dict.fromkeys(

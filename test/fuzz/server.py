@@ -69,6 +69,12 @@ def merged(target: Any, patch: Any) -> Any:
     return result
 
 
+def _pruned(raw: Raw) -> Raw:
+    spec = {name: value for name, value in raw.get("spec", {}).items() if name != "desiredTopology"}
+    status = {name: value for name, value in raw.get("status", {}).items() if name != "topologyTransition"}
+    return {**raw, "spec": spec, "status": status}
+
+
 def selects(selection: resource.Selection, key: Key, raw: Raw) -> bool:
     """Is this object part of the selection? Labels: `key`, `!key` or `key=value`, joined by commas."""
     label, namespace, name = key
@@ -97,6 +103,8 @@ class Server:
         self.forgotten = 0
         self.told: list[Callable[[Change], None]] = []
         self._telling: deque[Change] | None = None
+        self.pruning = False
+        """Does the definition of Infrastructure lack our fields? Then they are dropped unseen."""
         for key, raw in objects.items():
             self.put(key, raw)
 
@@ -107,6 +115,8 @@ class Server:
         metadata = {"name": name, "uid": f"uid-{name}", "generation": 1, **raw.get("metadata", {})}
         if namespace is not None:
             metadata["namespace"] = namespace
+        if self.pruning and key == INFRASTRUCTURE:
+            raw = _pruned(raw)
         made = {**raw, "metadata": metadata}
         if known is not None and {**known, "metadata": {**known["metadata"], "resourceVersion": ""}} == {
             **made,

@@ -7,6 +7,7 @@ nothing more can happen at that moment; only `pass_time` moves the time. A broke
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -36,13 +37,16 @@ if TYPE_CHECKING:
 _PATIENCE = 900.0
 _MOMENT = 0.1
 _TRYING = 310.0
+_UNAWARE = 62.0
 
 
 class Stage:
     """One example. Use with `with`: it ends every operator and closes the loop."""
 
     def __init__(self, definition: str = "sno-to-ha-compact", infrastructure: str | None = None) -> None:
-        self.world = worlds.World(worlds.TRANSITIONS.named(definition), infrastructure)
+        shipped = worlds.TRANSITIONS.named(definition)
+        assert shipped is not None, definition
+        self.world = worlds.World(shipped, infrastructure)
         self.loop = virtual.Loop()
         self.server = servers.Server(self.world.objects())
         self.election = operators.Election(self.loop)
@@ -65,7 +69,9 @@ class Stage:
 
         def decide(*args: Any) -> Any:
             self.judge.looked(judges.whose())
-            return real(*args)
+            decision = real(*args)
+            self.judge.decided(judges.whose(), decision)
+            return decision
 
         self._patches = [
             mock.patch.object(phases, "decide", decide),
@@ -143,6 +149,12 @@ class Stage:
             self.kill(process)
 
     @property
+    def copy(self) -> Raw:
+        """What ClusterOperator `topology` shows: the record with the newest answers."""
+        shown: Raw = self.server.objects[servers.OPERATOR]["status"]["extension"]
+        return shown
+
+    @property
     def leader(self) -> Process | None:
         """Who holds the lease and runs."""
         return next((process for process in self.processes if process.leads), None)
@@ -185,6 +197,8 @@ class Stage:
             patch = change(raw)
         except (KeyError, TypeError, ValueError):
             return
+        if key == worlds.CONTROLLER_CONFIG and "conditions" in patch.get("status", {}):
+            patch["status"]["conditions"] = worlds.stamped(raw, patch["status"]["conditions"], self.wall())
         self.server.change(key, patch)
 
     def mend(self, key: Key) -> None:
@@ -204,6 +218,8 @@ class Stage:
                 self.server.change(key, {"status": {"conditions": self._well(key)["status"]["conditions"]}})
             elif key[0] == worlds.OPERATORS:
                 self._calm(key)
+            elif key[0] == worlds.POOLS:
+                self._mend_pool(key)
             else:
                 self.server.put(key, self._well(key))
         for key in self.world.operators:
@@ -247,6 +263,30 @@ class Stage:
         value = "true" if paused else None
         self.server.change(servers.OPERATOR, {"metadata": {"annotations": {vocabulary.PAUSED_ANNOTATION: value}}})
 
+    def set_installed(self, *, installed: bool) -> None:
+        """A payload takes our fields out of the definition of Infrastructure, or they are put back."""
+        self.server.put(worlds.CRD, self._well(worlds.CRD) if installed else worlds.without_our_fields())
+        if self.server.pruning and installed:
+            self.judge.unaware_until = self.loop.time() + _UNAWARE
+        self.server.pruning = not installed
+        found = self.server.objects[servers.INFRASTRUCTURE]
+        self.server.put(servers.INFRASTRUCTURE, {**found, "metadata": dict(found["metadata"])})
+
+    def accept(self) -> None:
+        """Somebody accepts that the routers stay as they are, for the attempt of now."""
+        asked = json.dumps({"attempt": self.server.record.get("attempt"), "reason": "on purpose"})
+        self.server.change(worlds.ACCEPTED, {"data": {"RouterReplicas": asked}})
+
+    def churn(self) -> None:
+        """What any write of Infrastructure sets off: it says nothing about the transition."""
+        self.harm(worlds.CONTROLLER_CONFIG, "not observed")
+        self.harm(worlds.CONTROLLER_CONFIG, "templates not completed")
+        self.harm(worlds.CONSOLE, "restarting")
+        for key, (_, operand) in self.world.operands.items():
+            if operand.restarts:
+                self.harm(key, "one ready")
+                self.harm(key, "not observed")
+
     def set_labelled(self, *, labelled: bool) -> None:
         """The cluster is marked as installed from an image."""
         value = "true" if labelled else None
@@ -274,6 +314,7 @@ class Stage:
         self.set_paused(paused=False)
         self.set_labelled(labelled=False)
         self.set_echoing(echoing=True)
+        self.set_installed(installed=True)
         self.settle()
         if self.server.phase == "Converging":
             self.go_on()
@@ -308,7 +349,7 @@ class Stage:
             self.judge.at_rest(leader)
             self._raise()
             seen = (leader.name, self.server.version, self.loop.time(), leader.client.requests)
-            if seen != self._poked and not self._about_to_look(leader):
+            if seen != self._poked and not self._about_to_look(leader) and not self._unaware():
                 self._poke(leader)
                 self._poked = (leader.name, self.server.version, self.loop.time(), leader.client.requests)
             self._raise()
@@ -321,6 +362,7 @@ class Stage:
         self.set_paused(paused=False)
         self.set_labelled(labelled=False)
         self.set_echoing(echoing=True)
+        self.set_installed(installed=True)
         here, target = self.server.pair, self.world.target
         started = self.server.phase == "Converging" and here == (target.control_plane, target.infrastructure)
         if not started:
@@ -335,6 +377,7 @@ class Stage:
             self.wish(target.control_plane)
             self._wait_for("Converging")
         self.follow()
+        self.churn()
         self._wait_for("Completed")
         self.pass_time(5)
         self.check()
@@ -357,6 +400,10 @@ class Stage:
         """Does it look again in a moment by itself? What time alone changes is looked at right after its time."""
         at = None if leader.queue is None else leader.queue._look_at
         return at is not None and at - self.loop.time() <= _MOMENT
+
+    def _unaware(self) -> bool:
+        """Have our fields come back to the definition, and is it not yet time to look? Another look has news then."""
+        return self.server.phase is None and self.loop.time() < self.judge.unaware_until
 
     def _poke(self, leader: Process) -> None:
         work, before = leader.queue, len(leader.client.written)
@@ -457,6 +504,13 @@ class Stage:
             raw = {**raw, "metadata": {**raw["metadata"], "annotations": known}}
         self.server.put(key, raw)
 
+    def _mend_pool(self, key: Key) -> None:
+        """It stays at the configuration that it has."""
+        raw, known = self._well(key), self.server.objects.get(key)
+        has = raw if known is None else known
+        made = worlds.pool(has["status"]["configuration"]["name"], raw["status"]["machineCount"])
+        self.server.put(key, {**made, "metadata": has.get("metadata", {})})
+
     def _calm(self, key: Key) -> None:
         """An operator is well again, and stays so; only one that was not came to rest just now."""
         found = self.server.objects.get(key, {}).get("status", {}).get("conditions") or []
@@ -492,6 +546,10 @@ HAPPENINGS = {
     "the control plane is hosted": lambda stage: stage.set_topology("External", "HighlyAvailable"),
     "the echo stops": lambda stage: stage.set_echoing(echoing=False),
     "the echo comes back": lambda stage: stage.set_echoing(echoing=True),
+    "the definition of our fields is lost": lambda stage: stage.set_installed(installed=False),
+    "the definition of our fields is back": lambda stage: stage.set_installed(installed=True),
+    "a check is accepted": Stage.accept,
+    "machine configs are rendered again": Stage.churn,
     "the history is forgotten": lambda stage: stage.server.forget(),
 }
 """What somebody else may do, between two requests or at any other moment."""

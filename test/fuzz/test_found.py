@@ -71,3 +71,100 @@ def test_what_nobody_looked_at_is_no_quiet() -> None:
         assert on.server.phase == "Converging"
         on.pass_time(80)
         assert on.server.phase == "Completed"
+
+
+def test_a_lease_that_moves_no_more_is_seen_to_have_expired() -> None:
+    """Its times are hours old, and it moved just now: Unknown. Once it has stood still for long it has expired."""
+    with stage.Stage() as on:
+        on.start()
+        on.wish("HighlyAvailable")
+        on.follow()
+        on.pass_time(5)
+        on.harm(world.LEASE, "expired")
+        on.settle()
+        on.pass_time(962)
+        on.check()
+        answers = {check["name"]: check["status"] for check in on.copy["checks"] if check["stage"] == "Convergence"}
+        assert answers["EtcdOperatorAlive"] == "Unmet"
+
+
+def test_a_transition_is_stuck_when_nothing_is_new_and_an_accepted_check_is_recorded_at_once() -> None:
+    """Three machines on platform None: two hours. Ten minutes without a new answer; then somebody accepts."""
+    with stage.Stage() as on:
+        on.start()
+        on.wish("HighlyAvailable")
+        on.follow()
+        on.harm(world.ROUTER, "one router")
+        on.pass_time(7150)
+        on.check()
+        assert "problem" not in on.server.record
+        on.pass_time(100)
+        on.check()
+        assert on.server.record["problem"]["reason"] == "Stuck"
+        on.accept()
+        on.settle()
+        on.check()
+        assert [one["name"] for one in on.server.record["accepted"]] == ["RouterReplicas"]
+        assert on.server.phase == "Converging"
+        on.pass_time(62)
+        on.check()
+        assert on.server.phase == "Completed"
+
+
+def test_upgrades_stay_blocked_while_the_definition_of_our_fields_is_missing() -> None:
+    """The record is dropped with it; the copy keeps what is under way, and brings it back."""
+    with stage.Stage() as on:
+        on.start()
+        on.wish("HighlyAvailable")
+        assert on.server.phase == "Converging"
+        on.check()
+        on.set_installed(installed=False)
+        on.settle()
+        on.check()
+        on.pass_time(300)
+        on.check()
+        assert on.server.phase is None
+        on.set_installed(installed=True)
+        on.pass_time(61)
+        assert on.server.phase == "Converging"
+        on.follow()
+        on.pass_time(65)
+        on.check()
+        # The request was dropped too, so there is nothing left to keep a record of.
+        assert on.judge.tally.converged == 1
+        assert on.server.phase == "Idle"
+
+
+def test_templates_that_fail_for_a_minute_are_noticed_while_all_settles() -> None:
+    """They begin to fail while everything is Met; that it has lasted a minute is seen then, and not at the end."""
+    with stage.Stage() as on:
+        on.start()
+        on.wish("HighlyAvailable")
+        on.follow()
+        on.pass_time(10)
+        on.harm(world.CONTROLLER_CONFIG, "templates failing")
+        on.pass_time(30)
+        on.harm(world.ROUTER, "one router")
+        on.settle()
+        on.mend(world.ROUTER)
+        on.pass_time(32)
+        on.check()
+        answers = {check["name"]: check["status"] for check in on.copy["checks"]}
+        assert answers["MachineConfigControllerObserved"] == "Unmet"
+
+
+def test_what_was_deleted_while_live_evidence_is_believed_is_reported_again_at_once() -> None:
+    """A node fails while it is read live and is well again: until it is admitted anew, the block must stay reported."""
+    with stage.Stage() as on:
+        on.start()
+        on.fault(client.Sort.READ, client.Harm.INTERJECTED, 0, "a node dies")
+        on.wish("HighlyAvailable")
+        on.mend(on.world.nodes[0])
+        on.settle()
+        assert on.server.phase == "Pending"
+        on.server.delete(servers.OPERATOR)
+        on.settle()
+        on.check()
+        assert on.server.objects[servers.OPERATOR]["status"]["extension"]["phase"] == "Pending"
+        on.pass_time(70)
+        assert on.server.phase == "Converging"

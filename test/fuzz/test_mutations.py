@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import rule, run_state_machine_as_test
 
 from . import judge, machine, mutations
 
@@ -20,11 +22,19 @@ _HUNT = hypothesis.settings(
 )
 
 
+def _happening(what: str) -> dict[str, Any]:
+    def happens(self: machine.Machine) -> None:
+        self.on.interject(what)
+
+    return {"it_happens": rule()(happens)} if what else {}
+
+
 @pytest.mark.parametrize("mutation", mutations.MUTATIONS, ids=lambda mutation: mutation.name.replace(" ", "-"))
 def test_a_broken_operator_is_noticed(mutation: mutations.Mutation) -> None:
     left_out = machine.RULES - set(mutation.story) if mutation.story else set()
     # A rule that is no function any more is none.
-    Hunt = type("Hunt", (machine.Machine,), {"reached": machine.Reached(), **dict.fromkeys(left_out)})  # noqa: N806
+    rules = {**dict.fromkeys(left_out), **_happening(mutation.happening)}
+    Hunt = type("Hunt", (machine.Machine,), {"reached": machine.Reached(), **rules})  # noqa: N806
     hypothesis.seed(1)(Hunt)
     with mutation.replaced(), pytest.raises(judge.BrokenError) as caught:
         run_state_machine_as_test(Hunt, settings=_HUNT)

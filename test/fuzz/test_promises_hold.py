@@ -1,8 +1,9 @@
-"""At least a thousand examples of what can happen, shared among the workers, and none breaks a promise.
+"""At least three hundred examples of what can happen, shared among the workers, and none breaks a promise.
 
-`FUZZ_EXAMPLES` (1000) is the number of all examples together; each shard has its own seed, so a run can be repeated:
-`pytest "test/fuzz/test_promises_hold.py::test_no_interleaving_breaks_a_promise[3]"`. What a shard reached by itself,
-before everything was made good at the end of each example, is printed at the end of the run (`conftest`).
+`FUZZ_EXAMPLES` (320) is the number of all examples together; each shard has its own seed, made from that of the run:
+`FUZZ_SEED=7 pytest "test/fuzz/test_promises_hold.py::test_no_interleaving_breaks_a_promise[3]"` runs one again. What
+the shards reached by themselves, before everything was made good at the end of each example, is added up, printed and
+judged at the end of the run (`conftest`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import pytest
 from hypothesis import HealthCheck, Phase
 from hypothesis.stateful import run_state_machine_as_test
 
+from test import exploring
+
 from . import machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "1000"))
-SEED = int(os.environ.get("FUZZ_SEED", "0"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "320"))
+SEED = int(os.environ[exploring.VARIABLE])
 SHARDS = 16
 PROFILE = hypothesis.settings(
     max_examples=-(-EXAMPLES // SHARDS),
@@ -49,8 +52,3 @@ def test_no_interleaving_breaks_a_promise(shard: int, record_property: Callable[
         record_property("fuzz", dataclasses.asdict(Shard.reached))
     reached = Shard.reached
     assert reached.examples >= PROFILE.max_examples
-    # A machine that never moves the topology proves nothing. All together more than half are moved and two in five are
-    # completed; a single shard may be less lucky.
-    assert reached.admitted >= 0.2 * reached.examples, reached
-    assert reached.flipped >= 0.2 * reached.examples, reached
-    assert reached.converged >= 0.08 * reached.examples, reached

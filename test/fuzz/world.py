@@ -7,6 +7,7 @@ what they are called in a failing example. Nothing here decides what is right: t
 
 from __future__ import annotations
 
+import copy
 import pathlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ _BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
 TRANSITIONS = load.load(_BINDATA / "transitions")
 _CRD = yaml.safe_load((_BINDATA / "crd" / "infrastructures.yaml").read_text(encoding="utf-8"))
 
+NAMESPACE = "openshift-topology-operator"
 NODES = catalog.NODES.label
 OPERATORS = catalog.CLUSTER_OPERATORS.label
 POOLS = catalog.POOLS.label
@@ -44,13 +46,23 @@ LEASE: Key = (catalog.LEASES.label, "openshift-etcd-operator", "openshift-cluste
 ROUTER: Key = (catalog.INGRESS_CONTROLLERS.label, "openshift-ingress-operator", "default")
 MASTER_POOL: Key = (POOLS, None, "master")
 WORKER_POOL: Key = (POOLS, None, "worker")
+CUSTOM_POOL: Key = (POOLS, None, "gateways")
+_MACHINES = 2
+"""Of the custom pool, in every cluster."""
 CONTROLLER_CONFIG: Key = (
     "controllerconfigs.machineconfiguration.openshift.io",
     None,
     "machine-config-controller",
 )
+REGISTRY: Key = ("configs.imageregistry.operator.openshift.io", None, "cluster")
+CONSOLE: Key = (OPERATORS, None, "console")
+RESTARTING = "SyncLoopRefresh_InProgress"
+"""Reason of the console operator while it starts its pods again, as it does at each write of Infrastructure."""
+ACCEPTED: Key = (catalog.CONFIG_MAPS.label, NAMESPACE, "topology-accepted-checks")
 CRD: Key = (catalog.CRDS.label, None, "infrastructures.config.openshift.io")
 KNOWN = frozenset({"SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"})
+SET_ASIDE = "set-aside"
+"""Key of a taint that routers tolerate."""
 LEASE_SECONDS = 900
 RENEWAL = 600.0
 """The etcd operator renews its lease in time as long as it lives."""
@@ -75,6 +87,18 @@ def conditions(when: datetime, **statuses: str) -> list[Raw]:
     return [
         {"type": type_, "status": status, "reason": "R", "message": "", "lastTransitionTime": stamp(when)}
         for type_, status in statuses.items()
+    ]
+
+
+def stamped(before: Raw, said: list[Raw], when: datetime) -> list[Raw]:
+    """Conditions of which those that changed just now, and do not say when, carry the time."""
+    known = {item["type"]: item for item in before["status"]["conditions"]}
+    return [
+        {**item, "lastTransitionTime": stamp(when)}
+        if known.get(item["type"], {}).get("status") != item["status"]
+        and item.get("lastTransitionTime") == known.get(item["type"], {}).get("lastTransitionTime")
+        else item
+        for item in said
     ]
 
 
@@ -113,20 +137,21 @@ class World:
     @property
     def evidence(self) -> tuple[Key, ...]:
         """Keys of what preflight looks at, all of them harmable."""
-        return (servers.VERSION, SCHEDULER, ENDPOINTS, ETCD, LEASE, *self.nodes, *self.operators[:3])
+        pools = (MASTER_POOL, WORKER_POOL, CUSTOM_POOL)
+        return (servers.VERSION, SCHEDULER, ENDPOINTS, ETCD, LEASE, *pools, *self.nodes, *self.operators[:3])
 
     @property
     def followers(self) -> tuple[Key, ...]:
         """Keys of what follows the topology."""
-        pools = (CONTROLLER_CONFIG, MASTER_POOL, WORKER_POOL)
-        return (*pools, ROUTER, ETCD, *self.nodes[:3], *self.operators, *self.operands)
+        pools = (CONTROLLER_CONFIG, MASTER_POOL, WORKER_POOL, CUSTOM_POOL)
+        return (*pools, ROUTER, ETCD, REGISTRY, *self.nodes[:3], *self.operators, *self.operands)
 
     def objects(self) -> Objects:
         """The cluster before the wish, ready for it."""
         keys = (
             servers.INFRASTRUCTURE, servers.VERSION, GATES, NATIVE, *self.operators, SCHEDULER, ENDPOINTS, ETCD, LEASE,
-            *self.nodes, MASTER_POOL, WORKER_POOL, ROUTER, CONTROLLER_CONFIG, *self.operands, *self.managers,
-            *self.pods, CRD,
+            *self.nodes, MASTER_POOL, WORKER_POOL, CUSTOM_POOL, ROUTER, CONTROLLER_CONFIG, *self.operands,
+            *self.managers, *self.pods, CRD, ACCEPTED,
         )  # fmt: skip
         found = {key: self.well(key, self.source, BEGINNING - timedelta(days=1), BEGINNING) for key in keys}
         return {key: raw for key, raw in found.items() if raw is not None}
@@ -169,22 +194,25 @@ class World:
         if key == ETCD:
             return {"status": {**_static_pods(round_), "conditions": conditions(settled, **_MEMBERS_WELL)}}
         if key == ROUTER:
-            return {"spec": {}, "status": {"availableReplicas": 1 if pair.infrastructure == "SingleReplica" else 2}}
+            spec = {"nodePlacement": {"tolerations": [{"key": SET_ASIDE, "operator": "Exists"}]}}
+            return {"spec": spec, "status": {"availableReplicas": 1 if pair.infrastructure == "SingleReplica" else 2}}
         if key == CONTROLLER_CONFIG:
             return _controller_config(pair, settled, round_)
         if key == CRD:
             return dict(_CRD)
+        if key == ACCEPTED:
+            return {"data": {}}
         if kind == OPERATORS:
             return {
                 "status": {"conditions": conditions(settled, Available="True", Progressing="False", Degraded="False")}
             }
         if kind == POOLS:
-            count = len(MASTERS) if key == MASTER_POOL else len(self.workers)
-            return _pool(f"rendered-{key[2]}-{pair.control_plane}", count)
+            count = {MASTER_POOL: len(MASTERS), CUSTOM_POOL: _MACHINES}.get(key, len(self.workers))
+            return pool(f"rendered-{key[2]}-{pair.control_plane}", count)
         if kind == NODES:
             return self._node(key[2], pair)
         if key in self.managers:
-            return {"spec": {"managementState": "Managed"}}
+            return {"spec": {"managementState": "Managed", **({"replicas": 1} if key == REGISTRY else {})}}
         if key in self.pods:
             name, _, value = self.pods[key].selector.partition("=")
             return {"metadata": {"labels": {name: value}, "creationTimestamp": stamp(settled)}}
@@ -212,7 +240,9 @@ class World:
         return made
 
 
+_LONG = timedelta(hours=1)
 _ANNOTATION = "machineconfiguration.openshift.io/controlPlaneTopology"
+_NOT_READY = "node.kubernetes.io/not-ready"
 _MEMBERS_WELL = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
 
 
@@ -233,7 +263,18 @@ def _controller_config(pair: TopologyPair, settled: datetime, round_: int) -> Ra
     }
 
 
-def _pool(configuration: str, count: int) -> Raw:
+def without_our_fields() -> Raw:
+    """The definition of Infrastructure as a payload brings it that knows nothing of us."""
+    found = copy.deepcopy(_CRD)
+    for version in found["spec"]["versions"]:
+        fields = version["schema"]["openAPIV3Schema"]["properties"]
+        fields["spec"]["properties"].pop("desiredTopology", None)
+        fields["status"]["properties"].pop("topologyTransition", None)
+    return dict(found)
+
+
+def pool(configuration: str, count: int) -> Raw:
+    """A pool that has rolled that out."""
     counts = {"machineCount": count, "updatedMachineCount": count, "readyMachineCount": count, "observedGeneration": 1}
     return {
         "spec": {"configuration": {"name": configuration}},
@@ -245,6 +286,8 @@ def implied(operand: matrices.Operand, topology: str) -> int:
     """Replicas that a topology implies."""
     if operand.replicas is None:
         return 0
+    if operand.replicas == "perConfiguration":
+        return 1
     if isinstance(operand.replicas, str):
         return len(MASTERS)
     return {key.value: count for key, count in operand.replicas.items()}.get(topology, 1)
@@ -281,6 +324,10 @@ def _status(type_: str, status: str) -> Callable[[Raw], Raw]:
     return change
 
 
+def _also(type_: str, status: str) -> Callable[[Raw], Raw]:
+    return lambda raw: {"status": {"conditions": [*raw["status"]["conditions"], {"type": type_, "status": status}]}}
+
+
 def _dropped(type_: str) -> Callable[[Raw], Raw]:
     return lambda raw: {
         "status": {"conditions": [item for item in raw["status"]["conditions"] if item["type"] != type_]}
@@ -295,6 +342,18 @@ def _replaced(path: str, value: Any) -> Callable[[Raw], Raw]:
         return dict(made)
 
     return change
+
+
+def _progressing(raw: Raw, reason: str) -> Raw:
+    said = {"type": "Progressing", "status": "True", "reason": reason, "message": ""}
+    found = [{**item, **said} if item["type"] == "Progressing" else item for item in raw["status"]["conditions"]]
+    return {"status": {"conditions": found}}
+
+
+def _failing_for_long(raw: Raw) -> Raw:
+    said = {"type": "TemplateControllerFailing", "status": "True", "lastTransitionTime": stamp(BEGINNING - _LONG)}
+    others = [item for item in raw["status"]["conditions"] if item["type"] != said["type"]]
+    return {"status": {"conditions": [*others, said]}}
 
 
 def _behind(raw: Raw) -> Raw:
@@ -316,7 +375,7 @@ def _member_named_after_a_node(raw: Raw) -> Raw:
 
 _STATIC_PODS = {"a revision behind": _behind, "conditions dropped": lambda _: {"status": {"nodeStatuses": None}}}
 _WORKLOAD = {
-    "none ready": _replaced("status/readyReplicas", 0),
+    "none ready": _replaced("status", {"readyReplicas": 0, "availableReplicas": 0}),
     "one ready": _replaced("status", {"readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1}),
     "not observed": _replaced("metadata/generation", 99),
 }
@@ -330,12 +389,19 @@ _BY_KIND: dict[str, dict[str, Callable[[Raw], Raw]]] = {
         "little memory": _replaced("status/capacity/memory", "8Gi"),
         "other kubelet": _replaced("status/nodeInfo/kubeletVersion", "v1.33.9"),
         "tainted": _replaced("spec/taints", [{"key": "a", "effect": "NoSchedule"}]),
+        "set aside": _replaced("spec/taints", [{"key": SET_ASIDE, "value": "a", "effect": "NoExecute"}]),
+        "unreachable": _replaced("spec/taints", [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]),
+        "under pressure": _also("DiskPressure", "True"),
+        "under pressure of memory": _also("MemoryPressure", "True"),
+        "not ready by its taint": _replaced("spec/taints", [{"key": _NOT_READY, "effect": "NoSchedule"}]),
+        "master label with a value": _replaced("metadata/labels", {"node-role.kubernetes.io/master": "yes"}),
         "no control-plane label": _without_label("control-plane"),
         "no master label": _without_label("master"),
         "no worker label": _without_label("worker"),
         "no address": _replaced("status/addresses", []),
         "malformed": _replaced("status/capacity", "lots"),
         "unannotated": _replaced("metadata/annotations", None),
+        "annotated as a single node's": _replaced("metadata/annotations", {_ANNOTATION: "SingleReplica"}),
     },
     OPERATORS: {
         "progressing": _status("Progressing", "True"),
@@ -348,13 +414,21 @@ _BY_KIND: dict[str, dict[str, Callable[[Raw], Raw]]] = {
         "degraded": _replaced("status/degradedMachineCount", 1),
         "not all ready": _replaced("status", {"readyMachineCount": 1, "updatedMachineCount": 1, "machineCount": 3}),
         "not observed": _replaced("status/observedGeneration", 0),
-        "at a single node's configuration": lambda raw: _pool(
+        "paused": _replaced("spec/paused", True),  # noqa: FBT003 - the value in the object
+        "paused behind": _replaced("spec", {"paused": True, "configuration": {"name": "rendered-other"}}),
+        "rendering fails": _replaced("status/conditions", [{"type": "RenderDegraded", "status": "True"}]),
+        "at a single node's configuration": lambda raw: pool(
             f"rendered-{raw['metadata']['name']}-SingleReplica", raw["status"]["machineCount"]
         ),
     },
     "deployments.apps": _WORKLOAD,
     "statefulsets.apps": _WORKLOAD,
     "poddisruptionbudgets.policy": {"lets two go": _replaced("spec/minAvailable", 1)},
+}
+_REGISTRY: dict[str, Callable[[Raw], Raw]] = {
+    "three replicas asked for": _replaced("spec/replicas", 3),
+    "removed": _replaced("spec/managementState", "Removed"),
+    "says no number": _replaced("spec/replicas", None),
 }
 _BY_KEY: dict[Key, dict[str, Callable[[Raw], Raw]]] = {
     servers.VERSION: {
@@ -381,12 +455,20 @@ _BY_KEY: dict[Key, dict[str, Callable[[Raw], Raw]]] = {
         "nobody's": _replaced("spec/holderIdentity", None),
         "malformed": _replaced("spec/leaseDurationSeconds", "long"),
     },
+    REGISTRY: _REGISTRY,
+    CONSOLE: {
+        "restarting": lambda raw: _progressing(raw, RESTARTING),
+        "progressing": lambda raw: _progressing(raw, "SomethingElse"),
+        **{name: _BY_KIND[OPERATORS][name] for name in ("degraded", "unavailable", "says nothing")},
+    },
     ROUTER: {
         "one router": _replaced("status/availableReplicas", 1),
         "no router": _replaced("status/availableReplicas", 0),
     },
     CONTROLLER_CONFIG: {
         "templates failing": _status("TemplateControllerFailing", "True"),
+        "whether templates fail is unknown": _status("TemplateControllerFailing", "Unknown"),
+        "templates have failed for long": _failing_for_long,
         "templates not completed": _status("TemplateControllerCompleted", "False"),
         "not observed": _replaced("metadata/generation", 99),
         "other topology": _replaced("spec/infra/status/controlPlaneTopology", "DualReplica"),

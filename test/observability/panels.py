@@ -17,7 +17,7 @@ import yaml
 from test.observability import asking, durations
 
 if TYPE_CHECKING:
-    from test.observability import stage
+    from test.observability import monitored_story
 
 SOURCE = pathlib.Path(__file__).parents[2] / "hack" / "observability" / "dashboard.yaml"
 HAPPY_PATH, LEARNER_STUCK = "happy-path", "learner-stuck"
@@ -62,7 +62,7 @@ def queries(story: str | None = None) -> list[Query]:
     return [one for one in found if story in {None, one.story}]
 
 
-async def fault(seen: stage.Stage, query: Query) -> str:
+async def fault(seen: monitored_story.MonitoredStory, query: Query) -> str:
     """Return what is wrong with a query after its story was played; empty when all is well. Raises QueryError."""
     start, end = seen.began, asking.now()
     text = durations.expression(query.text)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test.component import polling
-from test.observability import asking, monitoring, neighbours
+from test import polling
+from test.observability import asking, cvo_metrics, monitoring
 from topology_simulator.etcd import keeping
 
 if TYPE_CHECKING:
@@ -123,11 +123,11 @@ def _command(path: str, configuration: pathlib.Path, data: pathlib.Path, port: i
 
 
 def _configuration(job: dict[str, Any], rules: pathlib.Path, version_operator: str) -> dict[str, Any]:
-    labelled = {"targets": [version_operator], "labels": neighbours.LABELS}
+    labelled = {"targets": [version_operator], "labels": cvo_metrics.LABELS}
     return {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(rules)],
-        "scrape_configs": [job, {"job_name": neighbours.JOB, "static_configs": [labelled]}],
+        "scrape_configs": [job, {"job_name": cvo_metrics.JOB, "static_configs": [labelled]}],
     }
 
 

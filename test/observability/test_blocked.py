@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from test.observability import panels, stage
+from test.observability import monitored_story, panels
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,31 +24,31 @@ HOUR = 60.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[stage.Stage]:
+async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[monitored_story.MonitoredStory]:
     """The story, held up until the alert fires and played on to its end."""
-    async with stage.opened(panels.LEARNER_STUCK, tmp_path_factory.mktemp("blocked"), etcd="real") as made:
+    async with monitored_story.opened(panels.LEARNER_STUCK, tmp_path_factory.mktemp("blocked"), etcd="real") as made:
 
         async def before(step: scenario.Step) -> None:
             if step.heal_learner == "master-2":
                 await made.until_state(ALERT, "pending")
-                await made.until_state(ALERT, "firing", HOUR + stage.PATIENCE)
+                await made.until_state(ALERT, "firing", HOUR + monitored_story.PATIENCE)
 
         await made.play(before)
         yield made
 
 
-async def test_it_resolves_when_the_topology_moves(seen: stage.Stage) -> None:
+async def test_it_resolves_when_the_topology_moves(seen: monitored_story.MonitoredStory) -> None:
     await seen.until_state(ALERT, None)
 
 
-async def test_that_two_vote_is_told_too_and_nothing_else(seen: stage.Stage) -> None:
+async def test_that_two_vote_is_told_too_and_nothing_else(seen: monitored_story.MonitoredStory) -> None:
     assert await seen.fired() == {ALERT, "TopologyTransitionTwoVoters"}
 
 
-async def test_every_rule_is_healthy(seen: stage.Stage) -> None:
+async def test_every_rule_is_healthy(seen: monitored_story.MonitoredStory) -> None:
     assert await seen.faults() == []
 
 
 @pytest.mark.parametrize("query", panels.queries(panels.LEARNER_STUCK), ids=str)
-async def test_a_query_of_the_dashboards_has_data(seen: stage.Stage, query: panels.Query) -> None:
+async def test_a_query_of_the_dashboards_has_data(seen: monitored_story.MonitoredStory, query: panels.Query) -> None:
     assert not await panels.fault(seen, query)

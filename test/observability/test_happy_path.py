@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from test.observability import asking, monitoring, panels, stage
+from test.observability import asking, monitored_story, monitoring, panels
+from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,20 +26,31 @@ _TLS_SECONDS = 5.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[stage.Stage]:
+async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[monitored_story.MonitoredStory]:
     """The story, played to its end; operator and Prometheus go on."""
-    async with stage.opened("happy-path", tmp_path_factory.mktemp("happy-path")) as made:
+    async with monitored_story.opened("happy-path", tmp_path_factory.mktemp("happy-path")) as made:
+
+        async def cordon(*, cordoned: bool) -> None:
+            await made.box.api.patch(kinds.NODES, "master-2", {"spec": {"unschedulable": cordoned or None}})
 
         async def before(step: scenario.Step) -> None:
             if step.wish is not None:
                 await made.until_seen('topology_transition_phase{phase="Idle"} == 1')
+                # So that it is Pending for longer than a scrape.
+                await cordon(cordoned=True)
 
-        await made.play(before)
+        async def lift() -> None:
+            await made.until_seen('topology_transition_phase{phase="Pending"} == 1')
+            await cordon(cordoned=False)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(lift())
+            await made.play(before)
         await made.until_seen('topology_transition_phase{phase="Completed"} == 1')
         yield made
 
 
-async def test_phases_are_seen_in_their_order(seen: stage.Stage) -> None:
+async def test_phases_are_seen_in_their_order(seen: monitored_story.MonitoredStory) -> None:
     order = await seen.phases()
     # Admitting lasts as long as the version operator's echo: often less than a scrape, and the histogram knows of it.
     assert [one for one in order if one != "Admitting"] == ["Idle", "Pending", "Converging", "Completed"], order
@@ -47,7 +59,7 @@ async def test_phases_are_seen_in_their_order(seen: stage.Stage) -> None:
         assert ended == 1, phase
 
 
-async def test_the_transition_is_counted_once(seen: stage.Stage) -> None:
+async def test_the_transition_is_counted_once(seen: monitored_story.MonitoredStory) -> None:
     found = {
         name: await seen.prometheus.value(f"topology_transition_{name}_total{ROUTE}")
         for name in ("started", "completed", "cancelled")
@@ -56,7 +68,7 @@ async def test_the_transition_is_counted_once(seen: stage.Stage) -> None:
     assert await seen.prometheus.value("sum(topology_transition_rejected_total)") == 0
 
 
-async def test_every_rule_is_evaluated_without_an_error(seen: stage.Stage) -> None:
+async def test_every_rule_is_evaluated_without_an_error(seen: monitored_story.MonitoredStory) -> None:
     rules = await seen.prometheus.rules()
     assert sorted(one.name for one in rules) == sorted([*FOUND.recorded, *FOUND.alerts])
 
@@ -68,16 +80,16 @@ async def test_every_rule_is_evaluated_without_an_error(seen: stage.Stage) -> No
 
 
 @pytest.mark.parametrize("name", sorted(set(FOUND.recorded)))
-async def test_what_is_recorded_has_data(seen: stage.Stage, name: str) -> None:
+async def test_what_is_recorded_has_data(seen: monitored_story.MonitoredStory, name: str) -> None:
     found = await seen.prometheus.query_range(name, seen.began, asking.now())
     assert found, f"{name} was never there\n{await seen.describe()}"
 
 
-async def test_nothing_alarms_anybody(seen: stage.Stage) -> None:
+async def test_nothing_alarms_anybody(seen: monitored_story.MonitoredStory) -> None:
     assert await seen.fired() == set()
 
 
-async def test_it_is_scraped_over_https_and_stays_within_its_series(seen: stage.Stage) -> None:
+async def test_it_is_scraped_over_https_and_stays_within_its_series(seen: monitored_story.MonitoredStory) -> None:
     targets = {one.job: one for one in await seen.prometheus.targets()}
     ours = targets[monitoring.SERVICE]
     assert (ours.health, ours.error) == ("up", "")
@@ -90,7 +102,7 @@ async def test_it_is_scraped_over_https_and_stays_within_its_series(seen: stage.
 
 
 @pytest.mark.parametrize("query", panels.queries(panels.HAPPY_PATH), ids=str)
-async def test_a_query_of_the_dashboards_has_data(seen: stage.Stage, query: panels.Query) -> None:
+async def test_a_query_of_the_dashboards_has_data(seen: monitored_story.MonitoredStory, query: panels.Query) -> None:
     assert not await panels.fault(seen, query)
 
 
@@ -109,18 +121,20 @@ async def test_a_query_of_the_dashboards_has_data(seen: stage.Stage, query: pane
     ids=["no such metric", "another phase", "several numbers", "several rows as one"],
 )
 async def test_a_query_that_would_show_nothing_or_half_of_it_is_found_out(
-    seen: stage.Stage, kind: str, text: str, wrong: str
+    seen: monitored_story.MonitoredStory, kind: str, text: str, wrong: str
 ) -> None:
     query = panels.Query("a panel", kind, 1, text, panels.HAPPY_PATH, ("Idle",))
     assert re.search(wrong, await panels.fault(seen, query))
 
 
-async def test_a_query_that_is_none_fails(seen: stage.Stage) -> None:
+async def test_a_query_that_is_none_fails(seen: monitored_story.MonitoredStory) -> None:
     with pytest.raises(asking.QueryError, match="bad_data"):
         await seen.prometheus.query("sum by (")
 
 
-async def test_a_new_serving_certificate_is_served_and_scraped_without_a_restart(seen: stage.Stage) -> None:
+async def test_a_new_serving_certificate_is_served_and_scraped_without_a_restart(
+    seen: monitored_story.MonitoredStory,
+) -> None:
     assert seen.box.serving is not None
     seen.box.serving.renew()
     wanted = (seen.box.serving.certificates / "tls.crt").read_text()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import polling
+from test import polling
 from test.observability import prometheus
 from topology_simulator import serving
 

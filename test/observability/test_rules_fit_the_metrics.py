@@ -79,6 +79,7 @@ def test_what_is_asked_for_exists_with_these_labels_and_values(asked: Asked):
     known = OURS | THEIRS | {one: recorded(one) for one in promtool.rules("record")}
     assert name in known, f"{asked.rule} asks for {name}, which nobody has"
     labels = known[name]
+    assert labels is not None, name
     for label, how, value in asked.series.matchers:
         assert label in labels or label in TARGET, f"{name} has no label {label}, only {sorted(labels)}"
         possible = labels.get(label)
@@ -97,7 +98,7 @@ def test_what_is_grouped_by_is_a_label_of_what_is_asked_for(name: str):
 def scraped(found: metrics.Metrics) -> dict[str, list[dict[str, str]]]:
     """The series of a scrape by name, less those that are 0."""
     text = prometheus_client.generate_latest(found.registry).decode()
-    samples = [one for family in parser.text_string_to_metric_families(text) for one in family.samples]  # type: ignore[no-untyped-call]  # the library left its annotations out
+    samples = [one for family in parser.text_string_to_metric_families(text) for one in family.samples]
     names = {one.name for one in samples}
     return {name: [one.labels for one in samples if one.name == name and one.value] for name in names}
 

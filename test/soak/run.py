@@ -104,7 +104,7 @@ class Operator:
         raise processes.BenchError(f"the operator did not say what it keeps within {_ANSWER_SECONDS:g} s")
 
 
-class Cluster:
+class HeartbeatServer:
     """The server with the heartbeats."""
 
     def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
@@ -196,7 +196,7 @@ def _told(plural: str, obj: Raw) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _cluster(folder: pathlib.Path) -> AsyncIterator[tuple[Cluster, servers.Embedded]]:
+async def _cluster(folder: pathlib.Path) -> AsyncIterator[tuple[HeartbeatServer, servers.Embedded]]:
     file, log = folder / "api.kubeconfig", folder / "api.log"
     async with processes.running(["-m", "test.soak.cluster", str(file)], log, talks=True) as process:
         deadline = time.monotonic() + _START_SECONDS
@@ -204,7 +204,7 @@ async def _cluster(folder: pathlib.Path) -> AsyncIterator[tuple[Cluster, servers
             if process.returncode is not None or time.monotonic() > deadline:
                 raise processes.BenchError(f"the API server did not start: {log.read_text()[-2000:]}")
             await asyncio.sleep(0.05)
-        yield Cluster(process, kubeconfig.load(file).server), servers.Embedded(file)
+        yield HeartbeatServer(process, kubeconfig.load(file).server), servers.Embedded(file)
 
 
 @contextlib.asynccontextmanager
@@ -216,7 +216,9 @@ async def _operator(server: servers.Embedded, folder: pathlib.Path) -> AsyncIter
         yield Operator(process.pid, port, answers)
 
 
-async def _disturbing(cluster: Cluster, session: aiohttp.ClientSession, settings: Settings, found: Found) -> None:
+async def _disturbing(
+    cluster: HeartbeatServer, session: aiohttp.ClientSession, settings: Settings, found: Found
+) -> None:
     """First the worst, once each, then what is drawn."""
     known = targets()
     # Early, because the pauses after that are part of the warm-up too.

@@ -26,9 +26,15 @@ if TYPE_CHECKING:
 
     from ..operands import model as matrices
 
+WAITED_FOR = {AdvisoryName.ROUTER_REPLICAS_PINNED: CheckName.ROUTER_REPLICAS}
+"""Advisories without which a convergence check is never Met: only a person can do what it waits for. Every ingress
+operator writes spec.replicas when it makes the default controller (cluster-ingress-operator pkg/operator/operator.go,
+release-4.20 to 4.22), so a cluster that began as a single node has this one."""
 DNSMASQ = "50-master-dnsmasq-configuration"
 SKEW = timedelta(minutes=5)
 """How far ahead of our clock a backup may claim to be; further, it says nothing."""
+_REGISTRIES = 2
+"""What the registry operator writes where storage is shared (pkg/storage/storage.go)."""
 _BACKUP_FOLDER = "/home/core/assets/backup"
 
 
@@ -40,6 +46,8 @@ def advise(
     now: datetime,
 ) -> tuple[Advisory, ...]:
     """Everything that a person should do on the way to `target`, or after it, in the order of `AdvisoryName`.
+
+    What a convergence check waits for comes first: without it the transition does not complete.
 
     `record` says whether and when the topology was moved (`admittedTime`); `now` is aware UTC.
     """
@@ -70,7 +78,7 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
             return _advisory(
                 AdvisoryName.ROUTER_REPLICAS_PINNED,
                 f"{operand.key} asks for {found.wanted_replicas} replicas explicitly, as a cluster that began with one "
-                f"node does. That wins over the topology, so nobody will raise it to the {count} that {target} "
+                f"node does. That wins over the topology: no operator raises it to the {count} that {target} "
                 f"implies, and {CheckName.ROUTER_REPLICAS} waits for them",
                 f"oc -n {operand.namespace} patch ingresscontroller {operand.name} --type merge "
                 f"-p '{_spec(replicas=count)}'",
@@ -92,24 +100,25 @@ def _dnsmasq_left(known: facts.Facts, target: TopologyPair) -> Advisory | None:
 
 
 def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix) -> Advisory | None:
-    """The number of registries is written once, when the configuration is made (reference: upstream-controller f)."""
+    """One registry is no redundancy, and on the platforms of our definitions no topology changes the number.
+
+    cluster-image-registry-operator pkg/storage/storage.go, GetPlatformStorage (release-4.20 to 4.22).
+    """
     group = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
     if group is None or group.managed_by is None or groups.absence(known, group) is not None:
         return None
     found = known.operand(group.managed_by.key)
-    counts = [groups.at(operand, group.topology(target)) for operand in group.operands]
-    count = max((one for one in counts if not isinstance(one, facts.Unobserved)), default=0)
-    if not isinstance(found, facts.Managed) or found.state != "Managed":
+    if target.infrastructure == Topology.SINGLE_REPLICA or not isinstance(found, facts.Managed):
         return None
-    if found.replicas is None or found.replicas >= count:
+    if found.state != "Managed" or found.replicas is None or found.replicas >= _REGISTRIES:
         return None
     return _advisory(
         AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
-        f"{group.managed_by.key} asks for {found.replicas} replicas, which was written when it was made and does not "
-        f"follow the topology: nobody will raise it to the {count} that {target} implies, and "
-        f"{CheckName.IMAGE_REGISTRY_REPLICAS} waits for them. More than one needs storage that they can share: an "
-        "object store, or a volume with ReadWriteMany. Give it that first",
-        f"oc patch {group.managed_by.key} --type merge -p '{_spec(replicas=count)}'",
+        f"{group.managed_by.key} asks for {found.replicas} replicas, which is no redundancy: without its node images "
+        "cannot be pulled from it or pushed to it. The number follows no topology on this platform, so nothing waits "
+        f"for it. {_REGISTRIES} replicas need storage that several nodes can mount at once, an object store or a "
+        "volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
+        f"oc patch {group.managed_by.key} --type merge -p '{_spec(replicas=_REGISTRIES)}'",
     )
 
 

@@ -1,11 +1,14 @@
 """PodDisruptionBudgets of the guard pods: can a drain take more than one control-plane node at a time?
 
 The operators of static pods make them on anything but a single node, with room for one node less than there are
-(reference: upstream-controller f). An arbiter carries etcd's static pods too, so it may be counted in.
+(library-go pkg/operator/staticpod/controller/guard, release-4.20 to 4.22). Their controllers watch pods, nodes and
+service accounts, not Infrastructure: on a quiet cluster nothing happens until the next such event, so the message has a
+command that makes one.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckStatus, Topology
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
     from .result import CheckResult, Question
 
 
+_NUDGE = "topology.openshift.io/nudged-for"
+"""Annotation of a node that is no use but the event that it makes."""
+
+
 def guarding(question: Question) -> CheckResult:
     """Every PodDisruptionBudget of the group exists and lets one control-plane node go at a time."""
     return groups.ask(question, _judge)
@@ -28,19 +35,29 @@ def _judge(question: Question, group: matrices.Group, operand: matrices.Operand)
     if group.topology(question.definition.target.pair) == Topology.SINGLE_REPLICA:
         text = f"{operand.key} does not exist on a single node"
         return groups.Finding(CheckStatus.MET, operand.key, text, where)
-    nodes = groups.control_plane_nodes(question.facts)
+    nodes = groups.node_names(question.facts)
     if isinstance(nodes, facts.Unobserved):
         return groups.Finding(CheckStatus.UNKNOWN, operand.key, str(nodes), where)
-    wanted = f"{operand.key} with minAvailable {nodes - 1}"
+    wanted = f"{operand.key} with minAvailable {len(nodes) - 1}"
     found = question.facts.operand(operand.key)
     if isinstance(found, facts.Unobserved):
         if found.missing:
-            return groups.missing(question, operand, wanted, where)
+            return dataclasses.replace(groups.missing(question, operand, wanted, where), hint=_nudge(nodes[0]))
         return groups.Finding(CheckStatus.UNKNOWN, wanted, str(found), where)
     if not isinstance(found, facts.DisruptionBudget):
         return groups.Finding(CheckStatus.UNKNOWN, wanted, f"{operand.key} is not a PodDisruptionBudget", where)
     if found.min_available is None:
-        return groups.Finding(CheckStatus.UNMET, wanted, f"{operand.key} gives minAvailable not as a number", where)
-    if nodes - 1 <= found.min_available <= nodes - 1 + groups.arbiters(question.facts):
+        text = f"{operand.key} gives minAvailable not as a number"
+        return groups.Finding(CheckStatus.UNMET, wanted, text, where, _nudge(nodes[0]))
+    if found.min_available == len(nodes) - 1:
         return groups.Finding(CheckStatus.MET, wanted, f"{operand.key} has minAvailable {found.min_available}", where)
-    return groups.Finding(CheckStatus.UNMET, wanted, f"{operand.key} has minAvailable {found.min_available}", where)
+    text = f"{operand.key} has minAvailable {found.min_available}"
+    return groups.Finding(CheckStatus.UNMET, wanted, text, where, _nudge(nodes[0]))
+
+
+def _nudge(node: str) -> str:
+    """What wakes the controllers. They do not wait for long where nodes report, so it is a hint, not an advisory."""
+    return (
+        "Its operator does not watch Infrastructure and looks again at the next event of a Node, Pod or "
+        f"ServiceAccount; this makes one: oc annotate node {node} {_NUDGE}=guard --overwrite"
+    )

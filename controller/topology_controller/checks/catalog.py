@@ -30,6 +30,7 @@ CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {
     CheckName.ETCD_HEALTHY: etcd.healthy,
     CheckName.ETCD_OPERATOR_ALIVE: etcd.operator_alive,
     CheckName.ETCD_MEMBERS_DIRECT: etcd_direct.members,
+    CheckName.MACHINE_CONFIG_POOLS_READY: machine_config.pools_ready,
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: machine_config.controller_observed,
     CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: machine_config.pools_rolled_out,
     CheckName.KUBE_API_SERVER_REVISION: static_pods.at_newest,

@@ -10,10 +10,8 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import Topology
-
 from ..observe import facts, parse
-from . import groups, result
+from . import result
 
 if TYPE_CHECKING:
     from .result import CheckResult, Question
@@ -34,7 +32,8 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
 
     The etcd operator keys the ConfigMap by hexadecimal member id. When it could not list members it writes every
     control-plane node keyed by node name instead, which looks like three voters; so a key that equals a node name is
-    tested first (`cafe` is both), and neither that nor any other key proves anything.
+    tested first (`cafe` is both), and neither that nor any other key proves anything. Source: cluster-etcd-operator
+    pkg/operator/etcdendpointscontroller/etcdendpointscontroller.go (release-4.22; by node name since release-4.21).
     """
     found, nodes, others = known.etcd_endpoints, known.control_plane_nodes, known.other_nodes
     if isinstance(found, facts.Unobserved):
@@ -75,10 +74,9 @@ def voters(known: facts.Facts) -> frozenset[str] | facts.Unobserved:
 
 
 def voting_members(question: Question) -> CheckResult:
-    """At least N voters, each at an address of a control-plane node of its own.
+    """At least N voters, each at an address of a control-plane node of its own, and none elsewhere.
 
-    Where the source has an arbiter, that node may stay a member: as many voters as there are arbiter nodes may be at
-    another address, and none of them is counted.
+    Only voters are published: cluster-etcd-operator pkg/operator/etcdendpointscontroller (release-4.22).
     """
     found = members(question.facts)
     if isinstance(found, facts.Unobserved):
@@ -92,7 +90,7 @@ def voting_members(question: Question) -> CheckResult:
     housed = {homes[where] for where in found.values() if where in homes}
     strangers = sorted(f"{key} at {where}" for key, where in found.items() if where not in homes)
     wanted = question.spec.at_least or 0
-    if len(strangers) > _arbiters(question):
+    if strangers:
         return question.unmet(
             f"Wanted: {wanted} etcd voters, each on a control-plane node. Found: {result.listed(strangers)} "
             f"is no address of a control-plane node. Look at {ENDPOINTS}"
@@ -103,19 +101,14 @@ def voting_members(question: Question) -> CheckResult:
             f"{result.listed(sorted(housed)) or 'none'}. A learner becomes a voter once it has caught up, and none is "
             f"added while a member is unhealthy. Look at {ENDPOINTS}"
         )
-    besides = f"; besides, {result.listed(strangers)}, taken for an arbiter" if strangers else ""
-    return question.met(f"{len(housed)} etcd voters, on {result.listed(sorted(housed))}{besides}")
-
-
-def _arbiters(question: Question) -> int:
-    """How many voters may be elsewhere. An arbiter is known by its metadata only, so not by its address."""
-    if question.definition.source.control_plane is not Topology.HIGHLY_AVAILABLE_ARBITER:
-        return 0
-    return groups.arbiters(question.facts)
+    return question.met(f"{len(housed)} etcd voters, on {result.listed(sorted(housed))}")
 
 
 def healthy(question: Question) -> CheckResult:
-    """The etcd operator reports members available, none degraded, none unstarted; all three conditions present."""
+    """The etcd operator reports members available, none degraded, none unstarted; all three conditions present.
+
+    Source: cluster-etcd-operator pkg/operator/etcdmemberscontroller/etcdmemberscontroller.go (release-4.20 to 4.22).
+    """
     found = question.facts.etcd
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)
@@ -136,7 +129,9 @@ def healthy(question: Question) -> CheckResult:
 def operator_alive(question: Question) -> CheckResult:
     """The etcd operator holds its lease and renews it: conditions outlive their author.
 
-    Past its time, but seen to move by our own clock, the two clocks disagree: Unknown.
+    Past its time, but seen to move by our own clock, the two clocks disagree: Unknown. Source of its name:
+    cluster-etcd-operator pkg/cmd/operator/cmd.go; of its times: library-go pkg/config/leaderelection/leaderelection.go
+    (release-4.22).
     """
     lease = question.facts.etcd_lease
     if isinstance(lease, facts.Unobserved):

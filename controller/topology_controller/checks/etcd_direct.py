@@ -29,7 +29,11 @@ _LONGEST = 160
 
 
 def members(question: Question) -> CheckResult:
-    """At least N voters that each answer, healthy, of one mind, and nobody else."""
+    """At least N voters that each answer, healthy, of one mind, and nobody else.
+
+    Source: etcd server/etcdserver/api/v3rpc/member.go (only a linearizable list goes through the quorum) and
+    maintenance.go (status), server/etcdserver/api/etcdhttp/health.go (openshift-4.20 to openshift-4.22).
+    """
     found = question.facts.etcd_members
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)

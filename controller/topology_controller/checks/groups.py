@@ -82,8 +82,12 @@ def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved
     if isinstance(managed, facts.Unobserved):
         # Without a configuration of its own the operator decides by itself: the operands tell.
         return None if managed.missing else managed
-    if managed is not None and managed.state == "Removed" and group.managed_by is not None:
-        return f"{group.managed_by.key} has managementState Removed"
+    if managed is None or group.managed_by is None:
+        return None
+    # Where topology implies no number, one that a person scales has nothing to follow.
+    told = all(operand.replicas == "perConfiguration" for operand in group.operands)
+    if managed.state == "Removed" or (managed.state == "Unmanaged" and told):
+        return f"{group.managed_by.key} has managementState {managed.state}"
     return None
 
 
@@ -98,10 +102,23 @@ def configuration(known: facts.Facts, group: matrices.Group) -> facts.Managed | 
 
 
 def implied(question: Question, group: matrices.Group, operand: matrices.Operand) -> int | facts.Unobserved:
-    """How many ready replicas the target implies for a workload."""
+    """How many ready replicas a workload should have: as the target implies, or as its configuration asks for."""
     if operand.replicas == "perControlPlaneNode":
-        return control_plane_nodes(question.facts)
+        names = node_names(question.facts)
+        return names if isinstance(names, facts.Unobserved) else len(names)
+    if operand.replicas == "perConfiguration":
+        return _configured(question.facts, group)
     return at(operand, group.topology(question.definition.target.pair))
+
+
+def _configured(known: facts.Facts, group: matrices.Group) -> int | facts.Unobserved:
+    found = configuration(known, group)
+    if isinstance(found, facts.Unobserved):
+        return found
+    if found is None or found.replicas is None:
+        what = group.managed_by.key if group.managed_by is not None else group.check.value
+        return facts.Unobserved(what, "does not say spec.replicas", malformed=True)
+    return found.replicas
 
 
 def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
@@ -111,12 +128,6 @@ def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
     if found is None:
         return facts.Unobserved(operand.key, f"the operand matrix does not say what topology {topology} implies for it")
     return found
-
-
-def control_plane_nodes(known: facts.Facts) -> int | facts.Unobserved:
-    """How many control-plane nodes there are; none at all is nothing to reckon with."""
-    names = node_names(known)
-    return names if isinstance(names, facts.Unobserved) else len(names)
 
 
 def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
@@ -137,14 +148,6 @@ def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
     if not names:
         return facts.Unobserved(f"nodes with label {_MASTER}", "there are none")
     return tuple(sorted(names))
-
-
-def arbiters(known: facts.Facts) -> int:
-    """How many arbiter nodes are known of: they carry a member of etcd and its static pods too."""
-    found = known.other_nodes
-    if isinstance(found, facts.Unobserved):
-        return 0
-    return sum(isinstance(node, facts.OtherNode) and node.arbiter for node in found)
 
 
 def before(question: Question, operand: matrices.Operand) -> OperandBaseline | None:

@@ -1,16 +1,22 @@
-"""The machine config operator: does it work for the new topology, and have its pools rolled that out?
+"""The machine config operator: can its pools follow, does it work for the new topology, and has that been rolled out?
 
-The flip drops the templates of a single node, so the rendered configuration of the pool master changes and every
-control-plane node restarts in turn. A pool that is merely equal to itself may not have heard of the flip yet
-(reference: upstream-controller c.3): first the controller must show that it works with the new topology, then the pool
-must be at another configuration than at the flip, unless it is proven that it need not be.
+The change drops the templates of a single node, so every pool gets another rendered configuration and its nodes restart
+in turn. A pool that is merely equal to itself proves nothing: for seconds after the templates are rendered every pool
+still looks finished. So the controller has to carry the new topology first, and then each pool has to have left the
+configuration that it had when the topology changed.
+
+Nothing is asked here that a write to Infrastructure moves. The operator copies the whole object, resourceVersion
+included, into ControllerConfig and renders again at each event, so its generation, observedGeneration and
+TemplateControllerCompleted follow every write of ours (machine-config-operator pkg/operator/sync.go,
+lib/resourceapply/machineconfig.go, pkg/controller/template/status.go; release-4.20, release-4.21, release-4.22).
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CheckName, CheckStatus
+from topology_api.vocabulary import CheckName, CheckStatus, Topology
 
 from ..observe import facts
 from ..operands import model as matrices
@@ -20,15 +26,43 @@ if TYPE_CHECKING:
     from .result import CheckResult, Question
 
 MASTER = "master"
+FAILING_BOUND = timedelta(minutes=1)
+"""How long TemplateControllerFailing may be True: an API error that passes sets it too (syncFailingStatus)."""
 _CONFIG = "controllerconfigs.machineconfiguration.openshift.io/machine-config-controller"
 _POOLS = "machineconfigpools.machineconfiguration.openshift.io"
 _ANNOTATION = "machineconfiguration.openshift.io/controlPlaneTopology"
 
 
-def controller_observed(question: Question) -> CheckResult:
-    """ControllerConfig carries the target's control plane topology, and so does every control-plane node.
+def pools_ready(question: Question) -> CheckResult:
+    """Every pool is unpaused, not degraded, at its wanted configuration, and all its machines are updated and ready.
 
-    The node annotation is what the machine config daemon goes by: it drains a node unless that says SingleReplica.
+    A pool that is paused, broken or behind now can never follow once the topology has changed
+    (machine-config-operator pkg/controller/node/node_controller.go, syncMachineConfigPool; release-4.20 to 4.22).
+    """
+    pools = _pools(question)
+    if isinstance(pools, facts.Unobserved):
+        return question.unknown(pools)
+    waiting = [f"{pool.name} ({why})" for pool in pools if (why := _unready(pool))]
+    if waiting:
+        return question.unmet(
+            "Wanted: every machine config pool unpaused, not degraded and updated. "
+            f"Found: {result.listed(waiting)}. Look at oc get {_POOLS}"
+        )
+    return question.met(f"Machine config pools are ready: {result.listed(pool.name for pool in pools)}")
+
+
+def _unready(pool: facts.MachineConfigPool) -> str | None:
+    if pool.paused:
+        return f"paused; {unpause(pool)}"
+    return _waiting_for(pool, None)
+
+
+def controller_observed(question: Question) -> CheckResult:
+    """ControllerConfig carries the target's control plane topology, and no control-plane node goes by SingleReplica.
+
+    The node annotation is what the machine config daemon goes by: it drains a node unless that says SingleReplica
+    (machine-config-operator pkg/daemon/drain.go; release-4.20 to 4.22). That it equals the target is not asked: where
+    a pool's rendered configuration stays as it is, it is written 20 to 40 minutes later.
     """
     status, message = _controller(question)
     if status is CheckStatus.MET:
@@ -37,55 +71,55 @@ def controller_observed(question: Question) -> CheckResult:
 
 
 def _controller(question: Question) -> tuple[CheckStatus, str]:
-    found = question.facts.controller_config
+    config = question.facts.controller_config
     target = question.definition.target.control_plane.value
-    if isinstance(found, facts.Unobserved):
-        return CheckStatus.UNKNOWN, str(found)
+    if isinstance(config, facts.Unobserved):
+        return CheckStatus.UNKNOWN, str(config)
+    nodes = question.facts.control_plane_nodes
+    if isinstance(nodes, facts.Unobserved):
+        return CheckStatus.UNKNOWN, str(nodes)
     names = groups.node_names(question.facts)
     if isinstance(names, facts.Unobserved):
         return CheckStatus.UNKNOWN, str(names)
-    if why := _config_short_of(found, target):
+    if why := _config_short_of(question, config, target):
         return CheckStatus.UNMET, (
             f"Wanted: {_CONFIG} made for control plane topology {target}. Found: {why}. "
             f"Look at oc get {_CONFIG} -o yaml and the pods in openshift-machine-config-operator"
         )
-    unclear = [
-        f"{type_}={status}"
-        for type_, status in (("Completed", found.completed), ("Failing", found.failing))
-        if status not in {"True", "False"}
-    ]
-    if unclear:
-        return CheckStatus.UNKNOWN, f"{_CONFIG} has {', '.join(f'TemplateController{text}' for text in unclear)}"
-    nodes = question.facts.control_plane_nodes
-    others = sorted(
-        f"{node.name} ({node.observed_topology or 'none'})"
-        for node in (() if isinstance(nodes, facts.Unobserved) else nodes)
-        if isinstance(node, facts.Node) and node.observed_topology != target
+    if config.failing not in {"True", "False"}:
+        return CheckStatus.UNKNOWN, f"{_CONFIG} has TemplateControllerFailing={config.failing}"
+    single = Topology.SINGLE_REPLICA.value
+    stale = sorted(
+        node.name
+        for node in nodes
+        if isinstance(node, facts.Node) and node.observed_topology == single and target != single
     )
-    if others:
+    if stale:
+        paused = [pool for pool in _paused(question) if pool.name == MASTER]
+        hint = f"Pool {MASTER} is paused; {unpause(paused[0])}" if paused else f"Look at oc get {_POOLS} {MASTER}"
         return CheckStatus.UNMET, (
-            f"Wanted: annotation {_ANNOTATION}={target} on every control-plane node. Found: {result.listed(others)}. "
-            "Look at the pods in openshift-machine-config-operator"
+            f"Wanted: no control-plane node with annotation {_ANNOTATION}={single}. Found: {result.listed(stale)}. "
+            f"{hint}"
         )
-    return CheckStatus.MET, f"Machine configs are made for {target}, and {result.listed(names)} go by that"
+    return CheckStatus.MET, f"Machine configs are made for {target}, and no control-plane node goes by {single}"
 
 
-def _config_short_of(found: facts.ControllerConfig, target: str) -> str:
-    questions = (
-        (found.control_plane != target, f"it is made for {found.control_plane or 'no topology'}"),
-        (not found.observed, "it was changed, and the controller has not seen that yet"),
-        (found.failing == "True", "its templates cannot be rendered (TemplateControllerFailing=True)"),
-        (found.completed == "False", "its templates are being rendered (TemplateControllerCompleted=False)"),
-    )
-    return next((why for failed, why in questions if failed), "")
+def _config_short_of(question: Question, config: facts.ControllerConfig, target: str) -> str:
+    if config.control_plane != target:
+        return f"it is made for {config.control_plane or 'no topology'}"
+    since = config.failing_since
+    if config.failing == "True" and (since is None or question.now >= since + FAILING_BOUND):
+        return "its templates cannot be rendered (TemplateControllerFailing=True for more than a minute)"
+    return ""
 
 
 def pools_rolled_out(question: Question) -> CheckResult:
-    """Every machine config pool has rolled out, and the control plane's to another configuration than at the flip.
+    """Every machine config pool has rolled out, and each with machines to another configuration than at the change.
 
     Asked only once the controller works with the new topology: before that the pools say nothing about it. The
     configuration need not differ when both topologies have the same word in the matrix, or when the controller worked
-    with the target's topology at the flip already.
+    with the target's topology at the change already (machine-config-operator templates/common/sno,
+    templates/master/00-master/sno, pkg/controller/template/render.go; release-4.20 to 4.22).
     """
     group = question.group()
     if group is None:
@@ -94,27 +128,17 @@ def pools_rolled_out(question: Question) -> CheckResult:
     name = CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED
     if status is CheckStatus.UNKNOWN:
         return question.unknown(f"{name}, which comes first, is Unknown: {message}")
-    found = question.facts.machine_config_pools
-    if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
-    if broken := result.unreadable(found, facts.MachineConfigPool):
-        return question.unknown(broken)
+    pools = _pools(question)
+    if isinstance(pools, facts.Unobserved):
+        return question.unknown(pools)
     if status is CheckStatus.UNMET:
         return question.unmet(f"Waiting for {name}: until it is Met the pools say nothing about the new topology")
-    pools = sorted((pool for pool in found if isinstance(pool, facts.MachineConfigPool)), key=lambda one: one.name)
-    if not any(pool.name == MASTER for pool in pools):
-        return question.unknown(f"{_POOLS}/{MASTER}: NotFound")
-    must_move, before = _must_move(question, group), _before(question)
-    waiting = [
-        f"{pool.name} ({why})"
-        for pool in pools
-        if (why := _waiting_for(pool, before if must_move and pool.name == MASTER else None))
-    ]
+    waiting = [f"{pool.name} ({why})" for pool in pools if (why := lacks(question, group, pool))]
     if waiting:
         return question.unmet(
             f"Wanted: every machine config pool rolled out. Found: {result.listed(waiting)}. Look at oc get {_POOLS}"
         )
-    if must_move and before is None:
+    if _must_move(question, group) and _before(question, MASTER) is None:
         what = groups.unmeasured(f"{_POOLS}/{MASTER}", "machineConfigPools")
         return question.unknown(f"pool {MASTER} needs another rendered configuration, and {what}")
     return question.met(f"Machine config pools rolled out: {result.listed(pool.name for pool in pools)}")
@@ -122,8 +146,42 @@ def pools_rolled_out(question: Question) -> CheckResult:
 
 def lacks(question: Question, group: matrices.Group, pool: facts.MachineConfigPool) -> str | None:
     """What this pool still lacks, None when it has rolled out. Says nothing before the controller has observed."""
-    must_move = pool.name == MASTER and _must_move(question, group)
-    return _waiting_for(pool, _before(question) if must_move else None)
+    must_move = _must_move(question, group) and (pool.machines > 0 or pool.name == MASTER)
+    why = _waiting_for(pool, _before(question, pool.name) if must_move else None)
+    return f"paused; {unpause(pool)}" if why is not None and pool.paused else why
+
+
+def waiting_for_unpausing(question: Question) -> tuple[facts.MachineConfigPool, ...]:
+    """The paused pools, where they are all that this roll-out still waits for; else nothing."""
+    group, pools = question.group(), _pools(question)
+    if group is None or isinstance(pools, facts.Unobserved):
+        return ()
+    behind = [pool for pool in pools if lacks(question, group, pool) is not None]
+    return tuple(behind) if all(pool.paused for pool in behind) else ()
+
+
+def unpause(pool: facts.MachineConfigPool) -> str:
+    """The command that lets a paused pool follow."""
+    return f"""unpause it: oc patch machineconfigpool {pool.name} --type merge -p '{{"spec":{{"paused":false}}}}'"""
+
+
+def _pools(question: Question) -> list[facts.MachineConfigPool] | facts.Unobserved:
+    """Every pool by name; master has to be among them."""
+    pools = question.facts.machine_config_pools
+    if isinstance(pools, facts.Unobserved):
+        return pools
+    broken = next((pool for pool in pools if isinstance(pool, facts.Unobserved)), None)
+    if broken is not None:
+        return broken
+    known = sorted((pool for pool in pools if isinstance(pool, facts.MachineConfigPool)), key=lambda pool: pool.name)
+    if not any(pool.name == MASTER for pool in known):
+        return facts.Unobserved(f"{_POOLS}/{MASTER}", "NotFound", missing=True)
+    return known
+
+
+def _paused(question: Question) -> list[facts.MachineConfigPool]:
+    pools = _pools(question)
+    return [] if isinstance(pools, facts.Unobserved) else [pool for pool in pools if pool.paused]
 
 
 def _must_move(question: Question, group: matrices.Group) -> bool:
@@ -133,21 +191,23 @@ def _must_move(question: Question, group: matrices.Group) -> bool:
     return not (source == target or ready_before or matrices.same(group.variant, source, target))
 
 
-def _before(question: Question) -> str | None:
+def _before(question: Question, name: str) -> str | None:
+    """The pool's configuration when the topology changed, None where none was recorded: it may be younger."""
     baseline = question.yardstick.baseline
     pools = baseline.machine_config_pools if baseline is not None else ()
-    return next((pool.configuration for pool in pools if pool.name == MASTER), None)
+    return next((pool.configuration for pool in pools if pool.name == name), None)
 
 
 def _waiting_for(pool: facts.MachineConfigPool, before: str | None) -> str | None:
     """What a pool still lacks. `before` is the configuration that it must leave behind, None when there is none."""
     questions = (
+        (bool(pool.troubles), f"condition {result.listed(pool.troubles)} is True"),
         (pool.degraded > 0, f"{pool.degraded} degraded machines"),
         (not pool.observed, "the machine config operator has not seen its newest generation"),
         (not pool.configuration or not pool.wanted_configuration, "no rendered configuration"),
         (
             before is not None and pool.wanted_configuration == before,
-            f"still at {before}, the configuration from before the topology moved",
+            f"still at {before}, the configuration from before the topology changed",
         ),
         (
             pool.configuration != pool.wanted_configuration,

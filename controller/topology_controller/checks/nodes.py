@@ -14,6 +14,8 @@ from ..observe import facts
 from . import etcd, result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..transitions import model
     from .result import CheckResult, Question
 
@@ -21,12 +23,18 @@ DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
 _GIB = 2**30
 _SHOWN = 10
+_MASTER = "node-role.kubernetes.io/master"
+_MASTER_HAS_VALUE = f"label {_MASTER} has a value, operators select it without one"
 _WORKER = "node-role.kubernetes.io/worker"
 _VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.")
 
 
 def control_plane(question: Question) -> CheckResult:
-    """At least N nodes that each pass everything in `failing`."""
+    """At least N nodes that each pass everything in `failing`.
+
+    Source: library-go pkg/operator/staticpod/controller/node/node_controller.go (release-4.22): static pods are
+    installed on the nodes that select `node-role.kubernetes.io/master=`, whatever state these are in.
+    """
     found = candidates(question.facts, question.spec, question.definition)
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)
@@ -44,7 +52,11 @@ def control_plane(question: Question) -> CheckResult:
 def candidates(
     known: facts.Facts, spec: model.CheckSpec, definition: model.Definition
 ) -> dict[str, str | None] | facts.Unobserved:
-    """Every control-plane node by name with the first reason why it is not eligible, None when it is."""
+    """Every control-plane node by name with the first reason why it is not eligible, None when it is.
+
+    Source: machine-config-operator pkg/controller/node/node_controller.go updateMasterNodeControlPlaneLabel
+    (release-4.22) adds the label control-plane to what its pool `master` selects, which is an empty label master.
+    """
     found, others = known.control_plane_nodes, known.other_nodes
     if isinstance(found, facts.Unobserved):
         return found
@@ -60,7 +72,9 @@ def candidates(
     version = _common_version(nodes)
     failures = {node.name: failing(node, spec, definition, version, voters) for node in nodes}
     for other in others:
-        if isinstance(other, facts.OtherNode) and other.master:
+        if isinstance(other, facts.OtherNode) and other.master_has_value:
+            failures[other.name] = _MASTER_HAS_VALUE
+        elif isinstance(other, facts.OtherNode) and other.master:
             failures[other.name] = "lacks label node-role.kubernetes.io/control-plane"
     return failures
 
@@ -75,15 +89,16 @@ def failing(
     """The first reason why this node cannot carry the control plane, None when it can.
 
     `version` is the kubelet minor version that most nodes have; `voters` are addresses of etcd voters.
+    Source of pressure and the taints that come with it: kubernetes
+    pkg/controller/nodelifecycle/node_lifecycle_controller.go (master), nodeConditionToTaintKeyStatusMap.
     """
     cpus = spec.min_cpus or DEFAULT_CPUS
     gib = spec.min_memory_gib or DEFAULT_MEMORY_GIB
     compact = definition.workers.max == 0
     questions = (
-        (not node.master, "lacks label node-role.kubernetes.io/master"),
-        (node.deleting, "is being deleted"),
-        (node.ready != "True", f"Ready={node.ready}"),
-        (node.cordoned, "is cordoned"),
+        (node.master_has_value, _MASTER_HAS_VALUE),
+        (not node.master, f"lacks label {_MASTER}"),
+        *_state(node),
         (minor(node.kubelet_version) is None, "kubelet version is not known"),
         (
             minor(node.kubelet_version) != version,
@@ -97,9 +112,25 @@ def failing(
         ),
         (not voters.intersection(node.addresses), "is not home of an etcd voter"),
         (compact and not node.worker, "lacks label node-role.kubernetes.io/worker"),
-        (compact and bool(node.taints), f"has taint {result.listed(node.taints, 2)}"),
+        (compact and bool(node.taints), _tainted(node.taints)),
     )
     return next((why for failed, why in questions if failed), None)
+
+
+def _state(node: facts.Node) -> tuple[tuple[bool, str], ...]:
+    """What every node is asked, whatever it is to carry: each with the words for its failure."""
+    taints = [taint for taint in node.taints if taint.of_node_state]
+    return (
+        (node.deleting, "is being deleted"),
+        (node.ready != "True", f"Ready={node.ready}"),
+        (node.cordoned, "is cordoned"),
+        (bool(node.pressure), ", ".join(f"{name}=True" for name in node.pressure)),
+        (bool(taints), _tainted(taints)),
+    )
+
+
+def _tainted(taints: Iterable[facts.Taint]) -> str:
+    return f"has taint {result.listed(map(str, taints), 2)}"
 
 
 def minor(version: str | None) -> str | None:
@@ -115,7 +146,10 @@ def _common_version(nodes: list[facts.Node]) -> str | None:
 
 
 def dedicated_workers(question: Question) -> CheckResult:
-    """The number of nodes that carry workloads only fits the definition."""
+    """The number of nodes that carry workloads only fits the definition.
+
+    Source: installer pkg/asset/manifests/topologies.go (main): their number decides the infrastructure topology.
+    """
     found = question.facts.other_nodes
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)
@@ -136,6 +170,10 @@ def eligible_workers(question: Question) -> CheckResult:
 
     Two routers, two Prometheuses and so on are spread over different nodes; on fewer nodes they never become ready
     (reference: native-controller-and-handover 0.3, the shape called standby).
+
+    A taint that routers tolerate marks a node that is meant for infrastructure. Source: cluster-ingress-operator
+    pkg/operator/controller/ingress/deployment.go (release-4.22): routers get nodePlacement of their IngressController,
+    tolerations and nodeSelector. While that is not read, no taint is known to be tolerated.
     """
     nodes: list[facts.Node] = []
     for group in (question.facts.control_plane_nodes, question.facts.workers):
@@ -144,7 +182,8 @@ def eligible_workers(question: Question) -> CheckResult:
         if broken := result.unreadable(group, facts.Node):
             return question.unknown(broken)
         nodes += [node for node in group if isinstance(node, facts.Node) and node.worker]
-    found = {node.name: _unfit(node) for node in nodes}
+    routers = question.facts.ingress_controller
+    found = {node.name: _unfit(node, routers) for node in nodes}
     eligible = sorted(name for name, why in found.items() if why is None)
     wanted = question.spec.at_least or 0
     if len(eligible) >= wanted:
@@ -161,19 +200,30 @@ def eligible_workers(question: Question) -> CheckResult:
     )
 
 
-def _unfit(node: facts.Node) -> str | None:
+def _unfit(node: facts.Node, routers: facts.Fact[facts.IngressController]) -> str | None:
     """The first reason why this node cannot carry infrastructure pods, None when it can."""
-    questions = (
-        (node.deleting, "is being deleted"),
-        (node.ready != "True", f"Ready={node.ready}"),
-        (node.cordoned, "is cordoned"),
-        (bool(node.taints), f"has taint {result.listed(node.taints, 2)}"),
-    )
-    return next((why for failed, why in questions if failed), None)
+    return next((why for failed, why in _state(node) if failed), None) or _kept_away(node, routers)
+
+
+def _kept_away(node: facts.Node, routers: facts.Fact[facts.IngressController]) -> str | None:
+    """Why taints of this node keep routers away, None when they do not."""
+    if not node.taints:
+        return None
+    if isinstance(routers, facts.Unobserved):
+        return _tainted(node.taints)
+    refused = [taint for taint in node.taints if not any(one.tolerates(taint) for one in routers.tolerations)]
+    if refused:
+        return f"{_tainted(refused)}, which IngressController default does not tolerate"
+    if lacking := sorted(routers.node_labels.difference(node.labels)):
+        return f"lacks label {lacking[0]}, by which IngressController default selects nodes"
+    return None
 
 
 def masters_schedulable(question: Question) -> CheckResult:
-    """Scheduler `cluster` says what the target shape needs (`spec.mastersSchedulable`)."""
+    """Scheduler `cluster` says what the target shape needs (`spec.mastersSchedulable`).
+
+    Source: installer pkg/asset/manifests/scheduler.go (main): true where there are no workers.
+    """
     found = question.facts.scheduler
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from .result import CheckResult, Question
 
 _STABLE = (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
+_SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
+"""Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
+
+The console operator puts the resourceVersion of Infrastructure into the pods of Deployment console, so each write
+restarts them and is reported as progress: console-operator pkg/console/subresource/deployment/deployment.go and
+pkg/console/operator/sync_v400.go (release-4.20 to 4.22, main). If it counted, every write of ours would take this check
+back. What a console lacks after the change is told by ConsoleReplicas. Available and Degraded count as everywhere.
+"""
 
 Z_STREAM = "Patch (z-stream) upgrades are not held back by Upgradeable=False: do not start one now."
 
@@ -20,6 +28,7 @@ Z_STREAM = "Patch (z-stream) upgrades are not held back by Upgradeable=False: do
 def stable(question: Question) -> CheckResult:
     """Every ClusterOperator but ours is Available, not Progressing, not Degraded.
 
+    Source of the three conditions and their names: api config/v1/types_cluster_operator.go (release-4.22).
     Upstream passes an empty list (reference: upstream-controller a.4); a cluster without operators proves nothing.
     After the flip, quiet is not enough: no upgrade may be under way, none of the operators that reported at the flip
     may be gone, and those whose operands have to follow must have been seen to react (`reactions`).
@@ -36,7 +45,7 @@ def stable(question: Question) -> CheckResult:
     }
     if not others:
         return question.unknown("there are no ClusterOperators besides our own; look at oc get co")
-    unstable = [f"{operator.name} ({why})" for operator in others.values() if (why := _instability(operator))]
+    unstable = [f"{operator.name} ({why})" for operator in others.values() if (why := instability(operator))]
     certain = any(_says_no(operator) for operator in others.values())
     if not question.converging:
         return _still(question, unstable, certain=certain)
@@ -105,19 +114,28 @@ def _newer(question: Question, version: facts.ClusterVersion) -> str:
 
 def _says_no(operator: facts.ClusterOperator) -> bool:
     """Does a condition say the opposite of what is wanted? Absent and Unknown say nothing."""
-    return any(operator.conditions.status(type_) in {"True", "False"} - {wanted} for type_, wanted in _STABLE)
+    return any(_status(operator, type_) in {"True", "False"} - {wanted} for type_, wanted in _STABLE)
 
 
-def _instability(operator: facts.ClusterOperator) -> str:
-    return ", ".join(
-        f"{type_}={operator.conditions.status(type_)}"
-        for type_, wanted in _STABLE
-        if operator.conditions.status(type_) != wanted
-    )
+def instability(operator: facts.ClusterOperator) -> str:
+    """What keeps an operator from being at rest, empty when nothing does."""
+    return ", ".join(f"{type_}={status}" for type_, wanted in _STABLE if (status := _status(operator, type_)) != wanted)
+
+
+def _status(operator: facts.ClusterOperator, type_: str) -> str:
+    """The status of a condition, where progress that a write of Infrastructure alone sets off is none."""
+    found = operator.conditions.find(type_)
+    reason = _SET_OFF_BY_WRITES.get(operator.name)
+    if type_ == "Progressing" and reason is not None and found is not None and found.reason == reason:
+        return "False" if found.status == "True" else found.status
+    return operator.conditions.status(type_)
 
 
 def no_upgrade(question: Question) -> CheckResult:
-    """ClusterVersion `version` says Progressing=False; anything absent is Unknown."""
+    """ClusterVersion `version` says Progressing=False; anything absent is Unknown.
+
+    Source: cluster-version-operator pkg/cvo/status.go (release-4.22) sets it True from the first step to the last.
+    """
     found = question.facts.cluster_version
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)
@@ -133,8 +151,13 @@ def no_upgrade(question: Question) -> CheckResult:
     return question.met(f"No upgrade is under way. {Z_STREAM}")
 
 
+def block_message_after_change(definition: str, target: str) -> str:
+    """The message of Upgradeable=False once the topology has changed: when upgrades come back."""
+    return f"Minor upgrades are blocked until transition {definition} to {target} completes"
+
+
 def block_message(definition: str, wish: str) -> str:
-    """The message of our Upgradeable=False, the same from Pending to Converging.
+    """The message of our Upgradeable=False, the same from Pending to Admitting.
 
     ClusterVersion echoes it, and the echo is what admission waits for (DESIGN section 4): so it names the definition
     and the wish and nothing that changes in between.
@@ -150,7 +173,7 @@ def upgrades_blocked(found: facts.Fact[facts.ClusterVersion], message: str) -> C
     """ClusterVersion echoes our block: Upgradeable=False, and the message contains ours.
 
     False alone proves nothing: other operators, overrides and acknowledgements make it False for their own reasons,
-    and its reason is the version operator's.
+    and its reason is the version operator's. Source: cluster-version-operator pkg/cvo/upgradeable.go (release-4.22).
     """
     name = CheckName.UPGRADES_BLOCKED
     if isinstance(found, facts.Unobserved):

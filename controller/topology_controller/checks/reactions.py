@@ -3,9 +3,9 @@
 After the flip a quiet cluster proves little: an operator may not have looked yet. One that answers for an operand which
 has to follow counts as having reacted when it has been busy since (its Progressing condition moved later than at the
 flip), or when its operand shows it: it asks for what the target implies, or its static pods have a newer revision. It
-need not react where this cluster has no such operand, or where a person has fixed the number: then the operator does as
-it was told, and the operand's own check names it. `operators` asks this in convergence; guard budgets are left out,
-since no operator reports them.
+need not react where this cluster has no such operand, where topology implies no number, or where a person has fixed the
+number: then the operator does as it was told, and the operand's own check names it. `operators` asks this in
+convergence; guard budgets are left out, since no operator reports them.
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ def _still(question: Question, group: matrices.Group, operand: matrices.Operand)
     if isinstance(absent, facts.Unobserved):
         return absent
     if absent:
+        return None
+    if operand.replicas == "perConfiguration":
         return None
     if operand.kind == "StaticPods":
         return _static(question, group, operand)

@@ -67,7 +67,7 @@ class Pace(_Strict):
     settle_seconds: Annotated[int, Field(ge=1, le=3600)] | None = None
     """How long every convergence check must have been Met without a break."""
     deadline_minutes: Annotated[int, Field(ge=1, le=1440)] | None = None
-    """After this long a transition counts as stuck."""
+    """After this long a transition is overdue, however many machines there are."""
 
 
 class MinimumNodeResources(_Strict):
@@ -121,6 +121,9 @@ def _definition(found: transitions.Definition, configuration: Configuration) -> 
         wanted = [value for value in (getattr(own, name), getattr(configuration, name)) if value is not None]
         if wanted:
             changes[name] = wanted[0]
+    if "deadline_minutes" in changes:
+        # Whoever says when it is overdue means all of it.
+        changes["machine_minutes"] = {}
     resources = configuration.minimum_node_resources
     convergence = found.convergence
     changes["checks"] = tuple(_asked(spec, resources) for spec in convergence.checks)

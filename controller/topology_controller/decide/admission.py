@@ -8,6 +8,7 @@ matches the wish; `convergence` takes over once the topology has moved.
 from __future__ import annotations
 
 import dataclasses
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,17 +18,24 @@ from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from ..checks import catalog, operators
 from ..checks.result import CheckResult, listed
 from ..observe import facts
-from . import applicability, baseline, happenings, records
+from . import applicability, baseline, cadence, convergence, discovery, happenings, problems, records
 from . import scene as scenes
-from .decision import Decision, Step
+from .decision import EVIDENCE_SECONDS, Decision, Step
 
 if TYPE_CHECKING:
     from ..transitions import model
 
-ECHO_BOUND = timedelta(minutes=5)
-"""How long an admission waits for ClusterVersion to echo our block before it goes back to Pending."""
+ECHO_BOUND = timedelta(minutes=8)
+"""How long an admission waits for ClusterVersion to echo our block before it goes back to Pending.
+
+The version operator of 4.20 to 4.22 takes up to just under 6 minutes (cluster-version-operator
+pkg/cvo/upgradeable.go)."""
 ECHO_BACKOFF = timedelta(seconds=60)
 """How long after such a timeout the next admission may start, even if the echo appears at once."""
+
+
+SLOW = 3
+"""After so many attempts in a row that took too long to read, Progressing says that the API server is slow."""
 
 
 def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> Decision:
@@ -51,17 +59,21 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
             for check in records.of_stage(said, Stage.PREFLIGHT)
             if check.name in set(CheckName)
         )
+        found = [result for result in kept if not result.met]
         return Decision(
             Phase.PENDING,
+            said,
+            steps=(Step.REPORT,),
             watch=True,
             definition=definition,
             results=kept,
-            note=hold,
+            note=scenes.what_is_unmet(found) if found else hold,
             upgrade_block=block,
             degraded=scenes.unreadable(records.of_stage(said, Stage.PREFLIGHT), now),
             look_again=_next_look(scene, said),
         )
-    ready = not failing and not hold and not unproven
+    pausing = "" if failing else _pausing(scene)
+    ready = not (failing or hold or unproven or pausing)
     phase = Phase.ADMITTING if ready else Phase.PENDING
     target = definition.target.pair
     record = TopologyTransition(
@@ -75,22 +87,30 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
         observed_generation=scene.infrastructure.generation,
         checks=records.checks(scene.record, Stage.PREFLIGHT, results, now),
         progress=records.progress(results),
-        available=scenes.available(scene),
+        available=discovery.judged(scenes.available(scene), definition, results, now, ready=ready),
         baseline=_kept_baseline(scene, definition, measured) if ready else None,
         # What the attempt before went without is history from here on: a new one waits for everything.
         accepted=() if ready else records.accepted_before(scene.record),
     )
-    record = record.model_copy(update={"advisories": scenes.advised(scene, record, target)})
-    note = hold or unproven or scenes.what_is_unmet(failing)
+    note = hold or unproven or pausing or scenes.what_is_unmet(failing)
+    if ready:
+        note = _admitting(scene, echoed=echo.met)
+    unreadable = scenes.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
+    record = record.model_copy(
+        update={
+            "advisories": scenes.advised(scene, record, target),
+            "problem": problems.before_change(scene, record, unreadable, note),
+        }
+    )
     decision = Decision(
         phase,
         record,
         watch=True,
         definition=definition,
         results=results,
-        note=note if not ready else "All preflight checks are met; waiting until ClusterVersion holds upgrades back",
+        note=note,
         upgrade_block=block,
-        degraded=scenes.unreadable(records.of_stage(record, Stage.PREFLIGHT), now),
+        degraded=unreadable,
         look_again=_next_look(scene, record),
     )
     decision = scenes.written(scene, decision)
@@ -99,6 +119,21 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
     if known.live and _is_ours(scene, record):
         return _flip(scene, definition, decision, record, measured)
     return decision if known.live else dataclasses.replace(decision, steps=(*decision.steps, Step.GATHER))
+
+
+def _admitting(scene: scenes.Scene, *, echoed: bool) -> str:
+    """What Progressing says of an admission: one text, unless the API server is what keeps it.
+
+    Another text once the echo is there would be a write between it and the change.
+    """
+    voids = scene.term.voids
+    if not echoed or voids.count < SLOW:
+        return "All preflight checks are met; once ClusterVersion blocks upgrades, everything is read again, live"
+    return (
+        "All preflight checks are met, but the API server answers too slowly to rely on what it says: reading the "
+        f"evidence took up to {math.ceil(voids.seconds)} s, and it must be no older than {EVIDENCE_SECONDS:g} s. "
+        "Look at the load of the API server and etcd"
+    )
 
 
 def _hold(scene: scenes.Scene) -> str:
@@ -115,6 +150,14 @@ def _hold(scene: scenes.Scene) -> str:
     if _holding(scene):
         return "What was read live differed from what was watched: waiting a moment"
     return ""
+
+
+def _pausing(scene: scenes.Scene) -> str:
+    """Why a request whose checks are all met is not admitted again at once: each admission is two writes."""
+    fell_back = scene.term.fell_back
+    if fell_back is None or scene.now >= fell_back + cadence.pause(scene.term):
+        return ""
+    return "All preflight checks are met, but an admission has just gone back to Pending: the next begins in a minute"
 
 
 def _unproven(scene: scenes.Scene, measured: Baseline | baseline.Unmeasured) -> str:
@@ -202,6 +245,7 @@ def _flip(
             "phase_transition_time": admitted,
             "admitted_time": admitted,
             "baseline": measured,
+            "problem": None,
             "checks": (*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
             "progress": records.progress(results),
             # They lead away from where the cluster no longer is (`scene.available` keeps them out from now on).
@@ -209,7 +253,12 @@ def _flip(
         }
     )
     # What has to be done after the flip is known already: one write instead of two.
-    after = after.model_copy(update={"advisories": scenes.advised(scene, after, after.target)})
+    after = after.model_copy(
+        update={
+            "advisories": scenes.advised(scene, after, after.target),
+            "deadline_time": convergence.deadline_of(after, definition, scene.known, now),
+        }
+    )
     moved = dataclasses.replace(
         decision,
         phase=Phase.CONVERGING,
@@ -217,6 +266,7 @@ def _flip(
         results=results,
         note=scenes.what_is_awaited(results, scene.known.disturbed, after.advisories),
         degraded=None,
+        upgrade_block=operators.block_message_after_change(definition.name, definition.target.control_plane.value),
         steps=(Step.FLIP, Step.REPORT),
     )
     return scenes.with_happenings(scene, moved)
@@ -227,8 +277,12 @@ def _next_look(scene: scenes.Scene, record: TopologyTransition) -> float | None:
     moments = [*scenes.lease_moments(scene.known), *scenes.unreadable_moments(record.checks)]
     if record.phase is Phase.PENDING:
         moments.append(happenings.stands_at(record))
+        if (at := problems.blocked_at(record)) is not None:
+            moments.append(at)
     if scene.term.hold_until is not None:
         moments.append(scene.term.hold_until)
+    if scene.term.fell_back is not None:
+        moments.append(scene.term.fell_back + cadence.pause(scene.term))
     awaited = applicability.native_awaited(scene.known, scene.term, scene.now)
     if awaited is not None:
         moments.append(scene.now + timedelta(seconds=awaited))

@@ -36,6 +36,8 @@ def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
         changes["phase_transition_time"] = whole_seconds(now)
     if admitted is not None and admitted > now:
         changes["admitted_time"] = whole_seconds(now)
+        if record.deadline_time is not None:
+            changes["deadline_time"] = whole_seconds(record.deadline_time - (admitted - now))
     if late:
         changes["checks"] = tuple(_not_after(check, now) for check in record.checks)
     return record.model_copy(update=changes) if changes else record
@@ -59,4 +61,7 @@ def moved(term: Term, by: timedelta, now: datetime) -> Term:
         hold_until=shifted(term.hold_until),
         gate_since=shifted(term.gate_since),
         steady_since=now,
+        writes=dataclasses.replace(term.writes, at=shifted(term.writes.at)),
+        fell_back=shifted(term.fell_back),
+        progress=dataclasses.replace(term.progress, at=shifted(term.progress.at)),
     )

@@ -3,8 +3,9 @@
 Topology is never written again. Completed needs every convergence check Met without a break for the settle time; any
 of them that is not, for whatever reason, begins it anew. It is read from the times that the record keeps, but counts
 only while this leader has watched: what a predecessor did not see while it was gone is no quiet. Past the deadline the
-transition is stuck: said, taken back as soon as the checks pass, and never rolled back. A node or a member of etcd that
-is lost, or an upgrade that begins, is told by the checks; the topology stays.
+transition is overdue, and stuck once nothing has progressed for a while: said, taken back with the next progress, and
+never rolled back. Progress is an answer that was not given before in this attempt, so what only comes and goes is none.
+A node or a member of etcd that is lost, or an upgrade that begins, is told by the checks; the topology stays.
 
 Stuck is one event for each attempt, however often it comes back: the condition and the metric show each time, and
 whoever has read the event need not read it again.
@@ -16,14 +17,15 @@ import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, Reason, Stage
+from topology_api.types import whole_seconds
+from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, ProblemReason, Reason, Stage
 
-from ..checks import catalog, operators
+from ..checks import catalog, machine_config, operators
 from ..checks.result import listed
 from ..observe import facts
-from . import acceptance, applicability, records
+from . import acceptance, applicability, problems, records
 from . import scene as scenes
-from .decision import Decision, Happening, Said, Step
+from .decision import Decision, Happening, Progress, Said, Step, Voids
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,13 +34,18 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
     from ..transitions import model
+    from .decision import Term
+
+_MOST_ANSWERS = 2048
+"""Answers that are remembered; a transition that has given more only comes and goes."""
 
 
 def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
     """The topology has moved: watch the cluster follow. Topology is never written again."""
     now, known = scene.now, scene.known
     definition = scene.transitions.named(record.name)
-    block = operators.block_message(record.name or "", record.target.control_plane if record.target else "")
+    target = record.target.control_plane if record.target else ""
+    block = operators.block_message_after_change(record.name or "", target)
     if definition is None:
         message = (
             f"Transition {record.name} is under way, but this version has no definition of that name: "
@@ -50,8 +57,7 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         )
     if scene.evidence_awaited:
         return Decision(Phase.CONVERGING, watch=True, upgrade_block=block)
-    started = record.admitted_time or record.phase_transition_time or now
-    deadline = started + timedelta(minutes=definition.convergence.deadline_minutes)
+    deadline = deadline_of(record, definition, known, now)
     before = record.accepted
     record, results, ignored = _asked(scene, record, definition, late=now >= deadline)
     taken = record.accepted[len(before) :]
@@ -61,6 +67,7 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         update={
             "checks": (*records.of_stage(record, Stage.PREFLIGHT), *converged),
             "progress": records.progress(results),
+            "deadline_time": deadline,
             "observed_generation": scene.infrastructure.generation,
             "available": scenes.available(scene),
             "advisories": advised,
@@ -73,7 +80,12 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
     if all_met and now >= quiet_at and not known.disturbed:
         completed = now.replace(microsecond=0)
         kept = kept.model_copy(
-            update={"phase": Phase.COMPLETED, "phase_transition_time": completed, "completed_time": completed}
+            update={
+                "phase": Phase.COMPLETED,
+                "phase_transition_time": completed,
+                "completed_time": completed,
+                "problem": None,
+            }
         )
         done = Decision(
             Phase.COMPLETED,
@@ -86,21 +98,24 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         )
         return scenes.written(scene, done)
     waiting = not all_met or bool(known.disturbed)
-    stuck = _stuck(pending, definition, known.disturbed) if now >= deadline and waiting else None
-    moments = (
-        [quiet_at, deadline]
-        if all_met
-        else [deadline, *scenes.lease_moments(known), *scenes.unreadable_moments(converged)]
-    )
+    stuck_at = max(deadline, progressed(scene, kept, definition) + _patience(definition))
+    stuck = _stuck(pending, known.disturbed) if now >= stuck_at and waiting else None
+    degraded = stuck or scenes.unreadable(pending, now)
+    kept = kept.model_copy(update={"problem": problems.after_change(scene, kept, definition, awaited, degraded)})
+    # An answer that time alone takes back is looked at then, while it settles too.
+    moments = [deadline, stuck_at, *scenes.lease_moments(known), *_failing_moments(known)]
+    moments += [quiet_at] if all_met else scenes.unreadable_moments(converged)
+    overdue = f"Overdue since {deadline:%Y-%m-%dT%H:%M:%SZ}. " if now >= deadline and waiting else ""
+    awaiting = scenes.what_is_awaited(awaited, known.disturbed, advised)
     decision = Decision(
         Phase.CONVERGING,
         kept,
         watch=True,
         definition=definition,
         results=results,
-        note=_note(scene, record, scenes.what_is_awaited(awaited, known.disturbed, advised) + acceptance.told(record)),
+        note=_note(scene, record, overdue + awaiting + acceptance.told(record)),
         upgrade_block=block,
-        degraded=stuck or scenes.unreadable(pending, now),
+        degraded=degraded,
         look_again=scenes.until(moments, now),
         taken=taken,
         ignored=ignored,
@@ -110,6 +125,94 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         happening = Happening(EventReason.TRANSITION_STUCK, stuck.message, warning=True)
         return dataclasses.replace(decision, happened=(*decision.happened, happening))
     return decision
+
+
+def deadline_of(
+    record: TopologyTransition, definition: model.Definition, known: facts.Facts, now: datetime
+) -> datetime:
+    """When this transition is overdue: by the machines that there were at the change, as recorded.
+
+    Where no machine adds to it, as in a configuration, it goes by what is in force now.
+    """
+    if record.deadline_time is not None and definition.convergence.machine_minutes:
+        return record.deadline_time
+    started = record.admitted_time or record.phase_transition_time or now
+    return whole_seconds(started + minutes(definition, known))
+
+
+def minutes(definition: model.Definition, known: facts.Facts) -> timedelta:
+    """How long after the change a transition is overdue, by the platform and the machines that there are.
+
+    Machines of a pool restart one after the other, pools beside each other: the largest counts.
+    """
+    infrastructure, pools = known.infrastructure, known.machine_config_pools
+    platform = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.platform
+    counted = () if isinstance(pools, facts.Unobserved) else pools
+    machines = max((pool.machines for pool in counted if isinstance(pool, facts.MachineConfigPool)), default=0)
+    convergence = definition.convergence
+    return timedelta(
+        minutes=convergence.deadline_minutes + convergence.machine_minutes.get(platform or "", 0) * machines
+    )
+
+
+def remembered(term: Term, decision: Decision, now: datetime) -> Term:
+    """What this leader remembers of a decision: its record, whether it was progress, whether an admission ended."""
+    if decision.record is None:
+        return term
+    progress = Progress()
+    if decision.phase is Phase.CONVERGING:
+        known = term.progress.answers
+        answers = _answers(decision.record)
+        fresh = answers - known and len(known) < _MOST_ANSWERS
+        # What the first look finds is no progress: it may have been so for long.
+        at = now if fresh and known else term.progress.at
+        progress = Progress(known | answers if fresh else known, at)
+    before = term.latest.phase if term.latest is not None else None
+    fell_back = now if (before, decision.phase) == (Phase.ADMITTING, Phase.PENDING) else term.fell_back
+    if decision.phase not in {Phase.PENDING, Phase.ADMITTING}:
+        fell_back = None
+    # They are counted in a row: an admission that has ended says nothing of the next.
+    voids = Voids() if decision.phase is Phase.PENDING else term.voids
+    return dataclasses.replace(term, latest=decision.record, progress=progress, fell_back=fell_back, voids=voids)
+
+
+def progressed(scene: scenes.Scene, record: TopologyTransition, definition: model.Definition) -> datetime:
+    """When there was last an answer that had not been given before in this attempt.
+
+    A leader that has seen none goes by the record: by a problem that says Stuck, else by when it began to lead.
+    """
+    term = scene.term
+    known = term.progress.answers
+    if known and len(known) < _MOST_ANSWERS and _answers(record) - known:
+        return scene.now
+    if term.progress.at is not None:
+        return term.progress.at
+    problem = scene.record.problem if scene.record is not None else None
+    if problem is not None and problem.reason is ProblemReason.STUCK:
+        return problem.since - _patience(definition)
+    return term.since
+
+
+def _patience(definition: model.Definition) -> timedelta:
+    """How long nothing may progress past the deadline: never longer than a deadline that is meant to be short."""
+    convergence = definition.convergence
+    return timedelta(minutes=min(convergence.stuck_minutes, convergence.deadline_minutes))
+
+
+def _answers(record: TopologyTransition) -> frozenset[int]:
+    """The answers of convergence, by hash."""
+    return frozenset(
+        hash((record.attempt, check.name, check.status, check.message))
+        for check in records.of_stage(record, Stage.CONVERGENCE)
+    )
+
+
+def _failing_moments(known: facts.Facts) -> list[datetime]:
+    """When templates that fail have failed for too long."""
+    config = known.controller_config
+    if isinstance(config, facts.Unobserved) or config.failing_since is None:
+        return []
+    return [config.failing_since + machine_config.FAILING_BOUND]
 
 
 def awaits(decision: Decision) -> bool:
@@ -162,7 +265,7 @@ def _note(scene: scenes.Scene, record: TopologyTransition, text: str) -> str:
     return text
 
 
-def _stuck(converged: tuple[Check, ...], definition: model.Definition, disturbed: tuple[str, ...]) -> Said:
+def _stuck(converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Said:
     """Name what has been failing longest: of several the first in the order of the definition.
 
     ClusterOperatorsStable comes last among them: it fails because of what another check can name. Where every check is
@@ -174,9 +277,7 @@ def _stuck(converged: tuple[Check, ...], definition: model.Definition, disturbed
         key=lambda check: (check.last_transition_time, check.name == CheckName.CLUSTER_OPERATORS_STABLE),
         default=None,
     )
-    minutes = definition.convergence.deadline_minutes
     what = f"the watch of {listed(disturbed)}" if longest is None else f"{longest.name}: {longest.message}"
     return Said(
-        Reason.TRANSITION_STUCK,
-        f"Not converged after {minutes} minute{'' if minutes == 1 else 's'}; waiting longest for {what}",
+        Reason.TRANSITION_STUCK, f"Not converged by the deadline, and nothing progresses; waiting longest for {what}"
     )

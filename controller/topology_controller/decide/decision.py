@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ..transitions import model
 
 
+EVIDENCE_SECONDS = 2.0
+"""Evidence older than this voids the attempt (DESIGN section 4)."""
+
+
 class Step(Enum):
     """The writes of a decision, performed in the order in which they stand."""
 
@@ -55,6 +59,30 @@ class Misconfigured:
 
 
 @dataclass(frozen=True, slots=True)
+class Writes:
+    """When this leader last wrote the record, and how many writes in a row were for nothing but newer answers."""
+
+    at: datetime | None = None
+    in_a_row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Every answer of this attempt so far, by hash, and when there was last one that had not been given before."""
+
+    answers: frozenset[int] = frozenset()
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Voids:
+    """How often in a row reading the evidence took too long for a change to rest on it, and how long at most."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Term:
     """What this leader knows that stands in no object.
 
@@ -64,6 +92,10 @@ class Term:
     disagreed with the watches. `settle_seconds` overrides the definitions. `gate_since` is when the gate of the native
     controller was first seen on, `steady_since` when the wall clock was last moved or something that matters could last
     not be watched (None: never); all times go by the wall clock and are moved along with it (`clock`).
+    `latest` is the record as it was last decided: it may be newer than what was written (`cadence`). `writes`,
+    `progress` and `voids` are what `cadence`, `convergence` and `admission` count. `fell_back` is when an admission of
+    this leader last went back to Pending. `refused` is what the API server says where it refuses what this leader
+    writes to Infrastructure, empty once a write went through.
     """
 
     since: datetime
@@ -76,6 +108,12 @@ class Term:
     gate_since: datetime | None = None
     steady_since: datetime | None = None
     misconfigured: Misconfigured | None = None
+    latest: TopologyTransition | None = None
+    writes: Writes = Writes()
+    progress: Progress = Progress()
+    voids: Voids = Voids()
+    fell_back: datetime | None = None
+    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from ..transitions import load
+    from ..checks.result import CheckResult
+    from ..transitions import load, model
 
 
 def available(
@@ -42,31 +43,59 @@ def available(
                 name=definition.name,
                 target=definition.target.pair,
                 available=all(result.met for result in results),
-                blockers=tuple(
-                    Blocker(name=result.name, message=fit(result.message)) for result in results if not result.met
-                ),
+                blockers=_blockers(results),
                 evaluated_time=whole_seconds(now),
             )
         )
     return tuple(found)
 
 
+def judged(
+    items: Iterable[AvailableTransition],
+    definition: model.Definition,
+    results: Iterable[CheckResult],
+    now: datetime,
+    *,
+    ready: bool,
+) -> tuple[AvailableTransition, ...]:
+    """What could be asked for, with the verdict of the transition that is under way as its request has it now."""
+    results = tuple(results)
+    verdict = {
+        "available": ready,
+        "blockers": _blockers(results),
+        "evaluated_time": whole_seconds(now),
+    }
+    return tuple(item.model_copy(update=verdict) if item.name == definition.name else item for item in items)
+
+
+def _blockers(results: Iterable[CheckResult]) -> tuple[Blocker, ...]:
+    return tuple(
+        Blocker(name=result.name, status=result.status, message=fit(result.message))
+        for result in results
+        if not result.met
+    )
+
+
 def merged(
     before: Iterable[AvailableTransition], now: Iterable[AvailableTransition] | None
 ) -> tuple[AvailableTransition, ...]:
-    """What to write: the newer answer where a verdict differs, the older one where it does not.
+    """The newer answer where a verdict differs; else the older one, with the time of the newer.
 
-    A verdict is whether a transition is available and the names of the checks that block it, so that the record is not
-    rewritten because a message changed.
+    A verdict is whether a transition is available, and the names and answers of the checks that block it, so that the
+    record is not rewritten because a message changed.
     """
     known = {item.name: item for item in before}
     if now is None:
         return tuple(known.values())
     return tuple(
-        known[item.name] if item.name in known and _verdict(known[item.name]) == _verdict(item) else item
+        known[item.name].model_copy(
+            update={"evaluated_time": max(known[item.name].evaluated_time, item.evaluated_time)}
+        )
+        if item.name in known and _verdict(known[item.name]) == _verdict(item)
+        else item
         for item in now
     )
 
 
 def _verdict(item: AvailableTransition) -> tuple[object, ...]:
-    return item.target, item.available, tuple(blocker.name for blocker in item.blockers)
+    return item.target, item.available, tuple((blocker.name, blocker.status) for blocker in item.blockers)

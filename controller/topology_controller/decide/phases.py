@@ -16,12 +16,12 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyTransition
-from topology_api.vocabulary import OPERATOR_NAME, Phase, Reason
+from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, Reason
 
 from ..checks import operators
 from ..checks.result import listed
 from ..observe import facts
-from . import acceptance, admission, applicability, clock, convergence, observer, records
+from . import acceptance, admission, applicability, cadence, clock, convergence, observer, problems, records
 from . import scene as scenes
 from .decision import Decision, Said, Step
 
@@ -35,11 +35,14 @@ if TYPE_CHECKING:
 
 _MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
 _HOLDING = frozenset({Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
+_UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 
 
 def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: datetime) -> Decision:
     """Decide what follows from the facts. The same arguments always give the same decision."""
     decision = _decide(known, transitions, term, now)
+    if term.refused and decision.watch and Step.FLIP not in decision.steps:
+        decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {term.refused}")
     if term.misconfigured is None:
         return decision
     said = Said(Reason.CONFIGURATION_INVALID, term.misconfigured.message)
@@ -56,21 +59,10 @@ def _decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: 
         return _without_infrastructure(infrastructure, own)
     if (newer := _newer(infrastructure, own)) is not None:
         return _too_new(newer, lost=newer is not infrastructure.record)
-    found = records.recover(infrastructure, own)
-    record = None if found is None else clock.believed(found, now)
-    scene = scenes.Scene(known, infrastructure, record, transitions, term, now)
+    scene = scenes.Scene(known, infrastructure, _record(infrastructure, own, term, now), transitions, term, now)
+    record = scene.record
     if isinstance(known.installed, facts.Installed) and known.installed.lacks:
-        return Decision(
-            scene.phase,
-            steps=(Step.REPORT,),
-            look_again=60.0,
-            degraded=Said(
-                Reason.API_NOT_INSTALLED,
-                f"CustomResourceDefinition {known.installed.lacks}: a wish would be dropped unseen. "
-                "Install it with the commands of: cluster-topology-operator manifests --crd-patch",
-            ),
-            level=False,
-        )
+        return _not_installed(scene, known.installed.lacks)
     if (said := applicability.disabled(known, infrastructure)) and not _ours_to_finish(scene, said):
         return _disabled(scene, said)
     if record is not None and record.phase in _MOVED:
@@ -81,6 +73,16 @@ def _decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: 
         if record.target == records.pair(infrastructure) and infrastructure.desired == record.target.control_plane:
             return _keep(scene, record)
     return _wish(scene)
+
+
+def _record(
+    infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], term: Term, now: datetime
+) -> TopologyTransition | None:
+    """The record as it stands, with the newest answers; where it was lost, what can be rebuilt of it."""
+    found = records.recover(infrastructure, own)
+    if found is infrastructure.record:
+        found = cadence.newest(found, term.latest)
+    return None if found is None else clock.believed(found, now)
 
 
 def _blind(infrastructure: facts.Fact[facts.Infrastructure], own: facts.Unobserved) -> Decision:
@@ -102,6 +104,35 @@ def _without_infrastructure(why: facts.Unobserved, own: facts.Fact[facts.OwnOper
     return Decision(Phase.IDLE, note=str(why))
 
 
+def _not_installed(scene: scenes.Scene, lacks: str) -> Decision:
+    """The served definition has none of our fields: nothing can be asked for or recorded until it has them again.
+
+    What its loss has interrupted keeps blocking upgrades, by the copy of the record: the override that kept the
+    definition in place blocked them too, and is gone.
+    """
+    own = scene.known.own_operator
+    copy = None if isinstance(own, facts.Unobserved) else own.copy
+    said = Said(
+        Reason.API_NOT_INSTALLED,
+        f"CustomResourceDefinition {lacks}: a request would be dropped unseen. "
+        "Install it with the commands of: cluster-topology-operator manifests --crd-patch",
+    )
+    decision = Decision(scene.phase, steps=(Step.REPORT,), look_again=60.0, degraded=said, level=False)
+    if copy is None or copy.phase not in _UNDER_WAY or copy.target is None:
+        return decision
+    return dataclasses.replace(
+        decision, phase=copy.phase, note="Waiting for the definition of our fields", upgrade_block=_block(copy)
+    )
+
+
+def _block(record: RecordCopy | TopologyTransition) -> str:
+    """The message of Upgradeable=False for a record that has a target."""
+    target = record.target.control_plane if record.target is not None else ""
+    if record.phase is Phase.CONVERGING:
+        return operators.block_message_after_change(record.name or "", target)
+    return operators.block_message(record.name or "", target)
+
+
 def _malformed(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
     """Infrastructure was read and makes no sense.
 
@@ -110,9 +141,13 @@ def _malformed(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
     said = Said(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
     if copy is None or copy.phase not in _HOLDING or copy.target is None:
         return Decision(Phase.IDLE, steps=(Step.REPORT,), degraded=said)
-    block = operators.block_message(copy.name or "", copy.target.control_plane)
     return Decision(
-        copy.phase, watch=True, steps=(Step.REPORT,), degraded=said, note=f"Waiting for {why.what}", upgrade_block=block
+        copy.phase,
+        watch=True,
+        steps=(Step.REPORT,),
+        degraded=said,
+        note=f"Waiting for {why.what}",
+        upgrade_block=_block(copy),
     )
 
 
@@ -203,12 +238,16 @@ def _report_overwritten(scene: scenes.Scene, record: TopologyTransition) -> Deci
         f"{by}. Nothing is written until the wish is removed and made again: oc patch infrastructure "
         """cluster --type merge -p '{"spec":{"desiredTopology":null}}'"""
     )
-    return Decision(
+    kept = record.model_copy(update={"problem": problems.overwritten(scene, message)})
+    decision = Decision(
         record.phase,
-        steps=(Step.REPORT,),
+        kept,
         degraded=Said(Reason.TOPOLOGY_OVERWRITTEN, message),
         note="Stopped",
+        # The machines may be on their way to either topology.
+        upgrade_block=_block(record) if record.phase is Phase.CONVERGING else None,
     )
+    return scenes.written(scene, decision)
 
 
 def _wish(scene: scenes.Scene) -> Decision:
@@ -279,9 +318,11 @@ def _unsupported(scene: scenes.Scene, wish: str) -> Decision:
         f"{definition.workers} dedicated workers)"
         for definition in scene.transitions.starting_at(here)
     ]
+    why = NEVER_A_SOURCE.get(here.control_plane)
+    none = f"none, because {why}" if why else "none"
     message = (
         f"No transition leads from {here} to {wish} on platform {infrastructure.platform or 'unknown'}. "
-        f"From here: {listed(legal) or 'none'}"
+        f"From here: {listed(legal) or none}"
     )
     kept = scene.record if scene.phase is Phase.UNSUPPORTED else None
     same_wish = kept is not None and kept.observed_generation == infrastructure.generation
@@ -308,6 +349,7 @@ def _keep(scene: scenes.Scene, record: TopologyTransition) -> Decision:
             "available": scenes.available(scene),
             # Nothing is watched any more: what is left to do is looked at again when discovery reads.
             "advisories": record.advisories if scene.term.advisories is None else scene.term.advisories,
+            "problem": None,
         }
     )
     return scenes.written(scene, Decision(Phase.COMPLETED, kept, note=acceptance.told(record)))

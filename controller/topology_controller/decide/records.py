@@ -53,10 +53,31 @@ def recover(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOpera
     if not isinstance(copy, RecordCopy) or copy.phase not in _ADMITTED or copy.target != pair(infrastructure):
         return None
     phase = Phase.COMPLETED if copy.phase is Phase.COMPLETED else Phase.CONVERGING
-    head = copy.model_dump()
+    # Its answers are of another time: everything is asked again.
+    head = copy.model_dump(exclude={"checks", "progress", "problem"})
     head["phase"] = phase
     head["admitted_time"] = copy.admitted_time or copy.phase_transition_time
     return TopologyTransition.model_validate(head)
+
+
+def shown(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator]) -> TopologyTransition | None:
+    """The record with the newest answers, for people: its copy has them when the record itself is not due yet."""
+    record = recover(infrastructure, own)
+    copy = None if isinstance(own, facts.Unobserved) else own.copy
+    if (
+        record is None
+        or copy is None
+        or (copy.phase, copy.attempt, copy.target)
+        != (
+            record.phase,
+            record.attempt,
+            record.target,
+        )
+    ):
+        return record
+    return record.model_copy(
+        update={"checks": copy.checks or record.checks, "progress": copy.progress or record.progress}
+    )
 
 
 def phase_time(previous: TopologyTransition | None, phase: Phase, now: datetime) -> datetime:

@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase, Reason
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import CheckStatus, Phase, Reason
 
 from ..checks import advisories, etcd
 from ..checks.result import Yardstick, listed
 from ..observe import facts
-from . import discovery, happenings, records
+from . import cadence, discovery, happenings, records
 from .decision import Said, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import Advisory, AvailableTransition, Baseline, Check, TopologyPair, TopologyTransition
+    from topology_api.types import Advisory, AvailableTransition, Baseline, Check, TopologyPair
+    from topology_api.vocabulary import CheckName
 
     from ..checks.result import CheckResult
     from ..transitions import load
@@ -30,10 +32,7 @@ if TYPE_CHECKING:
 
 UNREADABLE_BOUND = timedelta(minutes=5)
 """How long a fact may be unreadable before the operator calls itself Degraded."""
-_ADVISED = {
-    CheckName.ROUTER_REPLICAS: AdvisoryName.ROUTER_REPLICAS_PINNED,
-    CheckName.IMAGE_REGISTRY_REPLICAS: AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
-}
+_ADVISED = {check: name for name, check in advisories.WAITED_FOR.items()}
 """Checks that wait for ever where there is such an advisory. The others may be told and need not be waited for."""
 _EVERY = 64
 """Checks that a definition may ask at most: each of them that is waited for is named."""
@@ -137,9 +136,11 @@ def unreadable(checks: tuple[Check, ...], now: datetime) -> Said | None:
 
 
 def written(scene: Scene, decision: Decision) -> Decision:
-    """Add the steps that a decision without a flip needs: save the record if it differs, then report."""
-    save = (Step.SAVE,) if decision.record != scene.infrastructure.record else ()
-    return with_happenings(scene, dataclasses.replace(decision, steps=(*save, Step.REPORT)))
+    """Add the steps that a decision without a flip needs: save the record when it is time for that, then report."""
+    found = scene.infrastructure.record
+    stored = found if isinstance(found, TopologyTransition) else None
+    reported = dataclasses.replace(decision, steps=(Step.REPORT,))
+    return with_happenings(scene, cadence.due(reported, stored, scene.term, scene.now))
 
 
 def with_happenings(scene: Scene, decision: Decision) -> Decision:

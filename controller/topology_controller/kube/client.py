@@ -24,7 +24,7 @@ from . import answer, errors, exchange, impersonation, transport
 from . import backoff as backoffs
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from kubernetes_asyncio.client.configuration import Configuration
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 T = TypeVar("T")
+REQUEST_TIMEOUT = 10.0
+"""Seconds for one attempt where nothing else is said."""
 _PARTIAL = "application/json;as={kind};g=meta.k8s.io;v=v1"
 
 
@@ -51,7 +53,7 @@ class ListOptions(TypedDict, total=False):
     """What a list can be asked for.
 
     `page` is in objects; `timeout` is the budget for all pages, in seconds. With `enough`, no further page is asked for
-    once that many objects were read, and the rest is left out.
+    once it says so of the items that were read, and the rest is left out.
     """
 
     namespace: str | None
@@ -59,7 +61,7 @@ class ListOptions(TypedDict, total=False):
     field_selector: str | None
     metadata_only: bool
     page: int
-    enough: int
+    enough: Callable[[Sequence[Any]], bool]
     timeout: float
     retry: bool
 
@@ -81,7 +83,7 @@ class Client:
         *,
         user_agent: str,
         field_manager: str,
-        request_timeout: float = 10.0,
+        request_timeout: float = REQUEST_TIMEOUT,
         observer: exchange.Observer | None = None,
         extra_headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
@@ -144,6 +146,7 @@ class Client:
         accept = _PARTIAL.format(kind=answer.PARTIAL + "List") if metadata_only else exchange.JSON
         query = (("limit", str(options.get("page", 500))), *_selectors(options.get("label_selector"), fields))
         deadline = asyncio.get_running_loop().time() + options.get("timeout", 6 * self.request_timeout)
+        enough = options.get("enough")
         begun_again = False
         token = ""
         items: list[Any] = []
@@ -161,7 +164,7 @@ class Client:
             found, version, token = answer.page(call, 200, raw)
             items.extend(found if reduce is None else map(reduce, found))
             del raw, found
-            if not token or len(items) >= options.get("enough", len(items) + 1):
+            if not token or (enough is not None and enough(items)):
                 return Listing(tuple(items), version)
 
     async def create(

@@ -37,7 +37,10 @@ Raw = dict[str, Any]
 _LOG = logging.getLogger(__name__)
 LEASES = resources.Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 _RELEASE = 5.0
-_CALL = 10.0
+# Seconds for one request, at most and at least: a handshake and a write to a slow disk need a moment.
+_LONGEST_CALL, _SHORTEST_CALL = 10.0, 1.0
+# Seconds: timers are not exact, and no request is answered in less.
+_MOMENT = 0.001
 # How much longer than the pause between renewals the deadline must be; client-go's rule.
 _JITTER = 1.2
 
@@ -59,7 +62,9 @@ class LeaseLost(Exception):  # noqa: N818 - what happened, and not an error of a
 class LeaseTiming:
     """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`.
 
-    Raises ValueError unless duration > renew_deadline > 1.2 * retry_period > 0.
+    Raises ValueError, which names the pair and what is allowed, for figures with which the lease cannot be held, or
+    that leave no time for a write between two renewals: duration > renew_deadline >= retry_period + request_timeout,
+    renew_deadline >= 1.2 * retry_period > 0, and renew_deadline >= 2.
     """
 
     duration: float
@@ -67,17 +72,40 @@ class LeaseTiming:
     retry_period: float
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.duration) or self.duration <= self.renew_deadline:
-            raise ValueError(
-                f"lease duration {self.duration:g} s must be longer than renew deadline {self.renew_deadline:g} s"
+        duration, deadline, period = (
+            f"{name} {value:g} s"
+            for name, value in (
+                ("lease duration", self.duration),
+                ("renew deadline", self.renew_deadline),
+                ("retry period", self.retry_period),
             )
+        )
+        for value, text in ((self.duration, duration), (self.renew_deadline, deadline), (self.retry_period, period)):
+            if not math.isfinite(value):
+                raise ValueError(f"{text} must be a number of seconds")
+        if self.duration <= self.renew_deadline:
+            raise ValueError(f"{duration} must be longer than {deadline}")
         if self.retry_period <= 0:
-            raise ValueError(f"retry period {self.retry_period:g} s must be more than 0")
-        if self.renew_deadline <= self.retry_period * _JITTER:
+            raise ValueError(f"{period} must be more than 0")
+        if self.renew_deadline < 2 * _SHORTEST_CALL:
             raise ValueError(
-                f"renew deadline {self.renew_deadline:g} s must be longer than "
-                f"{_JITTER} times retry period {self.retry_period:g} s"
+                f"{deadline} must be at least {2 * _SHORTEST_CALL:g} s: "
+                f"a request gets half of it, and not less than {_SHORTEST_CALL:g} s"
             )
+        longest = min(self.renew_deadline - self.request_timeout, self.renew_deadline / _JITTER)
+        if self.retry_period > longest:
+            raise ValueError(
+                f"{period} must be at most {math.floor(10 * longest) / 10:g} s with {deadline}: "
+                f"the next renewal and a request of {self.request_timeout:g} s must fit before it"
+            )
+
+    @property
+    def request_timeout(self) -> float:
+        """Seconds for one request of the holder: half of the renew deadline as in controller-runtime, at most 10.
+
+        A write that begins with that much of the lease left ends before anyone else may lead.
+        """
+        return min(_LONGEST_CALL, self.renew_deadline / 2)
 
     @property
     def written(self) -> int:
@@ -225,7 +253,7 @@ class Elector:
         while True:
             left = self._held_until - self._now()
             await self._wait(max(0.0, min(pause, left)))
-            if self._held_until <= self._now():
+            if self._held_until - self._now() < _MOMENT:
                 raise LeaseLost(self._described(), f"not renewed for {self._timing.renew_deadline:g} s")
             try:
                 await self._renew()
@@ -387,9 +415,10 @@ class Elector:
     def _budget(self) -> float:
         """Return the seconds that one request may take.
 
-        No more than a renewal period, never past the deadline.
+        No more than the request timeout, nor than a renewal period or one second, whichever is longer; while leading,
+        never past the deadline.
         """
-        seconds = min(_CALL, self._timing.retry_period)
+        seconds = min(self._timing.request_timeout, max(self._timing.retry_period, _SHORTEST_CALL))
         return min(seconds, max(0.0, self._held_until - self._now())) if self.leading.is_set() else seconds
 
     def _described(self) -> str:

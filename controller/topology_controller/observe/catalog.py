@@ -18,13 +18,14 @@ from topology_api import vocabulary
 from topology_api.vocabulary import CheckName
 
 from ..kube import resource as kube
-from . import parse, parse_operands
+from ..transitions import model
+from . import facts, parse, parse_operands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..operands import model as matrices
-    from ..transitions import load, model
+    from ..transitions import load
 
 CONFIG = "config.openshift.io"
 OPERATOR = "operator.openshift.io"
@@ -63,8 +64,8 @@ class Source:
     selection: kube.Selection
     reduce: Callable[[dict[str, Any]], Any]
     operand: str | None = None
-    enough: int | None = None
-    """How many objects a live read stops at, where the question is whether there are some, not how many."""
+    enough: Callable[[Sequence[Any]], bool] | None = None
+    """When a live read may stop before the last page, where the question is whether there are some, not how many."""
     evidence: bool = True
     """Does anything rest on it? Then a watch of it that is in trouble keeps things from being called finished."""
 
@@ -90,6 +91,10 @@ IDLE: tuple[Source, ...] = (
 )
 """Watched always."""
 
+GUARDS = tuple(source for source in IDLE if source is not INFRASTRUCTURE)
+"""What may forbid a change at any moment: a pause, the feature gate, the native controller. Read live before it, since
+the resourceVersion of Infrastructure covers none of them."""
+
 EVIDENCE: tuple[Source, ...] = (
     Source("cluster_version", kube.Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version),
     Source("cluster_operators", kube.Selection(CLUSTER_OPERATORS), parse.cluster_operator),
@@ -111,11 +116,11 @@ EVIDENCE: tuple[Source, ...] = (
         kube.Selection(LEASES, namespace="openshift-etcd-operator", name="openshift-cluster-etcd-operator-lock"),
         parse.etcd_lease,
     ),
+    Source("machine_config_pools", kube.Selection(POOLS), parse_operands.machine_config_pool),
 )
 """What preflight is decided from; watched while a wish is open, and read live for the flip."""
 
 OPERANDS: tuple[Source, ...] = (
-    Source("machine_config_pools", kube.Selection(POOLS), parse_operands.machine_config_pool),
     Source(
         "controller_config",
         kube.Selection(CONTROLLER_CONFIGS, name="machine-config-controller"),
@@ -139,18 +144,32 @@ OPERANDS: tuple[Source, ...] = (
 )
 """What convergence and advisories look at besides, whatever the matrix says; watched while a wish is open."""
 
+_ROUTING = tuple(source for source in OPERANDS if source.field == "ingress_controller")
 _WHOLE_NODES = 40
 """A page of them: memory that decoding a page takes is not all given back (`make bench`, 2,000 workers)."""
+
+
+def _enough_workers(read: Sequence[Any]) -> bool:
+    """Are there so many without any flaw that the others need not be read? A taint may be tolerated: not for sure."""
+    flawless = (
+        isinstance(node, facts.Node)
+        and node.ready == "True"
+        and not (node.cordoned or node.deleting or node.pressure or node.taints)
+        for node in read
+    )
+    return sum(flawless) >= model.MOST_ASKED_FOR
+
 
 WORKERS = Source(
     "workers",
     kube.Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
     parse.worker,
-    enough=_WHOLE_NODES,
+    enough=_enough_workers,
 )
 """Evidence too, but only of a definition that asks for eligible workers: whole nodes, and maybe thousands.
 
-Two that are eligible in the first page prove it as well as two among all, and evidence may not grow old."""
+Some that are eligible in the first page prove it as well as all of them, and evidence may not grow old. Where the first
+page is full of others (cordoned, with taints), the next ones decide."""
 
 
 def acceptances(namespace: str) -> Source:
@@ -163,6 +182,12 @@ def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
     """What is read live before these definitions are judged by preflight; None stands for none."""
     asked = any(one is not None and _asks(one, CheckName.ELIGIBLE_WORKERS) for one in definitions)
     return (*EVIDENCE, WORKERS) if asked else EVIDENCE
+
+
+def offered(*definitions: model.Definition | None) -> tuple[Source, ...]:
+    """What is read to say what could be asked for, where nothing is watched: workers are judged by where routers go."""
+    sources = evidence(*definitions)
+    return (*sources, *_ROUTING) if WORKERS in sources else sources
 
 
 def watched(transitions: load.Transitions) -> tuple[Source, ...]:

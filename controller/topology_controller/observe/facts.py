@@ -149,11 +149,29 @@ class ClusterVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a node that keeps pods away, with effect NoSchedule or NoExecute."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+    @property
+    def of_node_state(self) -> bool:
+        """Is it about the state of the node (not-ready, disk-pressure, ...), not about what it is meant for?"""
+        return self.key.startswith("node.kubernetes.io/")
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A node with the label `node-role.kubernetes.io/control-plane`."""
 
     name: str
     master: bool
+    """Labelled `node-role.kubernetes.io/master` with an empty value, as operators select it."""
     worker: bool
     ready: str
     cordoned: bool
@@ -163,10 +181,15 @@ class Node:
     memory_bytes: int | None
     addresses: tuple[str, ...]
     """InternalIP addresses in their shortest form."""
-    taints: tuple[str, ...]
-    """Taints with effect NoSchedule or NoExecute, as key:effect."""
+    taints: tuple[Taint, ...]
     observed_topology: str | None = None
     """Annotation `machineconfiguration.openshift.io/controlPlaneTopology`, by which the machine config daemon goes."""
+    pressure: tuple[str, ...] = ()
+    """Conditions of lack that are True: MemoryPressure, DiskPressure, PIDPressure, NetworkUnavailable."""
+    labels: tuple[str, ...] = ()
+    """Labels as key=value of a worker with taints, by which pods that tolerate these may select it; else empty."""
+    master_has_value: bool = False
+    """Its label `node-role.kubernetes.io/master` is there, but not with an empty value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +198,15 @@ class OtherNode:
 
     name: str
     master: bool
-    """Labelled master but not control-plane: a candidate that lacks a label."""
+    """Labelled master (with an empty value) but not control-plane: a candidate that lacks a label."""
     arbiter: bool
+    master_has_value: bool = False
+    """Labelled master with a value: a candidate whose label is wrong."""
 
     @property
     def dedicated_worker(self) -> bool:
         """A machine that carries workloads only."""
-        return not self.master and not self.arbiter
+        return not self.master and not self.master_has_value and not self.arbiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,20 +303,26 @@ class MachineConfigPool:
     degraded: int
     observed: bool
     """status.observedGeneration is the generation."""
+    paused: bool = False
+    """spec.paused: its nodes take no new configuration."""
+    troubles: tuple[str, ...] = ()
+    """Conditions Degraded and RenderDegraded, those that are True."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerConfig:
-    """ControllerConfig machine-config-controller: the topology that machine configs are made for."""
+    """ControllerConfig machine-config-controller: the topology that machine configs are made for.
+
+    Its generation and TemplateControllerCompleted are left out: every write to Infrastructure moves both
+    (machine-config-operator pkg/operator/sync.go, lib/resourceapply/machineconfig.go; release-4.20 to main).
+    """
 
     control_plane: str | None
     """spec.infra.status.controlPlaneTopology."""
-    observed: bool
-    """status.observedGeneration is the generation."""
-    completed: str
-    """Status of condition TemplateControllerCompleted, "absent" when there is none."""
     failing: str
-    """Status of condition TemplateControllerFailing."""
+    """Status of condition TemplateControllerFailing, "absent" when there is none."""
+    failing_since: datetime | None = None
+    """lastTransitionTime of that condition, only while it is True."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,12 +390,35 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
+class Toleration:
+    """A toleration without tolerationSeconds: with them a pod does not stay."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Source: kubernetes staging/src/k8s.io/api/core/v1/toleration.go (master), Exists and Equal."""
+        if self.effect not in {"", taint.effect}:
+            return False
+        if self.operator == "Exists":
+            return self.key in {"", taint.key}
+        return self.operator == "Equal" and (self.key, self.value) == (taint.key, taint.value)
+
+
+@dataclass(frozen=True, slots=True)
 class IngressController:
     """IngressController openshift-ingress-operator/default."""
 
     wanted_replicas: int | None
     """Explicit spec.replicas; None means that the ingress operator decides."""
     available_replicas: int
+    tolerations: tuple[Toleration, ...] = ()
+    """spec.nodePlacement.tolerations, which the routers get."""
+    node_labels: frozenset[str] = frozenset()
+    """Labels as key=value that spec.nodePlacement.nodeSelector asks of a node. A requirement that the ingress operator
+    cannot use is in it too, in words that no label has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,7 +504,7 @@ class Facts:
     """ImageBasedUpgrade `upgrade`: the lifecycle agent runs here."""
     workers: Fact[tuple[Fact[Node], ...]] = NOT_READ
     """Nodes labelled worker and not control-plane; read only where a definition asks EligibleWorkers, and of each only
-    whether it is Ready, cordoned, being deleted or tainted."""
+    whether it is Ready, cordoned, being deleted, under pressure or tainted, and the labels of the tainted."""
     acceptances: Fact[Acceptances] = NOT_READ
     """What somebody has accepted; watched while the cluster converges. What cannot be read accepts nothing."""
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)

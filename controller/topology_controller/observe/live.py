@@ -132,5 +132,3 @@ async def installed(client: clients.Client) -> facts.Fact[facts.Installed]:
         return parse.installed(await client.get(catalog.CRDS, name))
     except errors.KubeError as error:
         return reading.unobserved(what, error)
-    except ValueError as error:
-        return reading.malformed(what, error)

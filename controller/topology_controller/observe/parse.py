@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 
 _ROLE = "node-role.kubernetes.io/"
+_PRESSURE = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"})
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE])?)\Z", re.IGNORECASE)
 _SUFFIX = {
     "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
@@ -237,13 +238,22 @@ def cluster_operator(raw: Raw) -> facts.ClusterOperator:
     backup = entries.get("RecentBackup", {})
     return facts.ClusterOperator(
         name=fields.text(raw, "metadata.name") or "",
-        # Messages change with every pod that restarts; the verdict does not depend on them.
+        # Messages change with every pod that restarts; the verdict does not depend on them. It depends on the reason
+        # of one condition alone (`checks.operators`).
         conditions=facts.Conditions(
-            tuple(facts.Condition(item.type, item.status) for item in found if item.type in kept)
+            tuple(
+                facts.Condition(item.type, item.status, item.reason if _progresses(item) else "")
+                for item in found
+                if item.type in kept
+            )
         ),
         settled_time=fields.moment(entries.get("Progressing"), "lastTransitionTime"),
         backup_time=_said_time(backup.get("lastTransitionTime")) if backup.get("status") == "True" else None,
     )
+
+
+def _progresses(item: facts.Condition) -> bool:
+    return (item.type, item.status) == ("Progressing", "True")
 
 
 def cluster_version(raw: Raw) -> facts.ClusterVersion:
@@ -269,19 +279,26 @@ def node(raw: Raw) -> facts.Node:
         for item in fields.items(raw, "status.addresses")
         if item.get("type") == "InternalIP"
     )
+    ready, pressure = _states(raw)
+    worker_too = f"{_ROLE}worker" in labels
+    taints = _taints(raw)
+    master, master_has_value = _master(labels)
     return facts.Node(
         name=fields.name(raw),
-        master=f"{_ROLE}master" in labels,
-        worker=f"{_ROLE}worker" in labels,
-        ready=_ready(raw),
+        master=master,
+        worker=worker_too,
+        ready=ready,
         cordoned=fields.flag(raw, "spec.unschedulable"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
         kubelet_version=fields.text(raw, "status.nodeInfo.kubeletVersion"),
         cpus=quantity(capacity.get("cpu")),
         memory_bytes=None if memory is None else int(memory),
         addresses=tuple(sorted(found for found in addresses if found)),
-        taints=_taints(raw),
+        taints=taints,
         observed_topology=_annotation(raw, _OBSERVED_TOPOLOGY),
+        pressure=pressure,
+        labels=_labels(raw) if worker_too and taints else (),
+        master_has_value=master_has_value,
     )
 
 
@@ -290,36 +307,64 @@ def worker(raw: Raw) -> facts.Node:
 
     There may be thousands, each with a heartbeat, so what nobody asks of a worker is not even looked at.
     """
+    ready, pressure = _states(raw)
+    taints = _taints(raw)
     return facts.Node(
         name=fields.name(raw),
         master=False,
         worker=True,
-        ready=_ready(raw),
+        ready=ready,
         cordoned=fields.flag(raw, "spec.unschedulable"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
         kubelet_version=None,
         cpus=None,
         memory_bytes=None,
         addresses=(),
-        taints=_taints(raw),
+        taints=taints,
+        pressure=pressure,
+        labels=_labels(raw) if taints else (),
     )
 
 
-def _ready(raw: Raw) -> str:
+def _states(raw: Raw) -> tuple[str, tuple[str, ...]]:
+    """Status of condition Ready, and the conditions of lack that are True.
+
+    Heartbeats and reasons are not kept, nor a lack that is False or Unknown: they would be news without an answer.
+    """
+    ready, pressure = "absent", []
     for item in fields.items(raw, "status.conditions"):
-        if item.get("type") == "Ready":
+        type_ = item.get("type")
+        if type_ == "Ready" and ready == "absent":
             # One of three words, and one object for each of them.
-            return sys.intern(fields.text(item, "status") or "Unknown")
-    return "absent"
+            ready = sys.intern(fields.text(item, "status") or "Unknown")
+        elif isinstance(type_, str) and type_ in _PRESSURE and item.get("status") == "True":
+            pressure.append(sys.intern(type_))
+    return ready, tuple(sorted(pressure))
 
 
-def _taints(raw: Raw) -> tuple[str, ...]:
+def _master(labels: dict[str, Any]) -> tuple[bool, bool]:
+    """Is a node labelled master as operators select it, with an empty value? Is it labelled so with another value?"""
+    labelled = f"{_ROLE}master" in labels
+    empty = not labels.get(f"{_ROLE}master")
+    return labelled and empty, labelled and not empty
+
+
+def _labels(raw: Raw) -> tuple[str, ...]:
+    labels = fields.mapping(raw, "metadata.labels")
+    return tuple(sorted(sys.intern(f"{key}={value}") for key, value in labels.items()))
+
+
+_taint = functools.lru_cache(maxsize=64)(facts.Taint)
+"""Thousands of nodes may have the same one."""
+
+
+def _taints(raw: Raw) -> tuple[facts.Taint, ...]:
     taints = (
-        f"{fields.text(item, 'key')}:{fields.text(item, 'effect')}"
+        _taint(fields.text(item, "key") or "", fields.text(item, "value") or "", fields.text(item, "effect") or "")
         for item in fields.items(raw, "spec.taints")
         if fields.text(item, "effect") in {"NoSchedule", "NoExecute"}
     )
-    return tuple(sorted(taints))
+    return tuple(sorted(taints, key=str))
 
 
 def _annotation(raw: Raw, name: str) -> str | None:
@@ -332,10 +377,12 @@ def _annotation(raw: Raw, name: str) -> str | None:
 def other_node(raw: Raw) -> facts.OtherNode:
     """Node (v1) without the label control-plane, from its metadata alone."""
     labels = fields.mapping(raw, "metadata.labels")
+    master, master_has_value = _master(labels)
     return facts.OtherNode(
         name=fields.text(raw, "metadata.name") or "",
-        master=f"{_ROLE}master" in labels,
+        master=master,
         arbiter=f"{_ROLE}arbiter" in labels,
+        master_has_value=master_has_value,
     )
 
 

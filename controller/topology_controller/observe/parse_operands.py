@@ -12,6 +12,7 @@ from typing import Any
 from . import facts, fields
 
 Raw = dict[str, Any]
+_TROUBLES = frozenset({"Degraded", "RenderDegraded"})
 
 
 def machine_config_pool(raw: Raw) -> facts.MachineConfigPool:
@@ -25,6 +26,10 @@ def machine_config_pool(raw: Raw) -> facts.MachineConfigPool:
         ready=fields.whole(raw, "status.readyMachineCount"),
         degraded=fields.whole(raw, "status.degradedMachineCount"),
         observed=_observed(raw),
+        paused=fields.flag(raw, "spec.paused"),
+        troubles=tuple(
+            sorted(type_ for type_, status in _said(raw).items() if status == "True" and type_ in _TROUBLES)
+        ),
     )
 
 
@@ -33,20 +38,43 @@ def ingress_controller(raw: Raw) -> facts.IngressController:
     return facts.IngressController(
         wanted_replicas=fields.optional_whole(raw, "spec.replicas"),
         available_replicas=fields.whole(raw, "status.availableReplicas"),
+        tolerations=tuple(
+            facts.Toleration(
+                key=fields.text(item, "key") or "",
+                operator=fields.text(item, "operator") or "Equal",
+                value=fields.text(item, "value") or "",
+                effect=fields.text(item, "effect") or "",
+            )
+            for item in fields.items(raw, "spec.nodePlacement.tolerations")
+            if fields.at(item, "tolerationSeconds") is None
+        ),
+        node_labels=_node_labels(raw, "spec.nodePlacement.nodeSelector"),
     )
+
+
+def _node_labels(raw: Raw, path: str) -> frozenset[str]:
+    """Read a label selector as the labels of a pod's nodeSelector: equality, and In with one value.
+
+    Source: apimachinery pkg/apis/meta/v1/helpers.go LabelSelectorAsMap (master), which the ingress operator uses.
+    """
+    labels = {f"{key}={value}" for key, value in fields.mapping(raw, f"{path}.matchLabels").items()}
+    for item in fields.items(raw, f"{path}.matchExpressions"):
+        key, operator = fields.text(item, "key") or "", fields.text(item, "operator") or ""
+        values = fields.words(item, "values")
+        usable = operator == "In" and len(values) == 1
+        labels.add(f"{key}={values[0]}" if usable else f"{key} {operator} ({', '.join(values)})")
+    return frozenset(labels)
 
 
 def controller_config(raw: Raw) -> facts.ControllerConfig:
     """ControllerConfig machine-config-controller (machineconfiguration.openshift.io/v1)."""
-    said = {
-        fields.text(item, "type"): fields.text(item, "status") or "Unknown"
-        for item in fields.items(raw, "status.conditions")
-    }
+    conditions = fields.items(raw, "status.conditions")
+    failing = next((item for item in conditions if item.get("type") == "TemplateControllerFailing"), {})
+    status = _said(raw).get("TemplateControllerFailing", "absent")
     return facts.ControllerConfig(
         control_plane=fields.text(raw, "spec.infra.status.controlPlaneTopology"),
-        observed=_observed(raw),
-        completed=said.get("TemplateControllerCompleted", "absent"),
-        failing=said.get("TemplateControllerFailing", "absent"),
+        failing=status,
+        failing_since=fields.moment(failing, "lastTransitionTime") if status == "True" else None,
     )
 
 
@@ -112,6 +140,14 @@ def present(raw: Raw) -> facts.Present:
     """Any object of which only the existence matters."""
     fields.mapping(raw, "metadata")
     return facts.Present()
+
+
+def _said(raw: Raw) -> dict[str, str]:
+    """Status of each condition by its type."""
+    return {
+        fields.text(item, "type") or "": fields.text(item, "status") or "Unknown"
+        for item in fields.items(raw, "status.conditions")
+    }
 
 
 def _observed(raw: Raw) -> bool:

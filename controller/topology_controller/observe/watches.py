@@ -69,6 +69,7 @@ class Watches:
         self._watches: dict[str, _Watch] = {}
         self._lease_seen: tuple[Any, float] | None = None
         self._lease_moved: float | None = None
+        self._lease_still: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
         self._unseen_since: float | None = None
         self._logged: dict[str, str | None] = {}
@@ -81,6 +82,7 @@ class Watches:
     async def __aexit__(self, *_: object) -> None:
         await self.ask_etcd(wanted=False)
         await self._stop(tuple(self._watches))
+        self._look_once_still(None)
 
     @property
     def is_open(self) -> bool:
@@ -95,6 +97,7 @@ class Watches:
         """Stop all but the idle watches and forget what they knew."""
         await self._stop(source.field for source in self._sources)
         self._lease_seen = self._lease_moved = None
+        self._look_once_still(None)
 
     async def ask_for_acceptances(self, *, wanted: bool) -> None:
         """Begin or end watching what somebody accepts; nothing happens when that is so already."""
@@ -251,10 +254,19 @@ class Watches:
         if isinstance(lease, facts.Unobserved):
             return lease
         now = asyncio.get_running_loop().time()
+        lasting = (lease.duration_seconds or 0) + _LEASE_GRACE
         if self._lease_seen is None or self._lease_seen[0] != lease.renew_time:
             if self._lease_seen is not None:
                 self._lease_moved = now
+                self._look_once_still(lasting)
             self._lease_seen = (lease.renew_time, now)
-        lasting = (lease.duration_seconds or 0) + _LEASE_GRACE
         moving = self._lease_moved is not None and now - self._lease_moved <= lasting
         return dataclasses.replace(lease, moving=moving)
+
+    def _look_once_still(self, seconds: float | None) -> None:
+        """Have it looked at when the lease has not moved for so long: no other clock knows that. None: never."""
+        if self._lease_still is not None:
+            self._lease_still.cancel()
+        self._lease_still = (
+            None if seconds is None else asyncio.get_running_loop().call_later(seconds + 0.05, self._on_change)
+        )

@@ -26,7 +26,7 @@ _WORDS: dict[str, list[str]] = {
     "check": sorted(check.value for check in model.OPERAND_CHECKS),
     "kind": ["Deployment", "IngressController", "PodDisruptionBudget", "StatefulSet", "StaticPods"],
     "follows": ["controlPlane", "infrastructure"],
-    "replicas": ["perControlPlaneNode"],
+    "replicas": ["perConfiguration", "perControlPlaneNode"],
     read.KEY: [topology.value for topology in Topology],
 }
 

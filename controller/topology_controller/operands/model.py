@@ -55,7 +55,7 @@ def _branch(value: Any) -> str:
 
 Replicas = Annotated[
     Annotated[dict[Topology, Annotated[int, Field(ge=0, le=16)]], Tag("counts")]
-    | Annotated[Literal["perControlPlaneNode"], Tag("word")],
+    | Annotated[Literal["perControlPlaneNode", "perConfiguration"], Tag("word")],
     Discriminator(_branch),
 ]
 
@@ -73,11 +73,14 @@ class Operand(_Strict):
     namespace: Name | None = None
     name: Name
     replicas: Replicas | None = None
-    """Ready replicas that each topology implies; of Deployment, StatefulSet and IngressController only."""
+    """Ready replicas that each topology implies; of Deployment, StatefulSet and IngressController only.
+    perConfiguration: topology implies no number, the configuration that manages it has one."""
     variant: Words | None = None
     """For StaticPods: topologies with different words need a new revision; none means that no topology does."""
     operator: Name | None = None
     """ClusterOperator that answers for it, where that is not the group's. See `Group.operator_of`."""
+    restarts: bool = False
+    """Deployment whose pods every write of Infrastructure replaces, ours too, all but one of them at hand meanwhile."""
     optional: bool = False
     """May be missing by configuration: where it was missing at the flip, nothing has to follow."""
 
@@ -107,6 +110,8 @@ class Operand(_Strict):
             raise ValueError(
                 f"{self.kind} {self.name} {'needs' if self.resource is None else 'does not take'} resource"
             )
+        if self.restarts and self.kind != "Deployment":
+            raise ValueError(f"{self.kind} {self.name} does not take restarts; Deployments do")
         if self.variant is not None and self.kind != "StaticPods":
             raise ValueError(f"{self.kind} {self.name} does not take variant; StaticPods do")
         if (self.kind == "StaticPods") is (self.namespace is not None):
@@ -189,6 +194,8 @@ class Group(_Strict):
             raise ValueError(f"check {self.check} {'does not take' if pools else 'needs'} operands")
         seen: set[str] = set()
         for operand in self.operands:
+            if operand.replicas == "perConfiguration" and self.managed_by is None:
+                raise ValueError(f"operand {operand.key} needs managedBy for replicas perConfiguration")
             if operand.key in seen:
                 raise ValueError(f"operand {operand.key} stands here twice")
             seen.add(operand.key)

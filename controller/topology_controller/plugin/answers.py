@@ -96,10 +96,19 @@ class Manifest(TypedDict):
     skipped: list[Skipped]
 
 
+class Left(TypedDict):
+    """What a person has to do before the convergence check can be met."""
+
+    check: str
+    advisory: str
+    command: str
+
+
 class Plan(TypedDict):
     """`plan TARGET`: what would come of the wish `target` if it were made now.
 
     `manifest` is there only when manifests took the place of TARGET; `target` is empty when they ask for nothing.
+    `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
     """
 
     apiVersion: str
@@ -123,6 +132,7 @@ class Plan(TypedDict):
     command: str | None
     unread: list[Unread]
     manifest: NotRequired[Manifest]
+    notCompleteUntil: NotRequired[list[Left]]
 
 
 class Way(TypedDict):

@@ -7,11 +7,13 @@ checklist of what stands outside the cluster, where no check can look. Pure; sho
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName, Topology
 
 from ..checks import etcd, groups
+from ..decide import convergence
 from ..observe import facts
 from ..operands import model as matrices
 from . import answers
@@ -68,11 +70,14 @@ def disruption(
     found.append(
         _expected(
             "Duration",
-            f"The operator calls it stuck after {definition.convergence.deadline_minutes} minutes; nothing is rolled "
-            "back then",
+            f"Deadline: {_minutes(known, definition)} minutes after the change; nothing is rolled back then",
         )
     )
     return found
+
+
+def _minutes(known: facts.Facts, definition: model.Definition) -> int:
+    return convergence.minutes(definition, known) // timedelta(minutes=1)
 
 
 def _expected(name: str, message: str, command: str = "") -> answers.Expected:
@@ -104,10 +109,11 @@ def _machine_config(
         yield _expected("NoReboots", "No machine configuration follows this change: no node restarts because of it")
         return
     names = groups.node_names(known)
-    count = "" if isinstance(names, facts.Unobserved) else f". They are {', '.join(names)} now"
+    count = "" if isinstance(names, facts.Unobserved) else f". In pool master they are {', '.join(names)} now"
     yield _expected(
         "Reboots",
-        f"Pool master gets another machine configuration: its nodes are drained and restart one after the other{count}",
+        "Every machine config pool gets another machine configuration: in each its nodes are drained and restart one "
+        f"after the other{count}",
     )
 
 

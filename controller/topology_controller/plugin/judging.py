@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckName, Phase, Reason, Stage
 
+from ..checks import advisories
 from ..checks.result import CheckResult
 from ..decide import applicability, decision, discovery, phases, records
 from ..observe import facts
@@ -76,6 +77,15 @@ class Judgement:
         record = self.decision.record
         return () if record is None or not self.leads else record.advisories
 
+    @property
+    def left(self) -> tuple[tuple[CheckName, Advisory], ...]:
+        """What a person has to do before the transition can complete, though all of preflight is met."""
+        if self.verdict is not Verdict.POSSIBLE or self.definition is None:
+            return ()
+        asked = {spec.check for spec in self.definition.convergence.checks}
+        named = {name.value: check for name, check in advisories.WAITED_FOR.items() if check in asked}
+        return tuple((named[one.name], one) for one in self.advisories if one.name in named)
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -105,7 +115,13 @@ def wished(known: facts.Facts, transitions: load.Transitions, target: str, now: 
     verdict, said = _verdict(known, infrastructure, decided, target)
     if unseen is not None and verdict is Verdict.POSSIBLE:
         verdict, said = Verdict.BLOCKED, f"Everything that could be read is met, but not all could: {unseen}"
-    return Judgement(verdict, said, records.pair(infrastructure), decided, decided.definition)
+    found = Judgement(verdict, said, records.pair(infrastructure), decided, decided.definition)
+    return dataclasses.replace(found, said=_until(found.left)) if found.left else found
+
+
+def _until(left: tuple[tuple[CheckName, Advisory], ...]) -> str:
+    words = ", ".join(f"{check} is met, which needs the command of advisory {one.name}" for check, one in left)
+    return f"Possible, but will not complete until: {words}"
 
 
 def unwished(known: facts.Facts, transitions: load.Transitions, now: datetime) -> Judgement:
@@ -206,7 +222,8 @@ def ways(known: facts.Facts, transitions: load.Transitions, now: datetime) -> tu
     found = {one.name: one for one in discovery.available(known, transitions, now) or ()}
     starting = transitions.starting_at(here)
     if not starting:
-        return (), f"No transition leads away from {here}"
+        why = vocabulary.NEVER_A_SOURCE.get(here.control_plane)
+        return (), f"No transition leads away from {here}{f', because {why}' if why else ''}"
     return tuple(
         Way(
             definition,

@@ -79,6 +79,10 @@ def _plan(
         plan["changes"] = expecting.changes(found.source, definition.target.pair)
         plan["expected"] = expecting.disruption(seen.known, definition, found.source, transitions)
         plan["checklist"] = expecting.checklist(seen.known, definition, found.source)
+    if found.left:
+        plan["notCompleteUntil"] = [
+            {"check": check.value, "advisory": one.name, "command": one.command} for check, one in found.left
+        ]
     return plan, found.verdict
 
 

@@ -54,7 +54,14 @@ def plan(paper: Paper, found: answers.Plan) -> None:
     paper.gap()
     if transition is not None:
         paper.say(f"{found['target']} by {transition['name']}: {transition['summary']}")
-    paper.table([(found["verdict"], found["message"])], indent=0)
+    left = found.get("notCompleteUntil", [])
+    if left:
+        # The sentence has the verdict in it.
+        paper.say(found["message"])
+    else:
+        paper.table([(found["verdict"], found["message"])], indent=0)
+    for one in left:
+        paper.command(one["command"])
     _checks(paper, "Preflight", found["checks"])
     if found["onlyOperator"]:
         _checks(paper, "Asked by the operator only, as it was answered last", found["onlyOperator"])

@@ -58,13 +58,13 @@ class Seen:
     @property
     def record(self) -> TopologyTransition | None:
         """What the operator has recorded, None when it has not, or what stands there is no record."""
-        return records.recover(self.infrastructure, self.known.own_operator)
+        return records.shown(self.infrastructure, self.known.own_operator)
 
 
 async def overview(made: connection.Connection, transitions: load.Transitions, namespace: str) -> Seen:
     """What is needed to say what could be asked for from here."""
     here = await _infrastructure(made)
-    sources = catalog.evidence(*transitions.starting_at(records.pair(here)))
+    sources = catalog.offered(*transitions.starting_at(records.pair(here)))
     return await _read(made, namespace, (*_IDLE, *sources))
 
 

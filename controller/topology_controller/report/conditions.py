@@ -34,6 +34,8 @@ _PROGRESSING = {
     Phase.CONVERGING: (ConditionStatus.TRUE, Reason.TRANSITION_CONVERGING, ""),
     Phase.COMPLETED: (ConditionStatus.FALSE, Reason.TRANSITION_COMPLETED, "The transition is completed"),
 }
+_STOPPING = frozenset({Reason.API_NOT_INSTALLED, Reason.TOPOLOGY_OVERWRITTEN})
+"""Nothing goes on while these last, whatever was under way: but what was keeps blocking upgrades."""
 _UPGRADEABLE = {
     Phase.UNSUPPORTED: Reason.UNSUPPORTED_TRANSITION,
     Phase.PENDING: Reason.TRANSITION_PENDING,
@@ -44,7 +46,10 @@ _UPGRADEABLE = {
 
 def of(decision: Decision) -> tuple[Condition, ...]:
     """All five conditions, in the order in which they are written."""
-    stopped = decision.disabled is not None or (decision.upgrade_block is None and decision.degraded is not None)
+    degraded = decision.degraded
+    stopped = decision.disabled is not None or (
+        degraded is not None and (decision.upgrade_block is None or degraded.reason in _STOPPING)
+    )
     return (
         Condition(
             ConditionType.AVAILABLE,
@@ -54,7 +59,7 @@ def of(decision: Decision) -> tuple[Condition, ...]:
         ),
         _stopped_progressing(decision) if stopped else _progressing(decision),
         _when_true(ConditionType.DEGRADED, _trouble(decision), "Nothing is wrong"),
-        _upgradeable(decision, stopped=stopped),
+        _upgradeable(decision),
         _when_true(ConditionType.DISABLED, decision.disabled, "This cluster's topology is looked after"),
     )
 
@@ -81,8 +86,8 @@ def _stopped_progressing(decision: Decision) -> Condition:
     return Condition(ConditionType.PROGRESSING, ConditionStatus.FALSE, Reason.AS_EXPECTED, message)
 
 
-def _upgradeable(decision: Decision, *, stopped: bool) -> Condition:
-    if decision.upgrade_block is None or stopped:
+def _upgradeable(decision: Decision) -> Condition:
+    if decision.upgrade_block is None or decision.disabled is not None:
         message = "Upgrades are not held back by this operator"
         return Condition(ConditionType.UPGRADEABLE, ConditionStatus.TRUE, Reason.AS_EXPECTED, message)
     return Condition(

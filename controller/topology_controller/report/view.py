@@ -126,7 +126,7 @@ def _record(pinned: board.Pinned | None, known: facts.Facts) -> TopologyTransiti
     infrastructure = known.infrastructure
     if isinstance(infrastructure, facts.Unobserved):
         return None
-    return records.recover(infrastructure, known.own_operator)
+    return records.shown(infrastructure, known.own_operator)
 
 
 def _phase(pinned: board.Pinned | None, record: TopologyTransition | None) -> Phase:
@@ -194,7 +194,9 @@ def _transition(
     settle = convergence.settle_seconds if convergence is not None else None
     started = record.admitted_time or record.phase_transition_time
     deadline = None
-    if phase is Phase.CONVERGING and convergence is not None and started is not None:
+    if phase is Phase.CONVERGING:
+        deadline = record.deadline_time
+    if phase is Phase.CONVERGING and deadline is None and convergence is not None and started is not None:
         deadline = _later(started, timedelta(minutes=convergence.deadline_minutes))
     return {
         "name": record.name,
@@ -206,7 +208,9 @@ def _transition(
         "admitted": _time(record.admitted_time),
         "completed": _time(record.completed_time),
         "deadline": _time(deadline),
-        "deadlineMinutes": convergence.deadline_minutes if convergence is not None else None,
+        "deadlineMinutes": None
+        if deadline is None or started is None
+        else (deadline - started) // timedelta(minutes=1),
         "settleSeconds": settle if about.settle_seconds is None else about.settle_seconds,
     }
 

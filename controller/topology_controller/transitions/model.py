@@ -37,6 +37,7 @@ STAGES: dict[CheckName, frozenset[Stage]] = {
     CheckName.ETCD_HEALTHY: _BOTH,
     CheckName.ETCD_OPERATOR_ALIVE: _BOTH,
     CheckName.ETCD_MEMBERS_DIRECT: _PREFLIGHT,
+    CheckName.MACHINE_CONFIG_POOLS_READY: _PREFLIGHT,
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: _CONVERGENCE,
     CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: _CONVERGENCE,
     CheckName.KUBE_API_SERVER_REVISION: _CONVERGENCE,
@@ -82,11 +83,15 @@ _QUORUM = 3
 """Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
 
 
+MOST_ASKED_FOR = 7
+"""The largest `atLeast` that a definition may have."""
+
+
 class CheckSpec(_Strict):
     """One question of a definition: the check and its parameters."""
 
     check: CheckName
-    at_least: Annotated[int, Field(ge=1, le=7)] | None = None
+    at_least: Annotated[int, Field(ge=1, le=MOST_ASKED_FOR)] | None = None
     """How many are wanted: control-plane nodes, etcd voters, or nodes that can carry infrastructure pods."""
     min_cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
     """Smallest `status.capacity.cpu` of a control-plane node, in CPUs; None means the default (4)."""
@@ -165,7 +170,11 @@ class Convergence(_Strict):
     settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
     """How long every check must have been Met without a break."""
     deadline_minutes: Annotated[int, Field(ge=1, le=1440)] = 60
-    """After this long the transition counts as stuck; nothing is rolled back."""
+    """After this long, and the minutes for machines, the transition is overdue; nothing is rolled back."""
+    machine_minutes: dict[str, Annotated[int, Field(ge=0, le=240)]] = {}
+    """By platform: minutes that each machine of the largest pool adds, since one after the other restarts."""
+    stuck_minutes: Annotated[int, Field(ge=0, le=1440)] = 10
+    """Overdue, and without progress for this long, it is stuck."""
     checks: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
 
 
@@ -199,10 +208,19 @@ class Definition(_Strict):
         return self
 
     @model_validator(mode="after")
+    def _knows_its_machines(self) -> Self:
+        minutes = self.convergence.machine_minutes
+        if minutes and (missing := [platform for platform in self.platforms if platform not in minutes]):
+            raise ValueError(f"convergence.machineMinutes must also name platform {', '.join(missing)}")
+        return self
+
+    @model_validator(mode="after")
     def _asks_for_proof(self) -> Self:
         """What keeps a cluster from a deadlock may not depend on the care of whoever writes a file."""
         asked = {spec.check: spec for spec in self.preflight}
         wanted: list[CheckName] = [CheckName.NO_UPGRADE_IN_PROGRESS, CheckName.CLUSTER_OPERATORS_STABLE]
+        if any(spec.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT for spec in self.convergence.checks):
+            wanted.append(CheckName.MACHINE_CONFIG_POOLS_READY)
         if self.workers != Workers():
             wanted.append(CheckName.DEDICATED_WORKERS)
         if (

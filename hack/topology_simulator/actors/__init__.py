@@ -10,7 +10,8 @@ A table of contents:
 * `machine_config`     worker labels, pools, and the node-by-node roll-out after a topology change
 * `ingress`            routers, as the topology says unless somebody pinned them
 * `static_pods`        revisions on every control-plane node, and the budgets of their guards
-* `workloads`          console, monitoring and the others that deploy something; each in its turn
+* `workloads`          monitoring and the others that deploy something; each in its turn
+* `console`            the same for the console, whose pods every write of Infrastructure restarts
 * `operator_pods`      pods of the operators that read the topology only at their start
 * `native`             OpenShift's own controller of topologies, while its feature gate is on
 * `version`            the version operator: Upgradeable as an echo of others, and upgrades

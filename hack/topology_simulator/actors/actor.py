@@ -2,8 +2,9 @@
 
 `step` is called after every change and whenever a waiting is over; it must bear being called at any time. A step
 that fails at the API is tried again after `pace.retry`: an actor that gave up would be a different fault than the
-one a scenario asked for. `Waits` remembers since when something holds, so that a step can say "once this has been
-so for two seconds" without holding up everything else.
+one a scenario asked for. Only a write of a field that its definition does not have ends it: that is a mistake here.
+`Waits` remembers since when something holds, so that a step can say "once this has been so for two seconds" without
+holding up everything else.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import abc
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from topology_simulator import client, conditions, kinds, mirror
 
@@ -23,15 +24,21 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-class Troubles:
-    """What does not work as it should: operators that are held back, and operands that never get ready.
+NODE: Final = "Node"
+RENDER: Final = "Render"
+"""How a machine config pool may be degraded: its first node is, or its configuration cannot be rendered."""
 
-    One for all actors. Names are those of ClusterOperators, or namespace/name of one workload.
+
+class Troubles:
+    """What does not work as it should: operators that do not react, operands that never get ready, degraded pools.
+
+    One for all actors. Names are those of ClusterOperators, or namespace/name of one workload; of pools in `degraded`.
     """
 
     def __init__(self, held: Iterable[str] = ()) -> None:
         self.held = set(held)
         self.broken: set[str] = set()
+        self.degraded: dict[str, str] = {}
 
     def holds(self, *names: str) -> bool:
         """Whether any of these does not react to a new topology."""
@@ -92,6 +99,8 @@ class Actor(abc.ABC):
                         await self.step()
                         pause = self.waits.take()
                     except client.ClientError as error:
+                        if isinstance(error, client.ApiError) and error.unknown_field:
+                            raise
                         _LOG.info("%s: %s", self.agent, error)
                         pause = self.pace.retry
                 await self.mirror.wait(pause)

@@ -138,7 +138,7 @@ class EtcdOperator(actor.Actor):
         """Return the node whose static pod is not at the latest revision."""
         status = (self.mirror.get(kinds.ETCDS, "cluster") or {}).get("status") or {}
         latest = status.get("latestAvailableRevision")
-        old = (one["nodeName"] for one in status.get("nodeStatuses") or [] if one["currentRevision"] != latest)
+        old = (one["nodeName"] for one in status.get("nodeStatuses") or [] if one.get("currentRevision") != latest)
         return next(old, "")
 
     async def _degrade(self, reason: str, message: str) -> None:

@@ -18,6 +18,7 @@ from topology_simulator import client, operands
 
 from . import (
     actor,
+    console,
     etcd_operator,
     ingress,
     kubelets,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
-    from topology_simulator import kubeconfig, pace
+    from topology_simulator import kubeconfig, pace, upgradeable
     from topology_simulator.etcd import cluster as etcds
 
 _Actor = TypeVar("_Actor", bound=actor.Actor)
@@ -50,7 +51,7 @@ class Actors:
     """Every actor; use it as an async context manager. Those with something to be told are attributes.
 
     `real_etcd` is a cluster whose first member runs, for the etcd operator to drive; without it, it pretends. `hold`
-    names the operators that are held back from the beginning.
+    names the operators that are held back from the beginning. `release` is the version operator's, with its delays.
     """
 
     kubelets: kubelets.Kubelets
@@ -64,6 +65,7 @@ class Actors:
         *,
         real_etcd: etcds.Cluster | None = None,
         hold: Iterable[str] = (),
+        release: upgradeable.Release | None = None,
     ) -> None:
         self._access = access
         self._pace = speeds
@@ -72,6 +74,7 @@ class Actors:
         self._tasks: list[asyncio.Task[None]] = []
         self._cast: list[actor.Actor] = []
         self._troubles = actor.Troubles(hold)
+        self._release: upgradeable.Release | None = release
 
     # -- what they can be told
 
@@ -91,10 +94,23 @@ class Actors:
         """Let it get ready again."""
         self._trouble(self._troubles.broken.discard, name)
 
+    def degrade_pool(self, name: str, how: str = actor.NODE) -> None:
+        """Let a machine config pool be degraded until `mend_pool`: by a node, or by what cannot be rendered."""
+        self._troubles.degraded[name] = how
+        self._wake()
+
+    def mend_pool(self, name: str) -> None:
+        """Let a machine config pool be well again."""
+        self._troubles.degraded.pop(name, None)
+        self._wake()
+
     def _trouble(self, change: Callable[[str], None], name: str) -> None:
         if name not in FOLLOWING:
             raise LookupError(f"{name!r} is none of {', '.join(sorted(FOLLOWING))}")
         change(name)
+        self._wake()
+
+    def _wake(self) -> None:
         for one in self._cast:
             one.mirror.wake()
 
@@ -103,6 +119,7 @@ class Actors:
             self.kubelets = await self._open(opening, kubelets.Kubelets)
             self.etcd = await self._open_etcd(opening)
             self.version = await self._open(opening, version.Version)
+            self.version.release = self._release
             self._cast = [
                 self.kubelets,
                 self.etcd,
@@ -111,6 +128,7 @@ class Actors:
                 await self._open(opening, ingress.Ingress),
                 await self._open(opening, static_pods.StaticPods),
                 await self._open(opening, workloads.Workloads),
+                await self._open(opening, console.Console),
                 await self._open(opening, operator_pods.OperatorPods),
                 await self._open(opening, native.NativeController),
             ]
@@ -130,9 +148,11 @@ class Actors:
     async def _open_etcd(self, stack: contextlib.AsyncExitStack) -> etcd_operator.EtcdOperator:
         if self._real_etcd is None:
             return await self._open(stack, etcd_operator.EtcdOperator)
-        api = await stack.enter_async_context(client.Client(self._access, etcd_operator.EtcdOperator.agent))
+        api = await stack.enter_async_context(
+            client.Client(self._access, etcd_operator.EtcdOperator.agent, strict=True)
+        )
         return real_etcd_operator.RealEtcdOperator(api, self._pace, self._real_etcd)
 
     async def _open(self, stack: contextlib.AsyncExitStack, made: type[_Actor]) -> _Actor:
-        api = await stack.enter_async_context(client.Client(self._access, made.agent))
+        api = await stack.enter_async_context(client.Client(self._access, made.agent, strict=True))
         return made(api, self._pace, self._troubles)

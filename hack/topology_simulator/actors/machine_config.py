@@ -1,29 +1,35 @@
-"""The machine config operator with its daemons: worker labels, pools, and what a new topology means for nodes.
+"""The machine config operator with its controller and daemons, as it was measured beside a real API server.
 
-After a topology change: ControllerConfig carries it, templates are rendered anew, the pools are pointed at the new
-configurations, and each node in turn is cordoned, installed, rebooted (its kubelet does that) and let go. One node at
-a time, and none while another of its pool is not ready. While a pool updates, ClusterOperator machine-config objects
-to upgrades, as the real one does.
+* Every write of Infrastructure, by anybody, ends up in ControllerConfig: the whole object, resourceVersion included.
+  That is a new generation, so all templates are rendered again, and TemplateControllerCompleted is False meanwhile.
+  One copy a sync: what is written in between is copied as one, and nothing is while a pool holds the sync up.
+* A topology with other templates gives every pool another configuration, paused and empty ones too, a while after the
+  templates are done. Until then, and a while longer, every pool looks finished.
+* A pool's own sync annotates its nodes with the topology and moves them: one at a time, cordoned, installed, rebooted
+  (their kubelet does that) and let go. It runs with an event of the pool or of its nodes, and never for a paused pool.
+
+Sources: machine-config-operator pkg/operator/sync.go, pkg/operator/status.go, lib/resourcemerge/machineconfig.go,
+pkg/controller/template/status.go, pkg/controller/render/render_controller.go, pkg/controller/node/node_controller.go
+and status.go (release-4.21). Left out: taint UpdateInProgress, MachineConfigNodes, arbiter's own pool.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from topology_simulator import client, cluster, conditions, kinds, machines
+from topology_simulator import client, cluster, conditions, kinds, machine_pools, machines
 
 from . import actor
 
-_PREFIX = "machineconfiguration.openshift.io/"
-_CURRENT, _DESIRED, _STATE = _PREFIX + "currentConfig", _PREFIX + "desiredConfig", _PREFIX + "state"
-_BOOT_BEFORE, _TOPOLOGY = _PREFIX + "bootBefore", _PREFIX + "controlPlaneTopology"
+_BOOT_BEFORE = machine_pools.PREFIX + "bootBefore"
 _WORKER = machines.LABEL + "worker"
 _MASTER_TAINT = {"key": machines.LABEL + "master", "effect": "NoSchedule"}
 _CONTROLLER = "machine-config-controller"
+_FINE = "All is well"
 
 
 class MachineConfig(actor.Actor):
-    """Labels nodes and rolls configurations out."""
+    """Copies Infrastructure, labels nodes and rolls configurations out."""
 
     agent = "machine-config-operator"
     watched = (
@@ -35,143 +41,254 @@ class MachineConfig(actor.Actor):
         kinds.CLUSTER_OPERATORS,
     )
 
-    async def step(self) -> None:
-        """Label, render, roll out, count, report."""
-        controller = self.mirror.get(kinds.CONTROLLER_CONFIGS, _CONTROLLER)
-        if controller is None:
-            return
-        topology = await self._render(controller)
-        for pool in self.mirror.all(kinds.MACHINE_CONFIG_POOLS):
-            await self._point(pool, topology)
-        await self._label(topology)
-        await self._annotate(topology)
-        updating = False
-        for pool in self.mirror.all(kinds.MACHINE_CONFIG_POOLS):
-            members = self._members(pool["metadata"]["name"])
-            if not (pool.get("spec") or {}).get("paused"):
-                await self._roll_out(pool["spec"]["configuration"]["name"], members)
-            updating |= await self._count(pool)
-        objection = conditions.Condition(
-            "Upgradeable", "False", "PoolUpdating", "One or more machine config pools are updating, see oc get mcp"
-        )
-        fine = conditions.Condition("Upgradeable", "True", message="All is well")
-        await self.say_operator("machine-config", objection if updating else fine)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._has_copied = False
+        self._synced: dict[str, tuple[object, object]] = {}
 
-    async def _render(self, controller: dict[str, Any]) -> str:
-        """Return the topology of the templates; follows Infrastructure after a while."""
-        copy = ((controller["spec"].get("infra") or {}).get("status") or {}).get("controlPlaneTopology") or ""
-        if self.topology in ("", copy) or self.troubles.holds("machine-config"):
+    async def step(self) -> None:
+        """Copy, render, label, roll out, count, report."""
+        if self._controller() is None:
+            return
+        await self._copy()
+        await self._make_templates()
+        await self._point()
+        await self._label()
+        for pool in self._pools():
+            await self._sync(pool)
+        await self._report()
+
+    # -- the operator
+
+    async def _copy(self) -> None:
+        """Bring Infrastructure, whole, into ControllerConfig."""
+        infrastructure = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
+        controller = self._controller()
+        if infrastructure is None or controller is None:
+            return
+        copy = (controller["spec"].get("infra") or {}).get("metadata") or {}
+        same = copy.get("resourceVersion") == infrastructure["metadata"]["resourceVersion"]
+        if same or self._held_up() or self.troubles.holds("machine-config"):
+            self.waits.clear("copy")
+            return
+        rested = not self._has_copied or self.waits.due("sync", self.pace.operator_sync)
+        if not self.waits.due("copy", self.pace.copy) or not rested:
+            return
+        self.waits.clear("copy", "sync")
+        self.waits.due("sync", self.pace.operator_sync)
+        self._has_copied = True
+        spec = {**controller["spec"], "infra": machine_pools.copied(infrastructure)}
+        self.mirror.keep(
+            kinds.CONTROLLER_CONFIGS, await self.api.put(kinds.CONTROLLER_CONFIGS, {**controller, "spec": spec})
+        )
+
+    def _held_up(self) -> bool:
+        """Whether the operator sits in its sync: it waits for pool master, and for any pool that is degraded."""
+        for pool in self._pools():
+            required = pool["metadata"]["name"] == machine_pools.MASTER and not pool["spec"].get("paused")
+            if conditions.is_true(pool, "Degraded") or (required and not machine_pools.settled(pool)):
+                return True
+        return False
+
+    async def _report(self) -> None:
+        pools = {pool["metadata"]["name"]: pool for pool in self._pools()}
+        degraded = any(conditions.is_true(pool, "Degraded") for pool in pools.values())
+        objection = conditions.Condition(
+            "Upgradeable", "False", "DegradedPool", "One or more machine config pools are degraded, see oc get mcp"
+        )
+        master = pools.get(machine_pools.MASTER)
+        paused = master is not None and master["spec"].get("paused") and not machine_pools.settled(master)
+        failed = conditions.Condition(
+            "Degraded",
+            "True",
+            "RequiredPoolsFailed",
+            "Failed to resync: required MachineConfigPool master is paused and cannot sync until it is unpaused",
+        )
+        await self.say_operator(
+            "machine-config",
+            objection if degraded else conditions.Condition("Upgradeable", "True", message=_FINE),
+            failed if paused else conditions.Condition("Degraded", "False", message=_FINE),
+        )
+
+    # -- the controller: templates, rendered configurations
+
+    async def _make_templates(self) -> None:
+        """Render all templates of a new ControllerConfig, whatever is new in it."""
+        controller = self._controller() or {}
+        generation = controller["metadata"]["generation"]
+        if (controller.get("status") or {}).get("observedGeneration") != generation:
+            self.waits.clear("templates")
+            running = cluster.controller_states(completed=False)
+            await self.say(kinds.CONTROLLER_CONFIGS, controller, running, observedGeneration=generation)
+        elif self._completed():
+            return
+        if self.waits.due("templates", self.pace.templates):
+            await self.say(kinds.CONTROLLER_CONFIGS, self._controller(), cluster.controller_states())
+
+    async def _point(self) -> None:
+        """Point pools at the configurations that the templates give them, a while after these are done."""
+        if not self._completed():
+            return
+        topology = self._topology()
+        wanted = {one["metadata"]["name"]: cluster.rendered(one["metadata"]["name"], topology) for one in self._pools()}
+        behind = [one for one in self._pools() if one["spec"]["configuration"].get("name") != wanted[_name(one)]]
+        if not topology or not behind:
             self.waits.clear("render")
         elif self.waits.due("render", self.pace.render):
-            copy = self.topology
-            infra = (self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {})["status"]
-            names = ("controlPlaneTopology", "infrastructureTopology", "platform", "infrastructureName")
-            status = {name: infra.get(name) for name in names}
-            await self.patch(kinds.CONTROLLER_CONFIGS, controller, {"spec": {"infra": {"status": status}}})
-        controller = self.mirror.get(kinds.CONTROLLER_CONFIGS, _CONTROLLER) or controller
-        generation = controller["metadata"]["generation"]
-        await self.say(kinds.CONTROLLER_CONFIGS, controller, cluster.controller_states(), observedGeneration=generation)
-        return copy
+            for pool in behind:
+                await self._render(pool, wanted[_name(pool)], topology)
 
-    async def _point(self, pool: dict[str, Any], topology: str) -> None:
-        name = pool["metadata"]["name"]
-        wanted = cluster.rendered(name, topology)
-        if pool["spec"]["configuration"].get("name") == wanted:
+    async def _render(self, pool: dict[str, Any], wanted: str, topology: str) -> None:
+        if self._render_error(_name(pool)):
             return
         try:
-            await self.api.create(kinds.MACHINE_CONFIGS, cluster.machine_config(name, topology))
+            await self.api.create(kinds.MACHINE_CONFIGS, cluster.machine_config(_name(pool), topology))
         except client.ApiError as error:
             if error.code != 409:
                 raise
         await self.patch(kinds.MACHINE_CONFIG_POOLS, pool, {"spec": {"configuration": {"name": wanted}}})
 
-    async def _label(self, topology: str) -> None:
+    # -- the controller: nodes
+
+    async def _label(self) -> None:
         """Give Ready nodes their configuration; let masters carry workloads, by label and taint, or not."""
         scheduler = self.mirror.get(kinds.SCHEDULERS, "cluster") or {}
         schedulable = (scheduler.get("spec") or {}).get("mastersSchedulable") is True
+        pools = {_name(one): one for one in self._pools()}
         for node in self.mirror.all(kinds.NODES):
-            name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
+            name = _name(node)
             if not self._ready(node):
                 self.waits.clear(("label", name))
                 continue
             if not self.waits.due(("label", name), self.pace.label):
                 continue
-            master = machines.LABEL + "master" in labels
-            change = _carrying(node, schedulable=schedulable) if master else {}
-            if _CURRENT not in _notes(node):
-                notes = cluster.pool_node_annotations("master" if master else "worker", topology)
-                change.setdefault("metadata", {})["annotations"] = notes
+            pool = machine_pools.pool_of(node, pools.values())
+            change = _carrying(node, schedulable=schedulable) if pool == machine_pools.MASTER else {}
+            if machine_pools.CURRENT not in machine_pools.notes(node) and pool in pools:
+                served = pools[pool]["status"]["configuration"]["name"]
+                change.setdefault("metadata", {})["annotations"] = {
+                    machine_pools.CURRENT: served,
+                    machine_pools.DESIRED: served,
+                    machine_pools.STATE: machine_pools.DONE,
+                    machine_pools.REASON: "",
+                }
             if change:
                 await self.patch(kinds.NODES, node, change)
 
-    async def _annotate(self, topology: str) -> None:
-        """Tell the daemons the topology: whether a node is drained before it restarts depends on it."""
-        for node in self.mirror.all(kinds.NODES):
-            if _notes(node).get(_TOPOLOGY) not in (None, topology):
-                await self.patch(kinds.NODES, node, {"metadata": {"annotations": {_TOPOLOGY: topology}}})
+    async def _sync(self, pool: dict[str, Any]) -> None:
+        """Bring a pool's nodes and status up to date: a while after the pool has changed, at once for its nodes."""
+        name, meta = _name(pool), pool["metadata"]
+        members = self._members(name)
+        events = (
+            (meta["generation"], meta.get("labels"), meta.get("annotations")),
+            [(_name(one), _told(one), machine_pools.available(one), one["metadata"].get("labels")) for one in members],
+        )
+        seen = self._synced.get(name)
+        if seen is not None and seen[0] != events[0] and not self.waits.due(("pool", name), self.pace.pool_sync):
+            return
+        self.waits.clear(("pool", name))
+        if not pool["spec"].get("paused"):
+            if seen != events:
+                await self._annotate(members)
+            await self._move(name, pool["spec"]["configuration"]["name"])
+        self._synced[name] = events
+        said = machine_pools.status(pool, self._members(name), self._render_error(name))
+        await self.say(kinds.MACHINE_CONFIG_POOLS, pool, said.pop("states"), **said)
 
-    async def _roll_out(self, wanted: str, members: list[dict[str, Any]]) -> None:
-        old = [one for one in members if _notes(one).get(_CURRENT) != wanted]
-        busy = [one for one in old if _notes(one).get(_STATE) != "Done"]
+    async def _annotate(self, members: list[dict[str, Any]]) -> None:
+        """Tell the daemons the topology: whether a node is drained before it restarts depends on it."""
+        topology = self._topology()
+        for node in members:
+            if topology and machine_pools.notes(node).get(machine_pools.TOPOLOGY) != topology:
+                await self._note(node, {machine_pools.TOPOLOGY: topology})
+
+    async def _move(self, pool: str, wanted: str) -> None:
+        """Take the next node of a pool a step further."""
+        members = self._members(pool)
+        if members and self.troubles.degraded.get(pool) == actor.NODE:
+            await self._degrade(members[0])
+            return
+        busy = [one for one in members if machine_pools.notes(one).get(machine_pools.STATE) != machine_pools.DONE]
+        old = [one for one in members if machine_pools.notes(one).get(machine_pools.CURRENT) != wanted]
         if busy:
             await self._advance(busy[0], wanted)
-        elif old and all(self._ready(one) for one in members):
-            await self._begin(old[0], wanted)
+        elif old and all(machine_pools.available(one) for one in members):
+            self.waits.clear(("install", _name(old[0])))
+            await self._note(
+                old[0], {machine_pools.DESIRED: wanted, machine_pools.STATE: "Working"}, unschedulable=True
+            )
 
-    async def _begin(self, node: dict[str, Any], wanted: str) -> None:
-        self.waits.clear(("install", node["metadata"]["name"]))
-        notes = {_DESIRED: wanted, _STATE: "Working"}
-        await self.patch(kinds.NODES, node, {"metadata": {"annotations": notes}, "spec": {"unschedulable": True}})
+    # -- the daemons
 
     async def _advance(self, node: dict[str, Any], wanted: str) -> None:
-        notes, boot = _notes(node), node["status"]["nodeInfo"].get("bootID")
-        name = node["metadata"]["name"]
-        if notes.get(_STATE) == "Working":
+        notes, boot, name = machine_pools.notes(node), node["status"]["nodeInfo"].get("bootID"), _name(node)
+        if notes.get(machine_pools.STATE) == "Working":
             if self.waits.due(("install", name), self.pace.install):
-                change = {_STATE: "Rebooting", _BOOT_BEFORE: boot}
-                await self.patch(kinds.NODES, node, {"metadata": {"annotations": change}})
-        elif boot != notes.get(_BOOT_BEFORE) and self._ready(node) and not self.troubles.breaks("machine-config"):
+                await self._note(node, {machine_pools.STATE: "Rebooting", _BOOT_BEFORE: boot})
+        elif _BOOT_BEFORE not in notes:
+            await self._note(node, {machine_pools.STATE: machine_pools.DONE, machine_pools.REASON: ""})
+        elif boot == notes[_BOOT_BEFORE] or not self._ready(node):
+            return
+        elif self.troubles.breaks("machine-config"):
+            await self._degrade(node)
+        else:
             done = {
-                _CURRENT: wanted,
-                _DESIRED: wanted,
-                _STATE: "Done",
+                machine_pools.CURRENT: wanted,
+                machine_pools.DESIRED: wanted,
+                machine_pools.STATE: machine_pools.DONE,
+                machine_pools.REASON: "",
                 _BOOT_BEFORE: None,
             }
-            change = {"metadata": {"annotations": done}, "spec": {"unschedulable": None}}
-            await self.patch(kinds.NODES, node, change)
+            await self._note(node, done, unschedulable=None)
 
-    async def _count(self, pool: dict[str, Any]) -> bool:
-        """Write a pool's status; return whether it is updating."""
-        pool = self.mirror.get(kinds.MACHINE_CONFIG_POOLS, pool["metadata"]["name"]) or pool
-        wanted = pool["spec"]["configuration"]["name"]
-        members = self._members(pool["metadata"]["name"])
-        updated = [one for one in members if _notes(one).get(_CURRENT) == wanted]
-        updating = len(updated) < len(members)
-        unavailable = [one for one in members if not self._ready(one) or one["spec"].get("unschedulable")]
-        before = (pool.get("status") or {}).get("configuration") or {}
-        await self.say(
-            kinds.MACHINE_CONFIG_POOLS,
-            pool,
-            cluster.pool_states(updating=updating, name=wanted),
-            observedGeneration=pool["metadata"]["generation"],
-            configuration=before if updating else {**before, "name": wanted},
-            machineCount=len(members),
-            updatedMachineCount=len(updated),
-            readyMachineCount=sum(self._ready(one) for one in updated),
-            unavailableMachineCount=len(unavailable),
-            degradedMachineCount=int(updating and self.troubles.breaks("machine-config")),
-        )
-        return updating
+    async def _degrade(self, node: dict[str, Any]) -> None:
+        if machine_pools.notes(node).get(machine_pools.STATE) != machine_pools.DEGRADED:
+            why = "unexpected on-disk state validating against " + machine_pools.notes(node)[machine_pools.DESIRED]
+            await self._note(node, {machine_pools.STATE: machine_pools.DEGRADED, machine_pools.REASON: why})
+
+    async def _note(self, node: dict[str, Any], notes: dict[str, str | None], **spec: Any) -> None:
+        change: dict[str, Any] = {"metadata": {"annotations": notes}}
+        await self.patch(kinds.NODES, node, change | ({"spec": spec} if spec else {}))
+
+    # -- what they look at
+
+    def _controller(self) -> dict[str, Any] | None:
+        return self.mirror.get(kinds.CONTROLLER_CONFIGS, _CONTROLLER)
+
+    def _completed(self) -> bool:
+        return conditions.is_true(self._controller(), "TemplateControllerCompleted")
+
+    def _topology(self) -> str:
+        """Return the topology that ControllerConfig carries."""
+        infra = ((self._controller() or {}).get("spec") or {}).get("infra") or {}
+        return str((infra.get("status") or {}).get("controlPlaneTopology") or "")
+
+    def _pools(self) -> list[dict[str, Any]]:
+        return self.mirror.all(kinds.MACHINE_CONFIG_POOLS)
+
+    def _render_error(self, pool: str) -> str:
+        if self.troubles.degraded.get(pool) != actor.RENDER:
+            return ""
+        return f"Failed to render configuration for pool {pool}: parsing Ignition config failed"
 
     def _members(self, pool: str) -> list[dict[str, Any]]:
-        """Return the nodes of a pool that have a configuration; a control-plane node is in master's only."""
-        found = self.nodes_with(pool)
-        masters = {one["metadata"]["name"] for one in self.nodes_with("master")}
-        apart = [one for one in found if pool == "master" or one["metadata"]["name"] not in masters]
-        return [one for one in apart if _CURRENT in _notes(one)]
+        """Return the nodes of a pool that have a configuration."""
+        pools = self._pools()
+        nodes = [one for one in self.mirror.all(kinds.NODES) if machine_pools.CURRENT in machine_pools.notes(one)]
+        return [one for one in nodes if machine_pools.pool_of(one, pools) == pool]
 
     def _ready(self, node: dict[str, Any]) -> bool:
         return conditions.is_true(node, "Ready")
+
+
+def _name(obj: dict[str, Any]) -> str:
+    return str(obj["metadata"]["name"])
+
+
+def _told(node: dict[str, Any]) -> list[str | None]:
+    """Return what a node's daemon and its controller say to each other: a change of it is an event of the pool."""
+    names = (machine_pools.CURRENT, machine_pools.DESIRED, machine_pools.STATE, machine_pools.REASON)
+    return [machine_pools.notes(node).get(name) for name in names]
 
 
 def _carrying(node: dict[str, Any], *, schedulable: bool) -> dict[str, Any]:
@@ -185,7 +302,3 @@ def _carrying(node: dict[str, Any], *, schedulable: bool) -> dict[str, Any]:
     if wanted != taints:
         change["spec"] = {"taints": wanted or None}
     return change
-
-
-def _notes(node: dict[str, Any]) -> dict[str, str]:
-    return node["metadata"].get("annotations") or {}

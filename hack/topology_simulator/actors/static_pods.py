@@ -56,12 +56,12 @@ class StaticPods(actor.Actor):
     async def _install(self, one: operands.StaticPods, masters: dict[str, dict[str, Any]]) -> None:
         obj = self.mirror.get(one.kind, "cluster") or {}
         latest = int(obj["status"]["latestAvailableRevision"])
-        present = {each["nodeName"]: each for each in obj["status"].get("nodeStatuses") or []}
-        fresh = {"currentRevision": 0, "targetRevision": 0}
-        nodes = {name: present.get(name, {"nodeName": name, **fresh}) for name in sorted(masters)}
-        old = [name for name, each in nodes.items() if each["currentRevision"] != latest or each["targetRevision"]]
+        present = await self._listed(one, masters)
+        obj = self.mirror.get(one.kind, "cluster") or {}
+        nodes = {name: present[name] for name in sorted(masters)}
+        old = [name for name, each in nodes.items() if each.get("currentRevision") != latest or _target(each)]
         # Whoever has begun goes on, also after its node was away.
-        old.sort(key=lambda name: not nodes[name]["targetRevision"])
+        old.sort(key=lambda name: not _target(nodes[name]))
         if old:
             name = old[0]
             ready = conditions.is_true(masters[name], "Ready")
@@ -71,12 +71,22 @@ class StaticPods(actor.Actor):
             change = {"nodeStatuses": wanted, "observedGeneration": obj["metadata"]["generation"]}
             await self.patch(one.kind, obj, {"status": change}, "status")
         if one.kind is not kinds.ETCDS:
-            await self._tell(one, [each["nodeName"] for each in wanted if each["currentRevision"] != latest])
+            await self._tell(one, [each["nodeName"] for each in wanted if each.get("currentRevision") != latest])
+
+    async def _listed(self, one: operands.StaticPods, masters: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Return the status of every node; a new one is listed before it has a revision, as the definition asks."""
+        obj = self.mirror.get(one.kind, "cluster") or {}
+        present: list[dict[str, Any]] = obj["status"].get("nodeStatuses") or []
+        names = {each["nodeName"] for each in present}
+        if fresh := [{"nodeName": name} for name in sorted(masters) if name not in names]:
+            present = [*present, *fresh]
+            await self.patch(one.kind, obj, {"status": {"nodeStatuses": present}}, "status")
+        return {each["nodeName"]: each for each in present}
 
     def _advance(self, one: operands.StaticPods, status: dict[str, Any], latest: int, *, ready: bool) -> dict[str, Any]:
         """Return what becomes of one node's static pod."""
         timer = ("install", one.operator, status["nodeName"])
-        if status["targetRevision"] != latest:
+        if _target(status) != latest:
             self.waits.clear(timer)
             self.waits.due(timer, self.pace.static_pod)
             return {**status, "targetRevision": latest}
@@ -119,3 +129,7 @@ class StaticPods(actor.Actor):
     @property
     def _single(self) -> bool:
         return self.topology == "SingleReplica"
+
+
+def _target(status: dict[str, Any]) -> int:
+    return int(status.get("targetRevision") or 0)

@@ -1,33 +1,40 @@
 """The cluster version operator, in the two things that matter here: its echo of Upgradeable, and an upgrade.
 
-The echo: while any ClusterOperator says Upgradeable=False, ClusterVersion says so too, a while later, with their
-messages inside its own and a reason that tells nothing; when nobody objects the condition is removed, it is never True.
+The echo: what ClusterOperators object to is in ClusterVersion too, a while later, in the words of the release that
+runs (`upgradeable`). How much later is a matter of pace, unless a release is asked for:
+* Up to 4.22 it looks when ClusterVersion has changed or its informer resyncs, every one to two throttling periods, and
+  only when a whole period has passed since it last looked: one to three periods (2 to almost 6 minutes).
+* Later ones look at regular intervals (15 s).
+Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go (release-4.22, main).
 An upgrade starts when `spec.desiredUpdate.version` differs from what runs; it takes its time, or waits to be released
 while it is held.
 """
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
-from topology_simulator import clock, conditions, kinds, machines
+from topology_simulator import clock, conditions, kinds, machines, upgradeable
 
 from . import actor
 
-_REASON = "RiskNameNotCompatibleWithReasonProperty"
-
 
 class Version(actor.Actor):
-    """Speaks for ClusterVersion `version`."""
+    """Speaks for ClusterVersion `version`. `release` gives it the words and the delays of one; set it before `run`."""
 
     agent = "cluster-version-operator"
     watched = (kinds.CLUSTER_OPERATORS, kinds.CLUSTER_VERSIONS)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self.release: upgradeable.Release | None = None
         self._held = False
         self._released = False
-        self._opinion = ""
+        self._opinion: list[conditions.Condition] = []
+        self._looked = False
+        self._seen = ""
+        self._resync = random.uniform(1.0, 2.0)
 
     def hold_upgrades(self) -> None:
         """Let the present or next upgrade go on until `release_upgrades`."""
@@ -48,33 +55,42 @@ class Version(actor.Actor):
         await self._upgrade(self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or version)
 
     async def _echo(self, version: dict[str, Any]) -> None:
-        opinion = self._objections()
-        if opinion == conditions.of(version, "Upgradeable").get("message", ""):
-            self.waits.clear("echo")
+        release = self.release or upgradeable.of_version(version["status"]["desired"]["version"])
+        opinion = upgradeable.echo(release, version, self.mirror.all(kinds.CLUSTER_OPERATORS))
+        found = conditions.merged(version, opinion, without=set(upgradeable.TYPES) - {one.type for one in opinion})
+        if not self._looks(version, opinion, news=found is not None) or found is None:
             return
-        if opinion != self._opinion:
-            self._opinion = opinion
-            self.waits.clear("echo")
-        if not self.waits.due("echo", self.pace.version_echo):
-            return
-        wanted = [conditions.Condition("Upgradeable", "False", _REASON, opinion)] if opinion else []
-        found = conditions.merged(version, wanted, without=() if opinion else ("Upgradeable",))
-        if found is not None:
-            await self.patch(kinds.CLUSTER_VERSIONS, version, {"status": {"conditions": found}}, "status")
+        # Its own write is an event of ClusterVersion too.
+        await self.patch(kinds.CLUSTER_VERSIONS, version, {"status": {"conditions": found}}, "status")
 
-    def _objections(self) -> str:
-        found = []
-        for operator in self.mirror.all(kinds.CLUSTER_OPERATORS):
-            said = conditions.of(operator, "Upgradeable")
-            if said.get("status") == "False":
-                name = operator["metadata"]["name"]
-                found.append(
-                    f"Cluster operator {name} should not be upgraded between minor versions: {said.get('message', '')}"
-                )
-        if len(found) < 2:
-            return "".join(found)
-        lines = "\n".join(f"* {one}" for one in found)
-        return f"Multiple cluster operators should not be upgraded between minor versions:\n{lines}"
+    def _looks(self, version: dict[str, Any], opinion: list[conditions.Condition], *, news: bool) -> bool:
+        """Whether this is a moment at which the release looks at ClusterOperators."""
+        if self.release is None:
+            if not news or opinion != self._opinion:
+                self._opinion = opinion
+                self.waits.clear("echo")
+            return news and self.waits.due("echo", self.pace.version_echo)
+        if self.release == "main":
+            return self._regularly("sync", self.pace.version_sync)
+        resource_version = version["metadata"]["resourceVersion"]
+        event = resource_version != self._seen
+        self._seen = resource_version
+        resync = self._regularly("resync", self.pace.version_throttle * self._resync)
+        rested = self.waits.due("look", self.pace.version_throttle) or not self._looked
+        if not (rested and (event or resync)):
+            return False
+        self._looked = True
+        self.waits.clear("look")
+        self.waits.due("look", self.pace.version_throttle)
+        return True
+
+    def _regularly(self, key: str, seconds: float) -> bool:
+        """Whether so many seconds have passed since the last time that they had."""
+        if not self.waits.due(key, seconds):
+            return False
+        self.waits.clear(key)
+        self.waits.due(key, seconds)
+        return True
 
     async def _upgrade(self, version: dict[str, Any]) -> None:
         status = version["status"]

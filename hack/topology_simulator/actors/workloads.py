@@ -1,22 +1,23 @@
-"""The operators that deploy: console, monitoring, packageserver, multus, registry, the API servers and oauth.
+"""The operators that deploy: monitoring, packageserver, multus, registry, the API servers and oauth.
 
 Each has Deployments or StatefulSets in the table of `operands` and wants as many replicas as that says. What matters to
 whoever watches is the manner: nobody reacts at once, they do not react together, between two of them the cluster looks
 calm, and one is Progressing only while it rolls out, not when a node goes away for a moment. Replicas become ready one
 after the other and need a Ready node each. There is no controller manager, so the status of the workloads is written
-here too. `static_pods`, `ingress`, `machine_config` and `etcd_operator` have actors of their own.
+here too. `static_pods`, `ingress`, `machine_config` and `etcd_operator` have actors of their own; `console` does the
+same as this one and more.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from topology_simulator import conditions, kinds, operands
 
 from . import actor
 
 _CONFIGURATIONS = (kinds.CONSOLES, kinds.REGISTRIES)
-_PROGRESSING = "RollingOut"
+CONSOLE = "console"
 
 
 class Workloads(actor.Actor):
@@ -32,11 +33,14 @@ class Workloads(actor.Actor):
         kinds.STATEFUL_SETS,
         *_CONFIGURATIONS,
     )
+    operators: ClassVar = frozenset(one.operator for one in operands.WORKLOADS) - {CONSOLE}
+    reason: ClassVar = "RollingOut"
+    """Of Progressing while something is rolled out."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._groups: dict[str, list[operands.Workload]] = {}
-        for one in operands.WORKLOADS:
+        for one in (one for one in operands.WORKLOADS if one.operator in self.operators):
             self._groups.setdefault(one.operator, []).append(one)
         self._rolling: set[str] = set()
 
@@ -66,10 +70,15 @@ class Workloads(actor.Actor):
                 made = operands.workload(one, wanted)
                 self.mirror.keep(one.kind, await self.api.create(one.kind, {**made, "status": {}}))
         else:
-            if obj["spec"].get("replicas") != wanted and self._reacts(one, wanted, turn):
-                await self.patch(one.kind, obj, {"spec": {"replicas": wanted}})
+            change = self._change(one, obj, wanted)
+            if change and self._reacts(one, wanted, turn):
+                await self.patch(one.kind, obj, change)
                 obj = self.mirror.get(one.kind, one.name, one.namespace) or obj
             await self._run(one, obj)
+
+    def _change(self, one: operands.Workload, obj: dict[str, Any], wanted: int) -> dict[str, Any]:  # noqa: ARG002 - console's
+        """Return what its operator would write into the object now, empty when nothing."""
+        return {} if obj["spec"].get("replicas") == wanted else {"spec": {"replicas": wanted}}
 
     def _reacts(self, one: operands.Workload, wanted: int, turn: int) -> bool:
         """Whether it is this operator's turn to see what has changed."""
@@ -98,19 +107,25 @@ class Workloads(actor.Actor):
         if ready == replicas:
             self._rolling.discard(one.key)
             self.waits.clear(timer)
-        status = operands.workload_status(one, obj["metadata"]["generation"], replicas, ready)
+        await self._report(one, obj, operands.workload_status(one, obj["metadata"]["generation"], replicas, ready))
+
+    async def _report(self, one: operands.Workload, obj: dict[str, Any], status: dict[str, int]) -> None:
         present = obj.get("status") or {}
         change = {name: value for name, value in status.items() if (present.get(name) or 0) != value}
         if change:
             await self.patch(one.kind, obj, {"status": change}, "status")
 
     async def _tell(self, operator: str, group: list[operands.Workload]) -> None:
-        rolling = [one.name for one in group if one.key in self._rolling]
+        rolling = self._underway(group)
         if rolling:
             message = f"{', '.join(rolling)} {'is' if len(rolling) == 1 else 'are'} being rolled out"
-            await self.say_operator(operator, conditions.Condition("Progressing", "True", _PROGRESSING, message))
-        elif self._reports(operator).get("reason") == _PROGRESSING:
+            await self.say_operator(operator, conditions.Condition("Progressing", "True", self.reason, message))
+        elif self._reports(operator).get("reason") == self.reason:
             await self.say_operator(operator, conditions.Condition("Progressing", "False", message="All is well"))
+
+    def _underway(self, group: list[operands.Workload]) -> list[str]:
+        """Return what the operator calls progress: the names of its workloads."""
+        return [one.name for one in group if one.key in self._rolling]
 
     def _reports(self, operator: str) -> dict[str, Any]:
         return conditions.of(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")

@@ -199,8 +199,9 @@ def check_shape(resource: resources.Resource, obj: Any) -> None:
     if meta is None:
         return
     if not isinstance(meta, dict):
+        place = "value" if resource.custom else f"struct field {resource.kind}.metadata"
         raise statuses.undecodable(
-            resource, f"json: cannot unmarshal {json_type(meta)} into Go value of type v1.ObjectMeta"
+            resource, f"json: cannot unmarshal {json_type(meta)} into Go {place} of type v1.ObjectMeta"
         )
     for key in ("name", "generateName", "namespace", "resourceVersion", "uid"):
         _check_field(resource, key, meta.get(key), str)

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 _WATCH_SECONDS = (1800.0, 3600.0)
 """The range of a watch's length where the client sets none (--min-request-timeout of the real server)."""
+_LATEST = -1
+"""In a continue token: whatever the revision is when it is used."""
 LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new "
-    "list without the continue parameter."
+    "list without the continue parameter, or use the continue token in this response to retrieve the remainder "
+    "of the results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+    "modified, or deleted between the time the first chunk was returned and now may show up in the list."
 )
 
 
@@ -124,9 +128,7 @@ class Reads:
         try:
             items = self._storage.items(resource.store, request.target.namespace, at=revision)
         except storage.Compacted:
-            if after is not None:
-                raise statuses.StatusError(410, CONTINUE_EXPIRED) from None
-            raise statuses.expired(LIST_EXPIRED) from None
+            raise _expired_list(after) from None
         items = [item for item in items if (after is None or item.key > after) and selection.takes(item)]
         if request.query.get("sendInitialEvents"):
             text = "sendInitialEvents is forbidden for list"
@@ -152,7 +154,8 @@ class Reads:
             if wanted:
                 text = "specifying resource version is not allowed when using continue"
                 raise statuses.bad_request(text)
-            return _parse_token(token)
+            revision, after = _parse_token(token)
+            return (self._storage.revision if revision == _LATEST else revision), after
         field = "resourceVersionMatch"
         if match and wanted is None:
             text = f"{field} is forbidden unless resourceVersion is provided"
@@ -228,6 +231,15 @@ class Reads:
                 found.append(statuses.unsupported_value(field, match, ("NotOlderThan",)))
         if found:
             raise statuses.list_options(*found)
+
+
+def _expired_list(after: tuple[str, str] | None) -> statuses.StatusError:
+    """Return 410; for a page with the token of the rest as it is now, which no longer fits what was read before."""
+    if after is None:
+        return statuses.expired(LIST_EXPIRED)
+    error = statuses.expired(CONTINUE_EXPIRED)
+    error.metadata["continue"] = _token(_LATEST, after)
+    return error
 
 
 def _token(revision: int, key: tuple[str, str]) -> str:

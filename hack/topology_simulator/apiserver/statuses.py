@@ -69,13 +69,14 @@ class StatusError(Exception):
         self.message = message
         self.details = details
         self.warnings: list[str] = []
+        self.metadata: dict[str, Any] = {}
 
     def body(self) -> dict[str, Any]:
         """Return the `metav1.Status` object."""
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,

@@ -1,7 +1,7 @@
-"""Where the real binaries are. `hack/envtest/envtest` finds and builds them; here it is only asked.
+"""Where the real binaries are, and OpenShift's definitions. `hack/envtest/envtest` gets them; here it is only asked.
 
-KUBEBUILDER_ASSETS, then a cache keyed by the Go modules. Nothing is built from here: a test run that compiled a
-Kubernetes for minutes would look as if it hung.
+KUBEBUILDER_ASSETS, then a cache keyed by the Go modules; with ENVTEST_KUBERNETES=1.33 the binaries of that release.
+Nothing is built from here: a test run that compiled a Kubernetes for minutes would look as if it hung.
 """
 
 from __future__ import annotations
@@ -10,18 +10,35 @@ import functools
 import pathlib
 import subprocess
 
+_CONTROLLER_MANAGER = "kube-controller-manager"
 _SCRIPT = pathlib.Path(__file__).parents[2] / "envtest" / "envtest"
 
 
 class MissingError(Exception):
-    """The binaries are not there; the message is one line that says what to do."""
+    """Something is not there; the message is one line that says what to do."""
 
 
 @functools.cache
 def folder() -> pathlib.Path:
     """Return the folder that holds kube-apiserver, etcd and kubectl. Raises MissingError."""
+    return _asked("path")
+
+
+@functools.cache
+def controller_manager() -> pathlib.Path:
+    """Return kube-controller-manager, which a folder with the other binaries may lack. Raises MissingError."""
+    return _asked("path", _CONTROLLER_MANAGER) / _CONTROLLER_MANAGER
+
+
+@functools.cache
+def definitions() -> pathlib.Path:
+    """Return the folder that holds the definitions of the Go module openshift/api. Raises MissingError."""
+    return _asked("crds")
+
+
+def _asked(*what: str) -> pathlib.Path:
     try:
-        asked = subprocess.run([_SCRIPT, "path"], capture_output=True, text=True, timeout=30.0, check=False)  # noqa: S603 - our own script
+        asked = subprocess.run([_SCRIPT, *what], capture_output=True, text=True, timeout=30.0, check=False)  # noqa: S603 - our own script
     except OSError as error:
         raise MissingError(f"{_SCRIPT}: {error.strerror}; run this from a checkout of the repository") from None
     if asked.returncode != 0:

@@ -1,5 +1,8 @@
 """`RealServer`: etcd and kube-apiserver, up in a few seconds, restarted when a test wants it, and gone afterwards.
 
+Nothing reconciles there, until a test asks for single controllers of kube-controller-manager.
+
+A second kube-apiserver may serve the same etcd (`start_api(SECOND)`), and that etcd may be several members (`members`).
 Who may come in is a table of users with one token each; with RBAC on, anybody but a member of `system:masters` can
 do only what a binding allows. Start lines and what was measured about them: hack/envtest/README.md.
 """
@@ -24,6 +27,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from .. import kubeconfig
+from ..etcd import binaries as etcd_binaries
 from ..etcd import certificates
 from . import audit, binaries
 
@@ -32,13 +36,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
+    from ..etcd import cluster as etcd_cluster
+
 _KEEPER = pathlib.Path(__file__).with_name("keeper.py")
 _READY_SECONDS = 60.0
 _ORDER_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _ATTEMPTS = 3
 _TAIL = 15
+_PROGRESS_SECONDS = 5
+"""As OpenShift's etcd: cluster-etcd-operator pkg/etcdenvvar/etcd_env.go (release-4.22)."""
+_CONTROLLERS = "kube-controller-manager"
+_LOCAL = ("--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400")
+"""Flags of controllers that serve one test run: no lease, no port, and not held back by their own rate limit."""
 MASTERS = "system:masters"
+API, SECOND = "kube-apiserver", "kube-apiserver-2"
+"""The API servers by name; the second one is started only when somebody asks for it."""
 
 
 class RealServerError(Exception):
@@ -60,18 +73,29 @@ class RealServer:
     """A real API server; use it as an async context manager.
 
     `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `flags` are more
-    flags of kube-apiserver. Raises binaries.MissingError, RealServerError.
+    flags of kube-apiserver. `members` are running members of etcd to be used in place of an own one.
+    Raises binaries.MissingError, RealServerError.
     """
 
-    def __init__(self, users: Mapping[str, User] | None = None, *, port: int = 0, flags: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        users: Mapping[str, User] | None = None,
+        *,
+        port: int = 0,
+        flags: tuple[str, ...] = (),
+        members: etcd_cluster.Cluster | None = None,
+    ) -> None:
+        self._members = members
         self._users = {"admin": ADMIN, **(users or {})}
         self._flags = flags
         self._assets = binaries.folder()
         self._asked_port = port
         self.port = port
+        self._second_port = 0
         self.client_authority = certificates.Authority("kube-apiserver-client-signer")
         """Signs client certificates; the server publishes it in kube-system/extension-apiserver-authentication."""
         self._etcd_port = 0
+        self._etcd_version = ""
         self._folder = pathlib.Path()
         self._keeper: asyncio.subprocess.Process | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -99,6 +123,10 @@ class RealServer:
         """Where the API is."""
         return f"https://127.0.0.1:{self.port}"
 
+    def url_of(self, name: str) -> str:
+        """Where the API server of this name is: `url` for API. Both show the same certificate."""
+        return f"https://127.0.0.1:{self._port_of(name)}"
+
     @property
     def etcd_url(self) -> str:
         """Where its etcd is, plain HTTP: for compaction, never for objects."""
@@ -106,12 +134,12 @@ class RealServer:
 
     @property
     def pids(self) -> dict[str, int]:
-        """The running processes by name: etcd, kube-apiserver."""
+        """The running processes by name: etcd, kube-apiserver, kube-controller-manager if controllers were started."""
         return dict(self._pids)
 
     @property
     def folder(self) -> pathlib.Path:
-        """Where its data and logs are: etcd.log, kube-apiserver.log, audit.log."""
+        """Where its data and logs are: audit.log, and one log for each process, e.g. etcd.log."""
         return self._folder
 
     def audit(self) -> audit.Log:
@@ -143,20 +171,38 @@ class RealServer:
             raise RealServerError("the API server is asked without TLS")
         return found
 
-    async def stop_api(self) -> None:
-        """Kill the API server; etcd keeps the state."""
-        await self._stop("kube-apiserver")
+    async def stop_api(self, name: str = API) -> None:
+        """Kill an API server; etcd keeps the state."""
+        await self._stop(name)
 
-    async def start_api(self) -> None:
-        """Start the API server again, on the same port with the same certificate, and wait until it is ready."""
-        await self._start("kube-apiserver", self._api_command())
-        await self._ready()
+    async def start_api(self, name: str = API) -> None:
+        """Start an API server again, on the same port with the same certificate, and wait until it is ready."""
+        await self._start(name, self._api_command(name))
+        await self._ready(name)
 
-    async def restart_api(self, down: float = 0.0) -> None:
-        """Kill the API server, wait for `down` seconds, and start it again."""
-        await self.stop_api()
+    async def restart_api(self, down: float = 0.0, name: str = API) -> None:
+        """Kill an API server, wait for `down` seconds, and start it again."""
+        await self.stop_api(name)
         await asyncio.sleep(down)
-        await self.start_api()
+        await self.start_api(name)
+
+    async def start_controllers(self, *names: str) -> None:
+        """Start kube-controller-manager with these of its controllers, as administrator.
+
+        They begin to work a second or two later. Raises binaries.MissingError, RealServerError.
+        """
+        program = await asyncio.to_thread(binaries.controller_manager)
+        place = self._folder / "controllers.kubeconfig"
+        place.write_text(json.dumps(self.kubeconfig()))
+        await self._start(
+            _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", *_LOCAL]
+        )
+
+    async def stop_controllers(self) -> None:
+        """Kill the controllers. Raises RealServerError when they have ended by themselves, e.g. for an unknown name."""
+        if _CONTROLLERS not in self._pids:
+            raise RealServerError(f"{_CONTROLLERS} has ended\n{self.last_words()}")
+        await self._stop(_CONTROLLERS)
 
     async def compact(self) -> int:
         """Let etcd forget every revision but the latest, and return that one."""
@@ -173,13 +219,15 @@ class RealServer:
 
     async def _open(self) -> None:
         self._folder = pathlib.Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="envtest-"))
+        self._etcd_version = await asyncio.to_thread(etcd_binaries.version_of, self._assets / "etcd")
         await self._hire_keeper()
         self._write_files()
         for attempt in range(_ATTEMPTS):
-            self._etcd_port, peer, free = _free_ports(3)
+            self._etcd_port, peer, free, self._second_port = _free_ports(4)
             self.port = self._asked_port or free
             try:
-                await self._start("etcd", self._etcd_command(peer))
+                if self._members is None:
+                    await self._start("etcd", self._etcd_command(peer))
                 await self.start_api()
             except RealServerError as error:
                 # Somebody else took a port between our look and their bind.
@@ -233,6 +281,8 @@ class RealServer:
             f"--data-dir={self._folder / 'etcd'}",
             "--unsafe-no-fsync",
             "--log-level=warn",
+            # Without it the API server has no bookmarks for kinds that rest, and clients give such watches up.
+            etcd_binaries.progress_flag(self._etcd_version, _PROGRESS_SECONDS),
             f"--listen-client-urls={self.etcd_url}",
             f"--advertise-client-urls={self.etcd_url}",
             f"--listen-peer-urls={peers}",
@@ -240,13 +290,27 @@ class RealServer:
             f"--initial-cluster=default={peers}",
         ]
 
-    def _api_command(self) -> list[str]:
+    def _port_of(self, name: str) -> int:
+        return self._second_port if name == SECOND else self.port
+
+    def _etcd_flags(self) -> list[str]:
+        if self._members is None:
+            return [f"--etcd-servers={self.etcd_url}"]
+        folder = self._members.client_folder("kube-apiserver")
+        return [
+            f"--etcd-servers={','.join(self._members.urls)}",
+            f"--etcd-cafile={folder / certificates.CA_FILE}",
+            f"--etcd-certfile={folder / certificates.CERTIFICATE_FILE}",
+            f"--etcd-keyfile={folder / certificates.KEY_FILE}",
+        ]
+
+    def _api_command(self, name: str) -> list[str]:
         key = self._folder / "service-account.key"
         return [
             str(self._assets / "kube-apiserver"),
-            f"--etcd-servers={self.etcd_url}",
+            *self._etcd_flags(),
             "--bind-address=127.0.0.1",
-            f"--secure-port={self.port}",
+            f"--secure-port={self._port_of(name)}",
             "--advertise-address=127.0.0.1",
             f"--cert-dir={self._folder / 'certs'}",
             "--anonymous-auth=false",
@@ -266,7 +330,7 @@ class RealServer:
             *self._flags,
         ]
 
-    async def _ready(self) -> None:
+    async def _ready(self, name: str) -> None:
         limit = aiohttp.ClientTimeout(total=2.0)
         headers = {"Authorization": "Bearer admin"}
         said = "nothing"
@@ -277,33 +341,34 @@ class RealServer:
             ):
                 # The certificate is written before anything is listened to.
                 while not (self._folder / "certs" / "apiserver.crt").exists():
-                    await self._alive()
+                    await self._alive(name)
                 tls = self.tls()
                 while True:
                     with contextlib.suppress(aiohttp.ClientError, TimeoutError):
-                        async with session.get(f"{self.url}/readyz", ssl=tls) as response:
+                        async with session.get(f"{self.url_of(name)}/readyz", ssl=tls) as response:
                             said = await response.text()
                             if response.status == 200:
                                 return
-                    await self._alive()
+                    await self._alive(name)
         except TimeoutError:
             raise RealServerError(
-                f"kube-apiserver is not ready after {_READY_SECONDS:g} s; /readyz says {said}\n{self.last_words()}"
+                f"{name} is not ready after {_READY_SECONDS:g} s; /readyz says {said}\n{self.last_words()}"
             ) from None
 
-    async def _alive(self) -> None:
-        for name in ("etcd", "kube-apiserver"):
+    async def _alive(self, server: str) -> None:
+        for name in (server,) if self._members is not None else ("etcd", server):
             if name not in self._pids:
                 raise RealServerError(f"{name} has ended\n{self.last_words()}")
         await asyncio.sleep(_POLL_SECONDS)
 
     def last_words(self) -> str:
-        """Return the ends of both logs."""
+        """Return the ends of all logs."""
         parts = []
-        for name in ("etcd", "kube-apiserver"):
+        for name in ("etcd", API, SECOND, _CONTROLLERS):
             file = self._folder / f"{name}.log"
-            lines = file.read_text(errors="replace").splitlines()[-_TAIL:] if file.exists() else []
-            parts.append("\n".join((f"--- {name}", *lines)))
+            if file.exists():
+                lines = file.read_text(errors="replace").splitlines()[-_TAIL:]
+                parts.append("\n".join((f"--- {name}", *lines)))
         return "\n".join(parts)
 
     # -- the keeper

@@ -42,7 +42,7 @@ def found() -> tuple[Binary, ...]:
     """Return every etcd of a version of its own, best first. Raises MissingError when there is none."""
     known: dict[str, Binary] = {}
     for path in (_of_assets(), _of_cache(), _of_package()):
-        if path is not None and (version := _version(path)):
+        if path is not None and (version := version_of(path)):
             known.setdefault(version, Binary(path, version))
     if not known:
         raise MissingError(
@@ -55,6 +55,13 @@ def found() -> tuple[Binary, ...]:
 def best() -> Binary:
     """Return the first of them. Raises MissingError."""
     return found()[0]
+
+
+def progress_flag(version: str, seconds: int) -> str:
+    """Return the flag that tells watches of idle keys every so often how far etcd is; 3.6 took `experimental` away."""
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+    name = "watch-progress-notify-interval"
+    return f"--{name if numbers >= (3, 6) else f'experimental-{name}'}={seconds}s"
 
 
 def _of_assets() -> pathlib.Path | None:
@@ -79,7 +86,7 @@ def _executable(path: pathlib.Path) -> pathlib.Path | None:
     return path if path.is_file() and os.access(path, os.X_OK) else None
 
 
-def _version(path: pathlib.Path) -> str:
+def version_of(path: pathlib.Path) -> str:
     """Return the version that a binary tells; empty when it cannot be run here, e.g. on another architecture."""
     try:
         told = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)  # noqa: S603 - the binary that was looked for

@@ -26,6 +26,7 @@ _UNAVAILABLE = 14
 _PATIENCE_SECONDS = 20.0
 _ASKED_SECONDS = 2.0
 _POLL_SECONDS = 0.02
+_UNDECIDED = "incompatible with current running cluster"
 
 
 class ClusterError(errors.EtcdError):
@@ -151,7 +152,19 @@ class Cluster:
         made = self.members[name]
         known = {self.name_of(one): one.peer_urls[0] for one in await self.listed() if one.name}
         await made.start({**known, name: made.peer_url}, joins=True, strict=self._strict)
-        await made.ready(self.client)
+
+        async def joined() -> str | None:
+            try:
+                await made.ready(self.client)
+            except member.MemberError as error:
+                # A cluster that was founded a moment ago has not agreed on its version; whoever joins then ends.
+                if _UNDECIDED not in str(error):
+                    raise
+                await made.start_again()
+                return _UNDECIDED
+            return None
+
+        await self._patiently(f"{name} has not joined", joined)
 
         async def published() -> str | None:
             # A member tells its name and client URLs by way of the log, a moment after it began to serve.

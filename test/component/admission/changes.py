@@ -9,14 +9,14 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from test.component.admission import ground as grounds
-from test.component.admission.ground import Request
+from test.component.admission import policy_server
+from test.component.admission.policy_server import Request
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_STATUS = f"{grounds.INFRASTRUCTURE}/status"
+_STATUS = f"{policy_server.INFRASTRUCTURE}/status"
 _JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 _OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "somebody", "uid": "11111111-2222-3333-4444-555555555555"}
@@ -26,7 +26,7 @@ _Edit = tuple[tuple[str, ...], Any]
 _GONE = object()
 
 
-async def prepare(ground: grounds.Ground) -> Object:
+async def prepare(ground: policy_server.PolicyServer) -> Object:
     """Make the Infrastructure what the changes begin with, and return it."""
     await ground.anew()
     marks = {"labels": {MARK: "old"}, "annotations": {MARK: "old"}}
@@ -37,7 +37,7 @@ async def prepare(ground: grounds.Ground) -> Object:
     return await ground.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": record})
 
 
-def _merge(change: Object, path: str = grounds.INFRASTRUCTURE) -> Callable[[Object], Request]:
+def _merge(change: Object, path: str = policy_server.INFRASTRUCTURE) -> Callable[[Object], Request]:
     return lambda _: Request("PATCH", change, path=path)
 
 
@@ -45,11 +45,11 @@ def _status(**change: Any) -> Callable[[Object], Request]:
     return _merge({"status": change}, _STATUS)
 
 
-def _operations(*operations: Object, path: str = grounds.INFRASTRUCTURE) -> Callable[[Object], Request]:
+def _operations(*operations: Object, path: str = policy_server.INFRASTRUCTURE) -> Callable[[Object], Request]:
     return lambda _: Request("PATCH", list(operations), _JSON_PATCH, path)
 
 
-def _replaced(*edits: _Edit, path: str = grounds.INFRASTRUCTURE) -> Callable[[Object], Request]:
+def _replaced(*edits: _Edit, path: str = policy_server.INFRASTRUCTURE) -> Callable[[Object], Request]:
     """A PUT of the whole object, as typed clients send it."""
 
     def request(found: Object) -> Request:
@@ -99,8 +99,8 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     "send nothing new": _merge({"spec": {"desiredTopology": "HighlyAvailable"}}),
     "replace with the same": _replaced(),
     "change spec": _merge({"spec": {"cloudConfig": {"name": "other"}}}),
-    "change spec where there is no schema": _merge({"spec": {"platformSpec": {"other": {"deep": [1]}}}}),
-    "add to spec": _merge({"spec": {"unheardOf": True}}),
+    "change spec deep down": _merge({"spec": {"platformSpec": {"external": {"platformName": "other"}}}}),
+    "add to spec": _merge({"spec": {"platformSpec": {"type": "External"}}}),
     "take from spec": _merge({"spec": {"platformSpec": None}}),
     "label": _merge({"metadata": {"labels": {MARK: "new"}}}),
     "take a label": _merge({"metadata": {"labels": None}}),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component.admission import ground as grounds
+from test.component.admission import policy_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="package")
 def furnished(real_server: real.Session) -> Iterator[real.Session]:
-    asyncio.run(grounds.furnish(real_server))
-    yield real_server
-    asyncio.run(grounds.clear(real_server))
+    with asyncio.Runner() as runner:
+        furnishing = policy_server.furnished(real_server)
+        runner.run(furnishing.__aenter__())
+        yield real_server
+        runner.run(furnishing.__aexit__(None, None, None))
 
 
 @pytest.fixture
-async def ground(furnished: real.Session) -> AsyncIterator[grounds.Ground]:
-    async with grounds.opened(furnished) as made:
+async def ground(furnished: real.Session) -> AsyncIterator[policy_server.PolicyServer]:
+    async with policy_server.opened(furnished) as made:
         yield made

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component.admission import ground as grounds
-from test.component.rights import stage as stages
+from test.component.admission import policy_server
+from test.component.rights import restricted_world
 
 if TYPE_CHECKING:
     import pathlib
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-async def staged(furnished: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[stages.Stage]:
+async def staged(furnished: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[restricted_world.RestrictedWorld]:
     """A cluster of three good nodes, in which the operator runs by a token of its ServiceAccount."""
-    async with stages.opened(stages.Ground(furnished), tmp_path) as made:
+    async with restricted_world.opened(restricted_world.SharedCluster(furnished), tmp_path) as made:
         yield made
 
 
 async def test_a_requester_asks_and_the_operator_moves_the_topology(
-    staged: stages.Stage, ground: grounds.Ground
+    staged: restricted_world.RestrictedWorld, ground: policy_server.PolicyServer
 ) -> None:
     await ground.in_force()
     await staged.idle_operator()
@@ -34,10 +34,10 @@ async def test_a_requester_asks_and_the_operator_moves_the_topology(
     assert code == 0, said
     await staged.completed_once()
     assert await staged.pair() == ("HighlyAvailable", "HighlyAvailable")
-    moved = grounds.Request(
-        "PATCH", {"status": {"controlPlaneTopology": "SingleReplica"}}, path=f"{grounds.INFRASTRUCTURE}/status"
+    moved = policy_server.Request(
+        "PATCH", {"status": {"controlPlaneTopology": "SingleReplica"}}, path=f"{policy_server.INFRASTRUCTURE}/status"
     )
-    assert (await ground.send("ingress", moved, dry=False)).refused_by == grounds.STATUS_POLICY
+    assert (await ground.send("ingress", moved, dry=False)).refused_by == policy_server.STATUS_POLICY
     code, _, said = await ground.kubectl(
         "requester", "patch", "infrastructure", "cluster", "--type=merge", "-p", '{"spec":{"desiredTopology":null}}'
     )

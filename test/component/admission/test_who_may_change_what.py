@@ -10,8 +10,7 @@ import asyncio
 
 import pytest
 
-from test.component.admission import changes
-from test.component.admission import ground as grounds
+from test.component.admission import changes, policy_server
 from topology_simulator import kinds
 
 TABLE = """
@@ -35,7 +34,7 @@ drop the wish by replacing            yes     yes   rbac     WISH   WISH    WISH
 send nothing new                      yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    yes       yes    yes   yes  rbac
 replace with the same                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    rbac      yes    rbac  yes  rbac
 change spec                           yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-change spec where there is no schema  yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
+change spec deep down                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
 add to spec                           yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
 take from spec                        yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
 label                                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
@@ -51,26 +50,26 @@ PEOPLE = _HEAD.split()
 ROWS = {line[:38].strip(): line[38:].split() for line in _LINES}
 
 
-def verdict(answer: grounds.Answer) -> str:
+def verdict(answer: policy_server.Answer) -> str:
     match answer.refused_by:
         case "":
             return "yes" if answer.code == 200 else f"{answer.code} {answer.said}"
-        case grounds.STATUS_POLICY:
+        case policy_server.STATUS_POLICY:
             return "STATUS"
-        case grounds.WISH_POLICY:
+        case policy_server.WISH_POLICY:
             return "REST" if "may change nothing" in answer.said else "WISH"
         case other:
             return other
 
 
 def test_the_table_has_everybody_and_everything() -> None:
-    assert list(grounds.PEOPLE) == PEOPLE
+    assert list(policy_server.PEOPLE) == PEOPLE
     assert list(ROWS) == list(changes.CHANGES)
     assert {len(one) for one in ROWS.values()} == {len(PEOPLE)}
     assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "WISH", "REST"}
 
 
-async def test_everybody_tries_everything(ground: grounds.Ground) -> None:
+async def test_everybody_tries_everything(ground: policy_server.PolicyServer) -> None:
     found = await changes.prepare(ground)
     wrong = []
     for what, row in ROWS.items():
@@ -102,36 +101,38 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("who", "what"), REFUSALS)
-async def test_a_refusal_says_what_is_missing_and_whom_to_ask(ground: grounds.Ground, who: str, what: str) -> None:
+async def test_a_refusal_says_what_is_missing_and_whom_to_ask(
+    ground: policy_server.PolicyServer, who: str, what: str
+) -> None:
     found = await changes.prepare(ground)
     answer = await ground.send(who, changes.CHANGES[what](found))
     assert (answer.code, answer.obj["reason"]) == (403, "Forbidden")
     assert answer.said.partition(" denied request: ")[2] == " ".join(REFUSALS[who, what].split())
 
 
-async def test_a_wish_at_creation_is_refused_by_the_definition(ground: grounds.Ground) -> None:
+async def test_a_wish_at_creation_is_refused_by_the_definition(ground: policy_server.PolicyServer) -> None:
     """So the policy need not judge creations; without a wish everybody with the right creates it."""
     made = await changes.prepare(ground)
     await ground.api.delete(kinds.INFRASTRUCTURES, "cluster")
     spec = {key: value for key, value in made["spec"].items() if key != "desiredTopology"}
     for wish, code in (({}, 201), ({"desiredTopology": "HighlyAvailable"}, 422)):
         body = {**made, "metadata": {"name": "cluster"}, "spec": {**spec, **wish}}
-        request = grounds.Request("POST", body, "application/json", kinds.INFRASTRUCTURES.path())
+        request = policy_server.Request("POST", body, "application/json", kinds.INFRASTRUCTURES.path())
         answer = await ground.send("editor", request)
         assert answer.code == code, answer.said
 
 
-async def test_the_first_status_is_the_installers(ground: grounds.Ground) -> None:
+async def test_the_first_status_is_the_installers(ground: policy_server.PolicyServer) -> None:
     """Whoever may write status sets the topology of a cluster that has none, said or by default; then it is guarded."""
     await ground.anew(installed=False)
-    path = f"{grounds.INFRASTRUCTURE}/status"
+    path = f"{policy_server.INFRASTRUCTURE}/status"
     topologies = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
-    said = await ground.send("ingress", grounds.Request("PATCH", {"status": topologies}, path=path))
+    said = await ground.send("ingress", policy_server.Request("PATCH", {"status": topologies}, path=path))
     assert said.code == 200, said.said
     assert said.obj["status"].items() >= topologies.items()
-    first = grounds.Request("PATCH", {"status": {"infrastructureName": "made-by-default"}}, path=path)
+    first = policy_server.Request("PATCH", {"status": {"infrastructureName": "made-by-default"}}, path=path)
     answer = await ground.send("ingress", first, dry=False)
     assert answer.code == 200, answer.said
     assert answer.obj["status"]["controlPlaneTopology"] == "HighlyAvailable", "by the default of the definition"
-    again = await ground.send("ingress", grounds.Request("PATCH", {"status": topologies}, path=path))
-    assert again.refused_by == grounds.STATUS_POLICY
+    again = await ground.send("ingress", policy_server.Request("PATCH", {"status": topologies}, path=path))
+    assert again.refused_by == policy_server.STATUS_POLICY

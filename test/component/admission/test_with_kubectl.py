@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from test.component.admission import changes
-from test.component.admission import ground as grounds
+from test.component.admission import changes, policy_server
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
 _MERGE = ("patch", "infrastructure", "cluster", "--type", "merge", "-p")
 
 
-async def wish(ground: grounds.Ground) -> str | None:
+async def wish(ground: policy_server.PolicyServer) -> str | None:
     found: str | None = (await ground.infrastructure())["spec"].get("desiredTopology")
     return found
 
 
-async def test_a_requester_asks_withdraws_and_asks_again(ground: grounds.Ground) -> None:
+async def test_a_requester_asks_withdraws_and_asks_again(ground: policy_server.PolicyServer) -> None:
     await ground.anew()
     for spec, wanted in (
         ({"desiredTopology": "HighlyAvailable"}, "HighlyAvailable"),
@@ -40,7 +39,7 @@ async def test_a_requester_asks_withdraws_and_asks_again(ground: grounds.Ground)
 
 
 async def test_a_requester_who_edits_changes_the_wish_and_nothing_else(
-    ground: grounds.Ground, tmp_path: pathlib.Path
+    ground: policy_server.PolicyServer, tmp_path: pathlib.Path
 ) -> None:
     await changes.prepare(ground)
     for found, new, refused in (
@@ -59,7 +58,7 @@ async def test_a_requester_who_edits_changes_the_wish_and_nothing_else(
     assert after["metadata"]["labels"][changes.MARK] == "old"
 
 
-async def test_a_requester_applies_on_the_server_side_and_is_told_so(ground: grounds.Ground) -> None:
+async def test_a_requester_applies_on_the_server_side_and_is_told_so(ground: policy_server.PolicyServer) -> None:
     await ground.anew()
     wanted = {
         "apiVersion": "config.openshift.io/v1",
@@ -77,14 +76,14 @@ async def test_a_requester_applies_on_the_server_side_and_is_told_so(ground: gro
     assert (code, await wish(ground)) == (0, "HighlyAvailable"), said
 
 
-async def test_nothing_else_is_open_to_a_requester(ground: grounds.Ground) -> None:
+async def test_nothing_else_is_open_to_a_requester(ground: policy_server.PolicyServer) -> None:
     found = await ground.anew()
     given = yaml.safe_dump(found)
     for arguments in (
         ("replace", "-f", "-"),
         ("delete", "infrastructure", "cluster"),
-        ("delete", "validatingadmissionpolicy", grounds.WISH_POLICY),
-        ("delete", "validatingadmissionpolicybinding", grounds.WISH_POLICY),
+        ("delete", "validatingadmissionpolicy", policy_server.WISH_POLICY),
+        ("delete", "validatingadmissionpolicybinding", policy_server.WISH_POLICY),
         ("get", "nodes"),
         (*_MERGE, '{"status":{"controlPlaneTopology":"HighlyAvailable"}}', "--subresource=status"),
         ("create", "clusterrolebinding", "mine", "--clusterrole=topology-administrator", "--user=rita"),
@@ -94,7 +93,7 @@ async def test_nothing_else_is_open_to_a_requester(ground: grounds.Ground) -> No
     assert await ground.infrastructure() == found
 
 
-async def test_who_may_is_answered_by_trying_on_the_server(ground: grounds.Ground) -> None:
+async def test_who_may_is_answered_by_trying_on_the_server(ground: policy_server.PolicyServer) -> None:
     """As docs/delegation.md says: a dry run is judged by the policies, and leaves nothing."""
     found = await ground.anew()
     asked = (*_MERGE, '{"spec":{"desiredTopology":"HighlyAvailable"}}', "--dry-run=server")
@@ -104,7 +103,7 @@ async def test_who_may_is_answered_by_trying_on_the_server(ground: grounds.Groun
     assert await ground.infrastructure() == found
 
 
-async def test_the_right_is_bound_and_taken_back(ground: grounds.Ground) -> None:
+async def test_the_right_is_bound_and_taken_back(ground: policy_server.PolicyServer) -> None:
     """The commands of docs/delegation.md, for somebody who begins with nothing and ends with nothing."""
     await ground.anew()
     asked = (*_MERGE, '{"spec":{"desiredTopology":"HighlyAvailable"}}', "--dry-run=server")
@@ -121,11 +120,11 @@ async def test_the_right_is_bound_and_taken_back(ground: grounds.Ground) -> None
     await ground.until(lambda: _exit_code(ground, asked), 1)
 
 
-async def _exit_code(ground: grounds.Ground, arguments: tuple[str, ...]) -> int:
+async def _exit_code(ground: policy_server.PolicyServer, arguments: tuple[str, ...]) -> int:
     return (await ground.kubectl("nobody", *arguments))[0]
 
 
-async def test_what_was_changed_stands_in_the_audit_log(ground: grounds.Ground) -> None:
+async def test_what_was_changed_stands_in_the_audit_log(ground: policy_server.PolicyServer) -> None:
     found = await changes.prepare(ground)
     before = ground.session.server.folder.joinpath("audit.log").stat().st_size
     for who, what in (

@@ -1,16 +1,19 @@
 """One row asked of one server: real requests over a real socket, by the same code for both.
 
-Every request has a deadline, and a watch that says nothing any more is closed and told as such. What comes back is
-kept as it was said (`Answer`); making two of them comparable is the work of `normal`.
+Every request has a deadline, and a watch that says nothing any more is closed and told as such. A 429 is no answer: the
+real server says it while it opens a kind's storage anew, and all but a watch is sent again. What comes back is kept as
+it was said (`Answer`); making two of them comparable is the work of `normal`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import io
 import json
 import re
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     from test.component.parity import sides, table
 
 _SECONDS = 20.0
-_EVENT_SECONDS = 6.0
+_PAUSE_SECONDS = 0.05
+_LONG_AGO = dt.timedelta(days=6 * 365 + 100, hours=1)
 _SHOWN_HEADERS = ("Retry-After", "Allow")
 _PLACEHOLDER = re.compile(r"\{([a-z]\w*(?:\.[\w-]+)*)\}")
 
@@ -83,7 +87,8 @@ class Asking:
     def __init__(self, side: sides.Side, session: aiohttp.ClientSession, row: str) -> None:
         self._side = side
         self._session = session
-        self._names: dict[str, Any] = {"row": row}
+        long_ago = dt.datetime.now(dt.UTC) - _LONG_AGO
+        self._names: dict[str, Any] = {"row": row, "long_ago": f"{long_ago:%Y-%m-%dT%H:%M:%SZ}"}
 
     async def all(self, steps: tuple[table.Step, ...]) -> list[Answer]:
         """Perform steps in their order; return the answers of those that are compared. Raises PreparationError."""
@@ -102,8 +107,8 @@ class Asking:
             return await self._watched(step)
         answer = await self._one(step)
         deadline = asyncio.get_running_loop().time() + _SECONDS
-        while not _is_so(step, answer.body) and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.05)
+        while not _is_so(step, answer) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(_PAUSE_SECONDS)
             answer = await self._one(step)
         if not step.compared and answer.code >= 300:
             raise PreparationError(f"{self._side.name}: {step.method} {self._path(step)}: {answer}")
@@ -129,8 +134,8 @@ class Asking:
     async def _one(self, step: table.Step) -> Answer:
         try:
             return await self._sent(step)
-        except aiohttp.ClientError as error:
-            return Answer(0, "", f"the connection ended without an answer: {type(error).__name__}")
+        except aiohttp.ClientError:
+            return Answer(0, "", "the connection ended without an answer")
 
     async def _sent(self, step: table.Step) -> Answer:
         request = self._request(step)
@@ -162,7 +167,7 @@ class Asking:
         events: list[Any] = []
         while len(events) < most:
             try:
-                async with asyncio.timeout(_EVENT_SECONDS):
+                async with asyncio.timeout(_SECONDS):
                     line = await response.content.readline()
             except TimeoutError:
                 return events, "silent"
@@ -172,12 +177,14 @@ class Asking:
         return events, "by the client"
 
 
-def _is_so(step: table.Step, body: Any) -> bool:
-    """Return whether a body is what the step waits for; a refusal in between is not that."""
+def _is_so(step: table.Step, answer: Answer) -> bool:
+    """Return whether an answer is what the step waits for; a refusal in between is not that."""
+    if answer.code == HTTPStatus.TOO_MANY_REQUESTS:
+        return False
     if step.until is None:
         return True
     try:
-        return step.until(body)
+        return step.until(answer.body)
     except (LookupError, TypeError, AttributeError):
         return False
 

@@ -1,11 +1,11 @@
 """Makes the answers of two servers comparable, without losing what matters about what differs by nature.
 
-A uid becomes `uid 1`, `uid 2` in the order in which the row met it, so that "the same object" and "another one" stay
-visible. A resourceVersion of an object becomes `version 1`, `version 2` by its size, so that "newer" and "unchanged"
-stay visible; that of a list, a table or a bookmark says whether it is at least as new as all that the row had seen. A
-time near the present becomes its form (seconds or microseconds). Of generated names and continue tokens only their
-being there is kept. Causes of a refusal are a set: the real server tells them in no order, and some of them twice.
-So are the owners of fields, which it sorts by seconds.
+The name that a row uses becomes `{row}` again. A uid becomes `uid 1`, `uid 2` in the order in which the row met it,
+so that "the same object" and "another one" stay visible. A resourceVersion of an object becomes `version 1`, `version
+2` by its size, so that "newer" and "unchanged" stay visible; that of a list, a table or a bookmark says whether it is
+at least as new as all that the row had seen. A time near the present becomes its form (seconds or microseconds). Of
+generated names and continue tokens only their being there is kept. Causes of a refusal are a set: the real server
+tells them in no order, and some of them twice. So are the owners of fields, which it sorts by seconds.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _VERSION_TEXTS = (
     (re.compile(r"(Too large resource version: \d+, current: )\d+"), r"\1<version>"),
     (re.compile(r"(ResourceVersion in record )\(\d+\)"), r"\1(<version>)"),
     (re.compile(r"(too old resource version: )\d+ \(\d+\)"), r"\1<version> (<version>)"),
+    (re.compile(r"(resourceVersion\\?\":\\?\")\d+"), r"\1<version>"),
     (re.compile(r"(required revision has been compacted; .*?)\d+"), r"\1<version>"),
 )
 _OWNER = ("manager", "operation", "subresource", "apiVersion")
@@ -32,7 +33,8 @@ _NEAR = dt.timedelta(days=1)
 class _Seen:
     """What one row has met on one side."""
 
-    def __init__(self) -> None:
+    def __init__(self, row: str) -> None:
+        self.row = re.compile(rf"\b{re.escape(row)}\b")
         self.uids: dict[str, str] = {}
         self.versions: set[int] = set()
         self.latest = 0
@@ -64,9 +66,9 @@ def _versions(value: Any, found: set[int], *, collection: bool = False) -> None:
         _versions(part, found)
 
 
-def normalised(answers: list[dict[str, Any]]) -> list[Any]:
-    """Return the answers of one row on one side, comparable with those of the other."""
-    seen = _Seen()
+def normalised(answers: list[dict[str, Any]], row: str) -> list[Any]:
+    """Return the answers of one row on one side, comparable with those of the other; `row` is the name it used."""
+    seen = _Seen(row)
     for answer in answers:
         _versions(answer, seen.versions)
     ranks = {version: f"version {rank}" for rank, version in enumerate(sorted(seen.versions), 1)}
@@ -146,6 +148,7 @@ def _bookmark(value: dict[str, Any], seen: _Seen, ranks: dict[int, str]) -> Any:
 
 
 def _text(text: str, seen: _Seen) -> str:
+    text = seen.row.sub("{row}", text)
     text = _UID.sub(lambda match: seen.uids.setdefault(match[0], f"<uid {len(seen.uids) + 1}>"), text)
     text = _TIME.sub(_time, text)
     text = _GENERATED.sub(r"\1<generated>", text)

@@ -264,7 +264,7 @@ def event(name: str = "{row}", **more: Any) -> dict[str, Any]:
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": "default"},
-        "eventTime": "2026-01-02T03:04:05.678901Z",
+        "eventTime": "2006-01-02T03:04:05.678901Z",
         "reportingController": "example.com/parity",
         "reportingInstance": "parity-1",
         "action": "Testing",

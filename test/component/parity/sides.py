@@ -1,7 +1,7 @@
 """The two servers of the comparison, prepared alike: the same definitions, and a way to let each forget its past.
 
-Both are told everything through the API, with credentials where there are any. The real one is started (or handed in)
-by whoever asks for the comparison; the embedded one runs in the same loop.
+Both are told everything through the API, with credentials where there are any. The real one is handed in running; the
+embedded one is started here, in the same loop. Either may be asked without the other.
 """
 
 from __future__ import annotations
@@ -11,21 +11,23 @@ import contextlib
 import json
 import pathlib
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from test.component.parity import asking, differences, normal, samples, verdict
+from test.component.parity import asking, normal, rows, samples, table
+from test.component.parity.rows import discovery
 from topology_simulator import kubeconfig
 from topology_simulator.apiserver import server as embedded_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from test.component.parity import table
     from topology_simulator.envtest import server as real_server
 
 _READY_SECONDS = 30.0
+_PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,68 +50,86 @@ class Side:
         )
 
 
-class Comparison:
-    """Both sides with an open session each; `judge` asks both one row."""
+class Opened:
+    """A prepared side with an open session: `ask` it rows."""
 
-    def __init__(self, opened: tuple[tuple[Side, aiohttp.ClientSession], ...]) -> None:
-        self._opened = opened
+    def __init__(self, side: Side, session: aiohttp.ClientSession) -> None:
+        self._side = side
+        self._session = session
 
-    async def judge(self, row: table.Row, number: int) -> verdict.Verdict:
-        """Ask both the row and return the verdict. Raises asking.PreparationError."""
-        said = [await self._ask(side, session, row, f"row-{number}") for side, session in self._opened]
-        return verdict.judge(row.name, said[0], said[1], differences.ALL)
-
-    async def _ask(self, side: Side, session: aiohttp.ClientSession, row: table.Row, name: str) -> list[Any]:
+    async def ask(self, row: table.Row) -> list[Any]:
+        """Return the normalised answers to a row. Raises asking.PreparationError."""
+        name = f"row-{rows.NUMBERS[row.name]}"
         if row.namespace:
-            await _create(side, session, samples.NAMESPACES, samples.namespace(name))
-        answers = await asking.Asking(side, session, name).all(row.steps)
-        return normal.normalised([answer.value() for answer in answers])
+            await self._create(samples.NAMESPACES, samples.namespace(name))
+        answers = await asking.Asking(self._side, self._session, name).all(row.steps)
+        return normal.normalised([answer.value() for answer in answers], name)
 
+    async def version(self) -> str:
+        """Return which version of Kubernetes it says it is."""
+        return str((await self._get("/version"))["gitVersion"])
 
-async def _create(side: Side, session: aiohttp.ClientSession, path: str, obj: dict[str, Any]) -> None:
-    limit = aiohttp.ClientTimeout(total=_READY_SECONDS)
-    async with session.post(side.access.server + path, json=obj, timeout=limit) as response:
-        if response.status != 201:
-            raise asking.PreparationError(f"{side.name}: {path}: {response.status} {await response.text()}")
-
-
-async def _served(side: Side, session: aiohttp.ClientSession) -> None:
-    """Wait until every kind of `samples` answers."""
-    limit = aiohttp.ClientTimeout(total=_READY_SECONDS)
-    async with asyncio.timeout(_READY_SECONDS):
+    async def prepare(self) -> None:
+        """Create the definitions of `samples`; wait until their kinds are served and told of."""
         for one in samples.DEFINED:
-            while True:
-                path = f"{samples.BASE}/{one['spec']['names']['plural']}"
-                async with session.get(side.access.server + path, timeout=limit) as response:
-                    said = await response.read()
-                    if response.status == 200 and json.loads(said).get("items") is not None:
-                        break
-                await asyncio.sleep(0.05)
+            await self._create(samples.DEFINITIONS, one)
+        async with asyncio.timeout(_READY_SECONDS):
+            while not await self._ready():  # noqa: ASYNC110  # a server of another process has no event
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _ready(self) -> bool:
+        paths = [f"{samples.BASE}/{one['spec']['names']['plural']}" for one in samples.DEFINED]
+        lists = [await self._get(path) for path in paths]
+        groups = (await self._get("/apis", discovery.AGGREGATED)).get("items", [])
+        told = [one for one in groups if one["metadata"]["name"] == samples.GROUP]
+        openapi = (await self._get("/openapi/v3")).get("paths", {})
+        return (
+            all("items" in one for one in lists)
+            and any(len(version["resources"]) == len(paths) for one in told for version in one["versions"])
+            and samples.BASE.removeprefix("/") in openapi
+        )
+
+    async def _get(self, path: str, accept: str = table.JSON) -> dict[str, Any]:
+        """Return what is there; nothing where it is refused."""
+        url, limit = self._side.access.server + path, aiohttp.ClientTimeout(total=_READY_SECONDS)
+        async with self._session.get(url, headers={"Accept": accept}, timeout=limit) as response:
+            said = await response.read()
+            return json.loads(said) if response.status == HTTPStatus.OK else {}
+
+    async def _create(self, path: str, obj: dict[str, Any]) -> None:
+        url, limit = self._side.access.server + path, aiohttp.ClientTimeout(total=_READY_SECONDS)
+        async with self._session.post(url, json=obj, timeout=limit) as response:
+            if response.status != HTTPStatus.CREATED:
+                said = await response.text()
+                raise asking.PreparationError(f"{self._side.name}: {path}: {response.status} {said}")
 
 
 @contextlib.asynccontextmanager
-async def opened(real: real_server.RealServer) -> AsyncIterator[Comparison]:
-    """Start the embedded server beside a running real one, prepare both, and yield the comparison."""
-    embedded = embedded_server.ApiServer(bookmark_seconds=60.0)
-    await embedded.start()
-    folder = pathlib.Path()
+async def _opened(side: Side) -> AsyncIterator[Opened]:
+    async with side.session() as session:
+        opened = Opened(side, session)
+        await opened.prepare()
+        yield opened
+
+
+@contextlib.asynccontextmanager
+async def embedded() -> AsyncIterator[Opened]:
+    """Start the embedded server and prepare it."""
+    server = embedded_server.ApiServer(bookmark_seconds=60.0)
+    await server.start()
 
     async def forget() -> None:
-        embedded.compact()
+        server.compact()
 
-    both = (
-        Side("embedded", kubeconfig.access(embedded.kubeconfig(), folder), forget),
-        Side("real", kubeconfig.access(real.kubeconfig(), folder), real.compact),
-    )
     try:
-        async with contextlib.AsyncExitStack() as stack:
-            prepared: list[tuple[Side, aiohttp.ClientSession]] = []
-            for side in both:
-                session = await stack.enter_async_context(side.session())
-                for one in samples.DEFINED:
-                    await _create(side, session, samples.DEFINITIONS, one)
-                await _served(side, session)
-                prepared.append((side, session))
-            yield Comparison(tuple(prepared))
+        async with _opened(Side("embedded", kubeconfig.access(server.kubeconfig(), pathlib.Path()), forget)) as opened:
+            yield opened
     finally:
-        await embedded.stop()
+        await server.stop()
+
+
+@contextlib.asynccontextmanager
+async def real(server: real_server.RealServer) -> AsyncIterator[Opened]:
+    """Prepare a running real server."""
+    async with _opened(Side("real", kubeconfig.access(server.kubeconfig(), pathlib.Path()), server.compact)) as opened:
+        yield opened

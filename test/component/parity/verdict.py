@@ -1,4 +1,4 @@
-"""Two answers side by side: where they differ, and whether that is known.
+"""Two answers side by side: where they differ, and whether that is known or is news about the real server.
 
 A place is the path from the number of the compared answer to the value, with dots: `2.body.details.causes.0.message`.
 """
@@ -24,11 +24,12 @@ class Deviation:
     """One place where the answers differ."""
 
     place: str
-    embedded: Any
-    real: Any
+    left: Any
+    right: Any
 
-    def __str__(self) -> str:
-        return f"{self.place}\n    embedded: {_shown(self.embedded)}\n    real:     {_shown(self.real)}"
+    def told(self, left: str, right: str) -> str:
+        """Return what is printed; the sides have these names."""
+        return f"{self.place}\n    {left + ':':9} {_shown(self.left)}\n    {right + ':':9} {_shown(self.right)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Verdict:
     def report(self) -> str:
         """Return what a failing test prints."""
         lines = [f"{self.row}:"]
-        lines += [f"differs at {one}" for one in self.unlisted]
+        lines += [f"differs at {one.told('embedded', 'real')}" for one in self.unlisted]
         lines += [f"listed as different, but nothing differs: {one}" for one in self.stale]
         return "\n".join(lines)
 
@@ -64,29 +65,29 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
-def deviations(embedded: Any, real: Any, place: str = "") -> Iterator[Deviation]:
+def deviations(left: Any, right: Any, place: str = "") -> Iterator[Deviation]:
     """Yield every place where two values differ: the deepest one that tells the difference."""
-    if isinstance(embedded, dict) and isinstance(real, dict):
-        for key in sorted(embedded.keys() | real.keys()):
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in sorted(left.keys() | right.keys()):
             below = f"{place}.{key}" if place else key
-            yield from deviations(embedded.get(key, MISSING), real.get(key, MISSING), below)
-    elif isinstance(embedded, list) and isinstance(real, list):
-        for index in range(max(len(embedded), len(real))):
-            left = embedded[index] if index < len(embedded) else MISSING
-            right = real[index] if index < len(real) else MISSING
-            yield from deviations(left, right, f"{place}.{index}" if place else str(index))
-    elif type(embedded) is not type(real) or embedded != real:
-        yield Deviation(place, embedded, real)
+            yield from deviations(left.get(key, MISSING), right.get(key, MISSING), below)
+    elif isinstance(left, list) and isinstance(right, list):
+        for index in range(max(len(left), len(right))):
+            one = left[index] if index < len(left) else MISSING
+            other = right[index] if index < len(right) else MISSING
+            yield from deviations(one, other, f"{place}.{index}" if place else str(index))
+    elif type(left) is not type(right) or left != right:
+        yield Deviation(place, left, right)
 
 
-def _answers(embedded: list[Any], real: list[Any]) -> Iterator[Deviation]:
+def _answers(left: list[Any], right: list[Any]) -> Iterator[Deviation]:
     """Yield where the answers of a row differ; answers of different codes are one deviation each."""
-    for index in range(max(len(embedded), len(real))):
-        left, right = (side[index] if index < len(side) else {} for side in (embedded, real))
-        if left.get("code") != right.get("code"):
-            yield Deviation(str(index), _brief(left), _brief(right))
+    for index in range(max(len(left), len(right))):
+        one, other = (side[index] if index < len(side) else {} for side in (left, right))
+        if one.get("code") != other.get("code"):
+            yield Deviation(str(index), _brief(one), _brief(other))
         else:
-            yield from deviations(left, right, str(index))
+            yield from deviations(one, other, str(index))
 
 
 def _brief(answer: dict[str, Any]) -> dict[str, Any]:
@@ -111,3 +112,8 @@ def judge(row: str, embedded: list[Any], real: list[Any], known: tuple[differenc
         if not any(fnmatchcase(one.place, place) for one in found)
     ]
     return Verdict(row, tuple(unlisted), tuple(stale), tuple(here))
+
+
+def outdated(recorded: list[Any], real: list[Any]) -> list[str]:
+    """Return where a recorded answer is no longer what the real server says."""
+    return [one.told("recorded", "real") for one in _answers(recorded, real)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component.rights import stage
+from test.component.rights import restricted_world
 
 if TYPE_CHECKING:
     import pathlib
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="package")
-def ground(real_server: real.Session) -> stage.Ground:
-    return stage.Ground(real_server)
+def ground(real_server: real.Session) -> restricted_world.SharedCluster:
+    return restricted_world.SharedCluster(real_server)
 
 
 @pytest.fixture
-async def staged(ground: stage.Ground, tmp_path: pathlib.Path) -> AsyncIterator[stage.Stage]:
-    async with stage.opened(ground, tmp_path) as made:
+async def staged(
+    ground: restricted_world.SharedCluster, tmp_path: pathlib.Path
+) -> AsyncIterator[restricted_world.RestrictedWorld]:
+    async with restricted_world.opened(ground, tmp_path) as made:
         yield made

@@ -7,7 +7,6 @@ its own, in which the folder lies where a pod has it. Not every kernel allows th
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import itertools
 import os
@@ -16,6 +15,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from test import processes
 from test.component import process
 
 if TYPE_CHECKING:
@@ -93,13 +93,6 @@ async def start(account: ServiceAccount, port: int, log: pathlib.Path) -> proces
     operator = [sys.executable, "-m", "topology_controller", "run", "--bind-address", "127.0.0.1:0"]
     command, environment = _inside(account.folder, *operator, "--settle-seconds", "0", *process.LEASE)
     environment |= {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port)}
-    with log.open("wb") as output:
-        started = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            env={**environment, "PYTHONUNBUFFERED": "1", "POD_NAME": "operator-pod"},
-        )
+    environment |= {"PYTHONUNBUFFERED": "1", "POD_NAME": "operator-pod"}
+    started = await processes.logged(*command, log=log, env=environment)
     return process.Operator("operator-pod", log, started)

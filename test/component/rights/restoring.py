@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from topology_simulator import client as clients
-from topology_simulator import kinds
+from topology_simulator import install, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,4 +111,6 @@ async def _replace(
         if status:
             if status.get("observedGeneration") == before["metadata"].get("generation"):
                 status = {**status, "observedGeneration": made["metadata"].get("generation")}
-            await api.patch_status(kind, name, status, namespace)
+            # The server may have written to it since.
+            made = await api.get(kind, name, namespace)
+            await install.put_status(api, kind, {**made, "status": status})

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.component import cluster, plugin, polling, test_stuck
+from test import polling
+from test.component import cluster, plugin, test_stuck
 from test.component import test_accepting as stories
+from test.component.broken_facts import until_failing
 from test.component.rights import grants, restoring
-from test.component.spoiling import until_failing
 from topology_api import vocabulary
 from topology_simulator import kinds
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator
 
-    from test.component.rights.stage import Stage
+    from test.component.rights.restricted_world import RestrictedWorld
     from topology_simulator import client as clients
 
 impatient = test_stuck.impatient
@@ -51,7 +52,7 @@ def _binding(kind: kinds.Kind, name: str, role: str, namespace: str = "") -> dic
 
 
 @pytest.fixture
-async def reader(staged: Stage) -> AsyncIterator[clients.Client]:
+async def reader(staged: RestrictedWorld) -> AsyncIterator[clients.Client]:
     """Somebody who may read what tells where the transition is, and nothing else."""
     api = staged.api
     made = {"apiVersion": _ROLES.api_version, "kind": _ROLES.kind, "metadata": {"name": _READING}, "rules": _READS}
@@ -68,7 +69,7 @@ async def reader(staged: Stage) -> AsyncIterator[clients.Client]:
 
 
 async def test_without_the_role_it_is_refused_by_its_name_and_with_it_nothing_else_is_needed(
-    staged: Stage, reader: clients.Client, impatient: pathlib.Path, tmp_path: pathlib.Path
+    staged: RestrictedWorld, reader: clients.Client, impatient: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     command = plugin.Plugin(tmp_path, staged.server.kubeconfig())
     asking = ("accept", "--check", stories.CHECK, "--yes", "--as", _USER)

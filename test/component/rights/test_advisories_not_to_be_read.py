@@ -6,23 +6,25 @@ at once, so each has its own.
 
 from __future__ import annotations
 
-from test.component import polling
-from test.component.rights import grants, sights, stage
+from test import polling
+from test.component.rights import grants, missing_rights, restricted_world
 from topology_simulator import kinds
 
 ADVISORY = "DnsmasqConfigurationLeft"
 
 
-async def test_what_was_advised_is_not_seen_to_be_done_without_the_right_to_look_again(staged: stage.Stage) -> None:
-    looked = [one for one in grants.ALL if str(one) in sights.LOOKED_AT_AGAIN]
-    assert sorted(map(str, looked)) == sorted(sights.LOOKED_AT_AGAIN)
+async def test_what_was_advised_is_not_seen_to_be_done_without_the_right_to_look_again(
+    staged: restricted_world.RestrictedWorld,
+) -> None:
+    looked = [one for one in grants.ALL if one.verb == "get" and one.what in missing_rights.LOOKED_AT_AGAIN]
+    assert sorted(one.what for one in looked) == sorted(missing_rights.LOOKED_AT_AGAIN)
     await staged.leave_dnsmasq_behind()
     await staged.wish()
     first = await staged.operator()
     await staged.until_phase("Completed")
     await staged.until_advised(ADVISORY, there=True)
     await first.stop()
-    await staged.api.delete(kinds.MACHINE_CONFIGS, stage.DNSMASQ)
+    await staged.api.delete(kinds.MACHINE_CONFIGS, restricted_world.DNSMASQ)
 
     async def advised() -> bool:
         return ADVISORY in [one["name"] for one in (await staged.record())["advisories"]]

@@ -9,13 +9,14 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
-from test.component import cluster, polling
-from test.component.rights import grants, stage
+from test import polling
+from test.component import cluster
+from test.component.rights import grants, restricted_world
 from topology_simulator import cluster as simulated
 from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:
-    from test.component.rights.stage import Stage
+    from test.component.rights.restricted_world import RestrictedWorld
     from topology_simulator.apiserver import requests
     from topology_simulator.envtest import audit
 
@@ -28,7 +29,7 @@ def shown(events: list[audit.Event]) -> list[str]:
     return [f"{number} x {text}" for text, number in sorted(counted.items())]
 
 
-async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Stage, figure) -> None:
+async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: RestrictedWorld, figure) -> None:
     """ClusterOperator created, discovery, Pending, cancelled, wished again, flip, Completed, restart, conflict.
 
     The cluster has what not every cluster has: the lifecycle agent, and something left to be done by a person.
@@ -38,7 +39,7 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: St
         await cluster.set_ready(staged.api, "master-2", ready=False)
         assert await staged.api.find(kinds.CLUSTER_OPERATORS, "topology") is None
         first = await staged.idle_operator()
-        await stage.until_known(staged, first)
+        await restricted_world.until_known(staged, first)
         await staged.until_condition("Available", "True", "AsExpected")
         (available, *_) = (await staged.record())["available"]
         assert [one["name"] for one in available["blockers"]] == ["ControlPlaneNodes"], available
@@ -74,12 +75,12 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: St
     unused = [str(grant) for grant in grants.ALL if not any(grant.covers(one) for one in asked)]
     assert not unused, f"granted by the manifests and never used: {unused}\n" + "\n".join(shown(asked))
     # By our own bindings, and not because everybody may: what a cluster grants to all could be taken away.
-    foreign = [one for one in asked if f'"{stage.ACCOUNT}' not in one.allowed_by]
+    foreign = [one for one in asked if f'"{restricted_world.ACCOUNT}' not in one.allowed_by]
     assert not foreign, shown(foreign)
     figure(f"{len(grants.ALL)} rights (verb, resource, name), each used; {len(asked)} requests, none refused")
 
 
-async def test_a_cluster_without_a_capability_is_refused_nothing(staged: Stage) -> None:
+async def test_a_cluster_without_a_capability_is_refused_nothing(staged: RestrictedWorld) -> None:
     """No Console, so no namespace of it and no role in that: looking finds nothing, and nothing has to follow."""
     version = await staged.api.get(kinds.CLUSTER_VERSIONS, "version")
     capabilities = version["status"]["capabilities"]
@@ -90,6 +91,7 @@ async def test_a_cluster_without_a_capability_is_refused_nothing(staged: Stage) 
     )
     for name in ("console", "downloads"):
         await staged.api.delete(kinds.DEPLOYMENTS, name, "openshift-console")
+    await staged.api.delete(kinds.DEPLOYMENTS, "monitoring-plugin", "openshift-monitoring")
     await staged.api.delete(kinds.CONSOLES, "cluster")
     await staged.api.delete(kinds.CLUSTER_OPERATORS, "console")
     staged.operands.behind.add("console")
@@ -105,12 +107,12 @@ async def test_a_cluster_without_a_capability_is_refused_nothing(staged: Stage) 
     await operator.ready()
 
 
-async def looked_again(staged: Stage) -> bool:
+async def looked_again(staged: RestrictedWorld) -> bool:
     """Once Completed nothing is watched: what advisories are about is read by its name."""
-    return stage.DNSMASQ in {one.name for one in staged.asked() if one.verb == "get"}
+    return restricted_world.DNSMASQ in {one.name for one in staged.asked() if one.verb == "get"}
 
 
-async def leads(staged: Stage, name: str) -> bool:
+async def leads(staged: RestrictedWorld, name: str) -> bool:
     return await staged.holder() == name
 
 
@@ -193,31 +195,31 @@ MUST_NOT = [
 ]
 
 
-async def test_who_has_stolen_the_token_cannot_do_more_than_the_operator_does(staged: Stage) -> None:
+async def test_who_has_stolen_the_token_cannot_do_more_than_the_operator_does(staged: RestrictedWorld) -> None:
     """Asked with the token itself, by SelfSubjectAccessReview, and by trying what would hurt most."""
     async with staged.as_operator() as thief:
         allowed = []
         for group, resource, subresource, verb, name, namespace in MUST_NOT:
             asked = {"group": group, "resource": resource, "subresource": subresource}
             asked |= {"verb": verb, "name": name, "namespace": namespace}
-            if await stage.may(thief, asked):
+            if await restricted_world.may(thief, asked):
                 allowed.append(asked)
         assert not allowed
         # The review tells the truth: what is granted is not denied by it.
         for grant in grants.ALL:
-            assert await stage.may(thief, grant.attributes()), str(grant)
+            assert await restricted_world.may(thief, grant.attributes()), str(grant)
         for attempt in (
             thief.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "HighlyAvailable"}}),
             thief.patch_status(kinds.CLUSTER_OPERATORS, "etcd", {"conditions": []}),
             thief.patch(kinds.CONFIG_MAPS, simulated.ETCD_ENDPOINTS, {"data": None}, simulated.ETCD_NAMESPACE),
             thief.patch(kinds.NODES, "master-0", {"spec": {"unschedulable": True}}),
-            thief.list(stage.SECRETS),
-            thief.list(stage.SECRETS, cluster.OWN_NAMESPACE),
+            thief.list(restricted_world.SECRETS),
+            thief.list(restricted_world.SECRETS, cluster.OWN_NAMESPACE),
         ):
-            assert await stage.code_of(attempt) == 403
+            assert await restricted_world.code_of(attempt) == 403
 
 
-async def test_a_report_under_another_name_is_created_but_stays_empty(staged: Stage) -> None:
+async def test_a_report_under_another_name_is_created_but_stays_empty(staged: RestrictedWorld) -> None:
     """The documented exception: who may create clusteroperators may create any, but write the status of ours only."""
     status = {"conditions": conditions.written([conditions.Condition("Upgradeable", "False", "Blocked", "")])}
     made = {
@@ -233,6 +235,6 @@ async def test_a_report_under_another_name_is_created_but_stays_empty(staged: St
             found = await staged.api.get(kinds.CLUSTER_OPERATORS, "intruder")
             assert not conditions.of(found, "Upgradeable"), found
             attempt = thief.patch_status(kinds.CLUSTER_OPERATORS, "intruder", status)
-            assert await stage.code_of(attempt) == 403
+            assert await restricted_world.code_of(attempt) == 403
         finally:
             await staged.api.delete(kinds.CLUSTER_OPERATORS, "intruder")

@@ -1,25 +1,43 @@
 """Each right that was written by hand is taken away: what people see then, and that the topology does not move.
 
-The rights come from the rendered manifests, the stories from `sights`: a right without a story fails here by its name.
+The rights come from the rendered manifests, the stories from `missing_rights`: a right without a
+story fails here by its name.
 """
 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.component import polling
+from test import polling, sentences
 from test.component import world as worlds
-from test.component.rights import grants, sights
+from test.component.rights import grants, missing_rights
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from test.component.rights.grants import Grant
-    from test.component.rights.stage import Stage
+    from test.component.rights.restricted_world import RestrictedWorld
 
 SHORT_LEASE = ("--lease-duration", "4", "--renew-deadline", "3", "--retry-period", "1")
-ONE_BY_ONE = [one for one in grants.BY_HAND if str(one) not in sights.LOOKED_AT_AGAIN]
+ONE_BY_ONE = [one for one in grants.BY_HAND if one.verb != "get" or one.what not in missing_rights.LOOKED_AT_AGAIN]
+
+
+def each() -> Iterator[Any]:
+    """Yield every right; of those with the same story all but the first are for `make nightly`."""
+    seen = set()
+    for grant in ONE_BY_ONE:
+        alike = missing_rights.SIGHTS[str(grant)].story.__qualname__
+        yield pytest.param(grant, id=str(grant), marks=[pytest.mark.nightly] if alike in seen else [])
+        seen.add(alike)
+
+
+def unknown_without(verb: str) -> dict[Grant, tuple[str, ...]]:
+    """Return the rights of a verb without which checks are Unknown, and those checks."""
+    found = {grant: missing_rights.SIGHTS[str(grant)].checks for grant in ONE_BY_ONE if grant.verb == verb}
+    return {grant: checks for grant, checks in found.items() if checks}
 
 
 def named(verb: str, resource: str) -> Grant:
@@ -27,24 +45,59 @@ def named(verb: str, resource: str) -> Grant:
 
 
 def test_every_right_has_a_story_and_every_story_its_right() -> None:
-    assert sorted(map(str, ONE_BY_ONE)) == sorted(sights.SIGHTS)
+    assert sorted(map(str, ONE_BY_ONE)) == sorted(missing_rights.SIGHTS)
 
 
-@pytest.mark.parametrize("grant", ONE_BY_ONE, ids=str)
-async def test_without_the_right_to(staged: Stage, grant: Grant) -> None:
-    sight = sights.SIGHTS[str(grant)]
+@pytest.mark.parametrize("grant", list(each()))
+async def test_without_the_right_to(staged: RestrictedWorld, grant: Grant) -> None:
+    sight = missing_rights.SIGHTS[str(grant)]
     await staged.take(grant)
-    staged.through_proxy = sights.through_proxy(sight.story)
+    staged.through_proxy = missing_rights.through_proxy(sight.story)
     await sight.story(staged, grant)
     assert await staged.pair() == (worlds.MOVED if sight.moves else worlds.INSTALLED)
-    assert sights.has_moved(staged) is sight.moves
+    assert missing_rights.has_moved(staged) is sight.moves
     refused = staged.refused()
     strangers = {f"{one.verb} {one.resource} {one.name}" for one in refused if not grant.covers(one)}
     assert refused, "what was taken away was not even tried"
     assert not strangers
 
 
-async def test_a_right_that_is_given_back_heals_what_was_missing_without_a_restart(staged: Stage) -> None:
+@pytest.mark.nightly("get")
+@pytest.mark.parametrize("verb", ["list", "get"])
+async def test_without_any_right_to_read_evidence_each_check_is_unknown_and_names_its_objects(
+    staged: RestrictedWorld, verb: str
+) -> None:
+    wanted = unknown_without(verb)
+    await staged.take(*wanted)
+    await staged.wish()
+    operator = await staged.operator(wait=False)
+    for name in {name for checks in wanted.values() for name in checks}:
+        check = await staged.until_check(name, "Unknown")
+        assert sentences.FORBIDDEN in check["message"], check
+        assert any(grant.what in check["message"] for grant, checks in wanted.items() if name in checks), check
+    if verb == "list":
+        code, text = await operator.ask("/readyz")
+        assert code == 500
+        assert not [str(grant) for grant in wanted if grant.what not in text], text
+    assert await staged.pair() == worlds.INSTALLED
+    await staged.give_back()
+    await staged.completed_once(seconds=20.0)
+
+
+async def test_without_any_right_to_watch_evidence_nothing_is_admitted(staged: RestrictedWorld) -> None:
+    taken = [one for one in ONE_BY_ONE if one.verb == "watch" and missing_rights.SIGHTS[str(one)].is_evidence]
+    await staged.take(*taken)
+    await staged.wish()
+    operator = await staged.operator(wait=False)
+    for grant in taken:
+        await operator.said(f"cannot watch {grant.what}")
+    await staged.until_condition("Progressing", "False", "PreflightUnmet")
+    assert await staged.pair() == worlds.INSTALLED
+    await staged.give_back()
+    await staged.completed_once(seconds=20.0)
+
+
+async def test_a_right_that_is_given_back_heals_what_was_missing_without_a_restart(staged: RestrictedWorld) -> None:
     taken = named("get", "etcds"), named("list", "schedulers")
     await staged.take(*taken)
     await staged.wish()
@@ -56,7 +109,7 @@ async def test_a_right_that_is_given_back_heals_what_was_missing_without_a_resta
     assert operator.alive
 
 
-async def test_a_leader_that_may_not_renew_leaves_with_exit_code_3(staged: Stage) -> None:
+async def test_a_leader_that_may_not_renew_leaves_with_exit_code_3(staged: RestrictedWorld) -> None:
     operator = await staged.operator(lease=SHORT_LEASE)
     await operator.said("leading as")
     await staged.take(named("update", "leases"))
@@ -64,7 +117,7 @@ async def test_a_leader_that_may_not_renew_leaves_with_exit_code_3(staged: Stage
     assert "not renewed for 3 s" in operator.words()
 
 
-async def test_rights_that_are_refused_are_asked_for_less_and_less_often(staged: Stage) -> None:
+async def test_rights_that_are_refused_are_asked_for_less_and_less_often(staged: RestrictedWorld) -> None:
     """A list that is forbidden from the beginning is tried again after 1, 2, 4 ... seconds, not in a loop."""
     grant = named("list", "etcds")
     await staged.take(grant)

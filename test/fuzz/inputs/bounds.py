@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import hypothesis
 from hypothesis import HealthCheck, Phase
 
+from test import exploring
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXAMPLES = int(os.environ.get("FUZZ_INPUT_EXAMPLES", "40"))
-SEED = int(os.environ.get("FUZZ_SEED", "0"))
+SEED = int(os.environ[exploring.VARIABLE])
 SECONDS = 20.0
 MIB = 1024 * 1024
 SETTINGS = hypothesis.settings(
@@ -30,7 +32,7 @@ SETTINGS = hypothesis.settings(
     deadline=None,
     database=None,
     suppress_health_check=tuple(HealthCheck),
-    phases=(Phase.generate, Phase.shrink) if "FUZZ_SHRINK" in os.environ else (Phase.generate,),
+    phases=(Phase.explicit, Phase.generate, *((Phase.shrink,) if "FUZZ_SHRINK" in os.environ else ())),
 )
 
 
@@ -39,7 +41,7 @@ class HungError(Exception):
 
 
 def fuzz(*strategies: Any, **named: Any) -> Any:
-    """`hypothesis.given` with the bounds of this folder, and a seed that `FUZZ_SEED` changes."""
+    """`hypothesis.given` with the bounds of this folder, and the seed of this run."""
 
     def decorated(test: Any) -> Any:
         return hypothesis.seed(SEED)(SETTINGS(hypothesis.given(*strategies, **named)(test)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from test.component.spoiling import node
+from test.component.broken_facts import node
 from test.observability.page.browser import free_port
 
 if TYPE_CHECKING:

@@ -61,7 +61,7 @@ async def test_news_changes_the_page_and_leaves_the_reader_alone(house, browser)
     await browser.run("document.getElementById('met').open = true")
     house.pin(pending(scheduler=facts.Scheduler(masters_schedulable=False)), datetime.now(UTC))
     await browser.says("#checks-open", "ControlPlaneNodes", "MastersSchedulable")
-    await browser.says("#announce", "MastersSchedulable is Unmet. 6 of 8 checks met")
+    await browser.says("#announce", "MastersSchedulable is Unmet. 7 of 9 checks met")
     assert await browser.run("return window.loaded") == "once"
     assert await browser.run("return document.getElementById('met').open"), "what was opened stays open"
     assert await browser.run("return document.activeElement.textContent") == "Copy", "the focus stays where it was"
@@ -89,7 +89,7 @@ async def test_progress_is_told_to_those_who_do_not_see_it(house, browser):
     assert (await browser.run(f"return {whole}")).endswith(" of 20 checks met")
     step = await browser.run("return document.querySelector('[aria-current=step]').textContent")
     assert step == "Converging (now)"
-    house.pin(known, worlds.NOW + timedelta(minutes=61))
+    house.pin(known, worlds.DEADLINE + timedelta(minutes=1))
     await browser.phase("Stuck")
     await browser.says("#phases", "Converging, stuck (now)")
     await browser.says("#announce", "Phase Stuck")
@@ -126,7 +126,7 @@ async def test_commands_are_copied_and_that_is_said(house, browser):
 
 async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(house, browser):
     await shown(house, browser, pending(), "Pending")
-    reached = []
+    reached: list[str] = []
     for _ in range(12):
         await browser.press(keys.Keys.TAB)
         found = await browser.run(_FOCUSED)
@@ -138,7 +138,7 @@ async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(h
     wanted = (
         "a: Skip to the status",
         "theme: Theme: auto",
-        "met-title: 7 met",
+        "met-title: 8 met",
         "button: Copy the command of DnsmasqConfigurationLeft",
         "button: Copy the command that takes the wish back",
         "a: This as JSON",
@@ -151,7 +151,7 @@ async def test_the_skip_link_leads_past_the_bar(house, browser):
     await browser.press(keys.Keys.TAB, keys.Keys.ENTER)
     assert await browser.run("return document.activeElement.id") == "main"
     await browser.press(keys.Keys.TAB)
-    assert (await browser.run(_FOCUSED))["what"] == "met-title: 7 met"
+    assert (await browser.run(_FOCUSED))["what"] == "met-title: 8 met"
 
 
 async def test_light_and_dark_follow_the_system_until_one_is_chosen(house, browser):

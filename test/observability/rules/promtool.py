@@ -61,7 +61,7 @@ def less(content: list[dict[str, Any]], alert: str | None) -> list[dict[str, Any
 
 def _is_kept(rule: dict[str, Any], alert: str | None, wanted: set[str] | None) -> bool:
     if "alert" in rule:
-        return rule["alert"] == alert
+        return bool(rule["alert"] == alert)
     return wanted is None or rule["record"] in wanted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from topology_api import install_config
@@ -340,7 +340,8 @@ def test_writing_a_default_down_changes_nothing(config):
     """An install-config with its defaults written into it is the one that the cluster keeps."""
     found = counted_or_refused(config)
     # Hypothesis complains if hardly any were legal.
-    assume(isinstance(found, Machines))
+    if not isinstance(found, Machines):
+        reject()
     pools = tuple(Pool(one.pool, one.replicas) for one in found.counts if one.pool in {"worker", "edge"})
     arbiter = Pool("arbiter", found.arbiters) if config.arbiter else None
     whole = InstallConfig(found.control_plane, pools, arbiter, config.fencing, config.platform, config.hosts)

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from test import sentences
 
 from topology_api import crd
 from topology_controller import bindata
@@ -25,7 +26,7 @@ CONVERGING = {
 }
 
 
-class Cluster:
+class InfrastructureApi:
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session
         self._url = url
@@ -74,7 +75,7 @@ async def serving(edges):
     await api.start()
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
-            yield Cluster(session, api.url)
+            yield InfrastructureApi(session, api.url)
     finally:
         await api.stop()
 
@@ -110,15 +111,15 @@ async def test_legal_wishes(single):
 
 async def test_a_wish_that_nothing_leads_to_is_refused_with_what_is_legal(single):
     answer = await single.wish("DualReplica")
-    refused(answer, "DualReplica cannot be reached from status.controlPlaneTopology SingleReplica", "HighlyAvailable")
+    refused(answer, sentences.NO_WAY_TO_DUAL_REPLICA, "HighlyAvailable")
     accepted(await single.status(controlPlaneTopology="HighlyAvailable"))
-    refused(await single.wish("SingleReplica"), "nothing leads from there, so remove the wish")
+    refused(await single.wish("SingleReplica"), "nothing leads from there, so remove the request")
 
 
 async def test_external_is_not_a_legal_wish(single):
     refused(await single.wish("External"), "SingleReplica", "HighlyAvailable", "DualReplica")
     accepted(await single.status(controlPlaneTopology="External"))
-    refused(await single.wish("HighlyAvailable"), "nothing leads from there, so remove the wish")
+    refused(await single.wish("HighlyAvailable"), "nothing leads from there, so remove the request")
 
 
 async def test_an_old_wish_never_stands_in_the_way_of_a_status_write(single):
@@ -222,11 +223,11 @@ async def test_a_transition_of_infrastructure_alone_has_no_way_back_either(stand
         (
             "HighlyAvailableArbiter",
             "DualReplica",
-            "from there it may be HighlyAvailable, and HighlyAvailableArbiter or",
+            "nothing leads from there, because what the machine config operator made for the arbiter",
         ),
         ("SingleReplica", "DualReplica", "from there it may be HighlyAvailable, and SingleReplica or no value means"),
-        ("SingleReplica", "HighlyAvailableArbiter", "from there it may be HighlyAvailable"),
-        ("DualReplica", "HighlyAvailable", "nothing leads from there, so remove the wish"),
+        ("SingleReplica", "HighlyAvailableArbiter", sentences.HIGHLY_AVAILABLE_IS_LEFT),
+        ("DualReplica", "HighlyAvailable", "nothing leads from there, so remove the request"),
     ],
 )
 async def test_what_nothing_leads_to_is_refused_with_the_reason_and_what_is_legal(standing, here, wish, words):
@@ -234,7 +235,7 @@ async def test_what_nothing_leads_to_is_refused_with_the_reason_and_what_is_lega
     refused(await standing.wish(wish), f"{wish} cannot be reached from status.controlPlaneTopology {here}", words)
 
 
-async def test_an_arbiter_may_give_way_to_three_nodes(standing):
+async def test_an_arbiter_is_not_left_behind(standing):
     accepted(await standing.status(controlPlaneTopology="HighlyAvailableArbiter"))
-    accepted(await standing.wish("HighlyAvailable"))
+    refused(await standing.wish("HighlyAvailable"), "blocks the next upgrade: remove the request")
     accepted(await standing.wish("HighlyAvailableArbiter"))

@@ -19,9 +19,9 @@ from topology_api.shape import Shape, Vector
 SINGLE, HA, DUAL, ARBITER = "SingleReplica", "HighlyAvailable", "DualReplica", "HighlyAvailableArbiter"
 
 
-def vector(written: tuple[str, str, bool | None], *machines: int) -> Vector:
+def vector(written: tuple[str, str, bool | None], nodes: int, arbiters: int, workers: int) -> Vector:
     """Topologies and mastersSchedulable, then nodes: control plane, arbiters, dedicated workers."""
-    return Vector(*written, *machines)
+    return Vector(*written, nodes, arbiters, workers)
 
 
 # The six, as the reference describes them (B.6), with every number of workers that it allows.

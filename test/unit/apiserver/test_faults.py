@@ -20,7 +20,7 @@ async def api(request, samples):
     """What has the faults; requests are executed by an embedded server in both cases."""
     made = server.ApiServer(crds=[samples.widget_crd()], bookmark_seconds=0.05)
     await made.start()
-    front = made
+    front: server.ApiServer | proxy.Proxy = made
     if request.param == "proxy":
         front = proxy.Proxy(made.url)
         await front.start()

@@ -8,13 +8,6 @@ from hypothesis import strategies as st
 
 from topology_simulator.apiserver import equality, quantities, times
 
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
-
-
-def lease(**spec):
-    return {"metadata": {"name": "one"}, "spec": spec}
-
 
 @pytest.mark.parametrize(
     ("given_form", "wanted"),
@@ -65,69 +58,6 @@ def test_micro_times_have_six_decimals(text, words):
     with pytest.raises(ValueError, match="parsing time") as refused:
         times.micros(text)
     assert words in str(refused.value)
-
-
-async def test_a_lease_time_with_other_decimals_is_refused(client):
-    refused = await client.post(LEASES, lease(renewTime="2026-01-02T03:04:05Z"))
-    assert refused.code == 400
-    assert 'cannot parse "Z" as ".000000"' in refused.body["message"]
-
-
-@pytest.mark.parametrize(
-    ("spec", "fields"),
-    [
-        ({"leaseDurationSeconds": 0}, ["spec.leaseDurationSeconds"]),
-        ({"leaseTransitions": -1}, ["spec.leaseTransitions"]),
-    ],
-)
-async def test_a_lease_has_rules(client, spec, fields):
-    refused = await client.post(LEASES, lease(**spec))
-    assert (refused.code, refused.fields) == (422, fields)
-
-
-async def test_an_empty_holder_is_kept_and_null_is_none(client):
-    await client.post(LEASES, lease(holderIdentity="me"))
-    released = await client.merge(f"{LEASES}/one", {"spec": {"holderIdentity": ""}})
-    assert released.body["spec"] == {"holderIdentity": ""}
-    gone = await client.merge(f"{LEASES}/one", {"spec": {"holderIdentity": None}})
-    assert gone.body["spec"] == {}
-
-
-async def test_unknown_fields_of_a_built_in_kind_go_with_a_warning(client, samples):
-    made = await client.post(samples.CONFIG_MAPS, {**samples.config_map("a", x="1"), "surprise": 1})
-    assert "surprise" not in made.body
-    assert 'unknown field \\"surprise\\"' in made.headers["Warning"]
-    strict = {**samples.config_map("b"), "surprise": 1}
-    refused = await client.post(samples.CONFIG_MAPS, strict, fieldValidation="Strict")
-    assert refused.code == 400
-
-
-async def test_node_quantities_and_allocatable(client, samples):
-    await client.post(samples.NODES, samples.node("n"))
-    done = await client.merge(f"{samples.NODES}/n/status", {"status": {"capacity": {"cpu": 4, "memory": "16384Mi"}}})
-    assert done.body["status"]["capacity"] == {"cpu": "4", "memory": "16Gi"}
-    assert done.body["status"]["allocatable"] == {"cpu": "4", "memory": "16Gi"}
-    refused = await client.merge(f"{samples.NODES}/n/status", {"status": {"capacity": {"cpu": "many"}}})
-    assert (refused.code, refused.fields) == (422, ["patch"])
-
-
-async def test_only_the_series_of_an_event_changes(client):
-    event = {
-        "metadata": {"name": "e", "namespace": "default"},
-        "eventTime": "2026-01-02T03:04:05.678901Z",
-        "reportingController": "c",
-        "reportingInstance": "i",
-        "action": "A",
-        "reason": "R",
-        "type": "Normal",
-        "note": "n",
-        "regarding": {"kind": "Node", "name": "n"},
-    }
-    assert (await client.post(EVENTS, event)).code == 201
-    counted = {"series": {"count": 2, "lastObservedTime": "2026-01-02T03:05:05.000000Z"}}
-    assert (await client.merge(f"{EVENTS}/e", counted)).code == 200
-    refused = await client.merge(f"{EVENTS}/e", {"note": "other"})
-    assert (refused.code, refused.fields) == (422, ["message"])
 
 
 NUMBERS = st.integers(-3, 3) | st.booleans() | st.sampled_from([0.0, 1.0, 0.5])

@@ -72,7 +72,7 @@ async def test_the_minimum_of_a_node_is_asked_anew_as_soon_as_the_file_says_anot
         assert cluster.phase == "Pending"
         assert "of 64 CPUs" in check(cluster, "ControlPlaneNodes")["message"]
         volume.swap(f"{HEAD}minimumNodeResources: {{memory: 4000Gi}}\n")
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(60 + LOOK)
         assert "of 4000 GiB memory" in check(cluster, "ControlPlaneNodes")["message"]
         volume.swap(HEAD)
         await asyncio.sleep(LOOK + 1)
@@ -85,7 +85,7 @@ async def test_what_could_be_asked_for_is_found_out_again_when_another_minimum_h
     async with configured(volume) as (cluster, _):
         assert cluster.record["available"][0]["available"]
         volume.swap(f"{HEAD}minimumNodeResources: {{cpu: 64}}\n")
-        await asyncio.sleep(LOOK + 1)
+        await asyncio.sleep(60 + LOOK)
         assert not cluster.record["available"][0]["available"]
         assert cluster.phase == "Idle"
 
@@ -101,7 +101,7 @@ async def test_settle_time_and_deadline_follow_in_the_middle_of_a_transition(tmp
         volume.swap(f"{HEAD}settleSeconds: 3600\ndeadlineMinutes: 1\n")
         await asyncio.sleep(61)
         assert cluster.condition("Degraded") == ("True", "TransitionStuck")
-        assert "Not converged after 1 minute;" in message(cluster)
+        assert "Not converged by the deadline" in message(cluster)
         volume.swap(f"{HEAD}settleSeconds: 3600\ntransitions: {{sno-to-ha-compact: {{deadlineMinutes: 120}}}}\n")
         await asyncio.sleep(LOOK)
         assert cluster.condition("Degraded") == ("False", "AsExpected")

@@ -20,6 +20,7 @@ from topology_controller.kube import client as clients
 from topology_controller.kube import errors, queue, resource
 from topology_controller.observe import catalog, facts, members, watches
 from topology_controller.report import board, events, metrics
+from topology_simulator.apiserver import patch as merge_patches
 
 from . import cluster_objects, raw_operands, worlds
 
@@ -37,19 +38,6 @@ OPERATOR: Key = ("clusteroperators", None, "topology")
 VERSION: Key = cluster_objects.VERSION
 MASTER_POOL: Key = cluster_objects.MASTER_POOL
 ROUTER: Key = ("ingresscontrollers", "openshift-ingress-operator", "default")
-
-
-def merged(target: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 def accept(*_: object) -> None:
@@ -98,7 +86,7 @@ class Cluster:
 
     def change(self, key: Key, patch: Raw) -> Raw:
         """Merge into an object, as somebody else."""
-        return self.put(key, merged(self.objects[key], patch))
+        return self.put(key, merge_patches.merge(self.objects[key], patch))
 
     def delete(self, key: Key) -> None:
         """Delete an object and tell the watches."""
@@ -225,7 +213,12 @@ class Cluster:
         if not create and version != self.objects[key]["metadata"]["resourceVersion"]:
             raise self.error(errors.Conflict, 409)
         self.writes.append((where, copy.deepcopy(body)))
-        made = self.put(key, body) if create else self.change(key, {"status": body["status"]})
+        if create:
+            made = self.put(key, body)
+        elif merge_patches.merge(self.objects[key], {"status": body["status"]}) == self.objects[key]:
+            made = copy.deepcopy(self.objects[key])  # what changes nothing has no new version, and no watch tells of it
+        else:
+            made = self.change(key, {"status": body["status"]})
         if key == OPERATOR and self.echo:
             self._echo()
         self.after(where, body)

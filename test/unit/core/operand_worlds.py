@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from test import sentences
+
 from topology_controller.observe import facts
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ LONG_AGO = datetime(2026, 2, 28, 12, 0, 0, tzinfo=UTC)
 REACTED = datetime(2026, 3, 1, 12, 0, 20, tzinfo=UTC)
 """When the operators have come to rest again after the flip: 20 s after `worlds.NOW`."""
 REVISION = 7
+CONFIGURED = 2
+"""What configurations ask for where topology implies no number."""
 NAMES = ("node-0", "node-1", "node-2")
 
 
@@ -42,6 +46,8 @@ def replicas(operand: matrices.Operand, topology: str, nodes: int) -> int:
     """How many a topology implies; 1 where the matrix does not know that topology."""
     if operand.replicas == "perControlPlaneNode":
         return nodes
+    if operand.replicas == "perConfiguration":
+        return CONFIGURED
     known = {key.value: count for key, count in (operand.replicas or {}).items()}
     return known.get(topology, 1)
 
@@ -58,7 +64,8 @@ def at(
     for group in matrix.groups:
         topology = group.topology(pair)
         if group.managed_by is not None:
-            found[group.managed_by.key] = facts.Managed("Managed", None)
+            told = any(operand.replicas == "perConfiguration" for operand in group.operands)
+            found[group.managed_by.key] = facts.Managed("Managed", CONFIGURED if told else None)
         for operand in group.operands:
             if operand.kind == "IngressController" or operand.key.startswith("etcds."):
                 continue  # they have fields of their own in `Facts`
@@ -83,6 +90,6 @@ def _operand(
         return static_pods(REVISION + fresh, nodes)
     if operand.kind == "PodDisruptionBudget":
         if topology == "SingleReplica":
-            return facts.Unobserved(operand.key, "NotFound: it does not exist", missing=True)
+            return facts.Unobserved(operand.key, sentences.MISSING, missing=True)
         return facts.DisruptionBudget(len(nodes) - 1)
     return workload(replicas(operand, topology, len(nodes)), generation=1 + fresh)

@@ -33,7 +33,10 @@ def objects(pair: TopologyPair, *, fresh: int = 0, settled: datetime = operand_w
     known[router] = facts.IngressController(None, count)
     for group in worlds.MATRIX.groups:
         if group.managed_by is not None:
-            found[plural(group.managed_by.resource), None, group.managed_by.name] = {"spec": {}}
+            managed = known[group.managed_by.key]
+            assert isinstance(managed, facts.Managed)
+            spec = {} if managed.replicas is None else {"replicas": managed.replicas}
+            found[plural(group.managed_by.resource), None, group.managed_by.name] = {"spec": spec}
         for operand in group.operands:
             raw = _raw(known[operand.key])
             if raw is not None:

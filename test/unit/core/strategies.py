@@ -16,12 +16,13 @@ from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
 
-UNREAD = st.sampled_from(
-    (worlds.BROKEN, facts.NOT_READ, facts.Unobserved("it", "NotFound: it does not exist", missing=True))
-)
+UNREAD = st.sampled_from((worlds.BROKEN, facts.NOT_READ, worlds.MISSING))
 STATUS = st.sampled_from(("True", "False", "Unknown", "garbage"))
 TOPOLOGY = st.sampled_from(("SingleReplica", "HighlyAvailable"))
 ODD_TOPOLOGY = st.sampled_from(("External", "DualReplica", "HighlyAvailableArbiter", "Mystery", None))
+
+
+TAINT = facts.Taint("a", "", "NoSchedule")
 
 
 def rarely(usual: Any, other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -38,27 +39,32 @@ def conditions(**wanted: str) -> st.SearchStrategy[facts.Conditions]:
 STABLE = conditions(Available="True", Progressing="False", Degraded="False")
 
 
+NODE: dict[str, st.SearchStrategy[Any]] = {
+    "name": st.sampled_from(("cafe", "node-9")),
+    "ready": STATUS,
+    "cordoned": st.booleans(),
+    "kubelet_version": st.sampled_from((None, "v1.33.1", "v1.34.9", "v1.\u00b2.0", "x.y.z", "v1")),
+    "cpus": st.sampled_from((None, 3.9, 4.0, 0.0)),
+    "memory_bytes": st.sampled_from((None, 0, 2**34)),
+    "addresses": st.sampled_from(((), ("2001:db8::1",), ("192.0.2.11", "192.0.2.10"))),
+    "taints": st.sampled_from(((TAINT,), (facts.Taint("node.kubernetes.io/x", "", "NoExecute"),))),
+    "pressure": st.just(("DiskPressure",)),
+    "master_has_value": st.booleans(),
+    "worker": st.booleans(),
+}
+"""What may be odd about a node, each by itself."""
+ONE_CHANGE = st.sampled_from(sorted(NODE)).flatmap(lambda name: st.tuples(st.just(name), NODE[name]))
+
+
 def node(index: int) -> st.SearchStrategy[facts.Fact[facts.Node]]:
-    changes = st.fixed_dictionaries(
-        {},
-        optional={
-            "name": st.sampled_from(("cafe", "node-9")),
-            "ready": STATUS,
-            "cordoned": st.booleans(),
-            "kubelet_version": st.sampled_from((None, "v1.33.1", "v1.34.9", "v1.\u00b2.0", "x.y.z", "v1")),
-            "cpus": st.sampled_from((None, 3.9, 4.0, 0.0)),
-            "memory_bytes": st.sampled_from((None, 0, 2**34)),
-            "addresses": st.sampled_from(((), ("2001:db8::1",), ("192.0.2.11", "192.0.2.10"))),
-            "taints": st.sampled_from((("a:NoSchedule",),)),
-            "worker": st.booleans(),
-        },
-    )
+    changes = st.fixed_dictionaries({}, optional=NODE)
     broken: st.SearchStrategy[Any] = UNREAD | changes.map(lambda found: worlds.node(index, **found))
     return rarely(worlds.node(index), broken)
 
 
 OTHERS = st.lists(
-    UNREAD | st.builds(facts.OtherNode, st.sampled_from(("cafe", "w-1", "w-2")), st.booleans(), st.booleans()),
+    UNREAD
+    | st.builds(facts.OtherNode, st.sampled_from(("cafe", "w-1", "w-2")), st.booleans(), st.booleans(), st.booleans()),
     max_size=3,
 ).map(tuple)
 MEMBER = st.tuples(
@@ -108,7 +114,12 @@ STATIC_PODS = st.builds(
     ),
 )
 OPERAND = UNREAD | WORKLOAD | STATIC_PODS | st.builds(facts.DisruptionBudget, st.none() | COUNT)
-CONTROLLER_CONFIG = st.builds(facts.ControllerConfig, st.none() | TOPOLOGY, st.booleans(), STATUS, STATUS)
+CONTROLLER_CONFIG = st.builds(
+    facts.ControllerConfig,
+    st.none() | TOPOLOGY,
+    STATUS,
+    st.none() | st.sampled_from((worlds.NOW, worlds.NOW - timedelta(hours=1))),
+)
 NATIVE = st.builds(
     facts.NativeController,
     st.booleans(),
@@ -214,7 +225,14 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         "machine_config_pools": rarely(healthy.machine_config_pools, UNREAD | st.lists(POOL, max_size=3).map(tuple)),
         "ingress_controller": rarely(
             healthy.ingress_controller,
-            UNREAD | st.builds(facts.IngressController, st.none() | st.integers(0, 3), st.integers(0, 3)),
+            UNREAD
+            | st.builds(
+                facts.IngressController,
+                st.none() | st.integers(0, 3),
+                st.integers(0, 3),
+                st.sampled_from(((), (facts.Toleration("", "Exists", "", ""),))),
+                st.sampled_from((frozenset(), frozenset({"disk=fast"}))),
+            ),
         ),
         "controller_config": rarely(
             healthy.controller_config, UNREAD | st.just(FOLLOWED.controller_config) | CONTROLLER_CONFIG

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from typing import Any
+import functools
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,12 @@ from hypothesis import strategies as st
 
 from topology_controller import act
 from topology_controller.observe import facts, live
+from topology_simulator.apiserver import patch as merge_patches
 
 from . import worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 LEAVES = st.booleans() | st.integers() | st.text(max_size=4)
 JSON = st.recursive(
@@ -24,24 +29,11 @@ JSON = st.recursive(
 OBJECT = st.dictionaries(st.sampled_from("abcd"), JSON, max_size=4)
 
 
-def applied(target: Any, patch: Any) -> Any:
-    """RFC 7386, as it is written there."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = applied(result.get(key), value)
-    return result
-
-
 @given(OBJECT, OBJECT)
 def test_the_patch_leads_from_one_object_to_the_other(before: Any, after: Any) -> None:
     untouched = copy.deepcopy((before, after))
     patch = act.merge_patch(before, after)
-    assert applied(before, patch) == after
+    assert merge_patches.merge(before, patch) == after
     assert (before, after) == untouched
 
 
@@ -56,7 +48,7 @@ def test_a_patch_of_one_check_leaves_the_rest_out() -> None:
     assert act.merge_patch(before, after) == {"name": "other"}
 
 
-class Server:
+class PatchRecorder:
     """Answers patches: with what they ask for, or as the test wants."""
 
     request_timeout = 10.0
@@ -68,7 +60,7 @@ class Server:
     async def merge_patch(self, resource: Any, name: str, body: dict[str, Any], **options: Any) -> dict[str, Any]:
         self.sent.append((f"{resource.plural}/{name}", body, options))
         status = {} if self.drop else body["status"]
-        return {"metadata": {"name": name, "resourceVersion": "101"}, "status": applied({}, status)}
+        return {"metadata": {"name": name, "resourceVersion": "101"}, "status": merge_patches.merge({}, status)}
 
     async def create(self, resource: Any, body: dict[str, Any], **options: Any) -> dict[str, Any]:
         self.sent.append((f"{resource.plural}", body, options))
@@ -85,7 +77,7 @@ class Left:
         return self.seconds
 
 
-def hands(server: Server, lease: act.Lease | None = None) -> act.Act:
+def hands(server: PatchRecorder, lease: act.Lease | None = None) -> act.Act:
     client: Any = server
     return act.Act(client, lease or act.Unelected())
 
@@ -96,7 +88,7 @@ async def evidence() -> live.Evidence:
 
 @pytest.mark.looptime
 async def test_the_flip_is_one_write_with_topology_record_and_version() -> None:
-    server = Server()
+    server = PatchRecorder()
     await hands(server).flip(await evidence(), worlds.infrastructure(), worlds.converging())
     ((where, body, options),) = server.sent
     assert where == "infrastructures/cluster"
@@ -109,7 +101,7 @@ async def test_the_flip_is_one_write_with_topology_record_and_version() -> None:
 
 
 async def test_a_saved_record_leaves_topology_alone() -> None:
-    server = Server()
+    server = PatchRecorder()
     await hands(server).save(worlds.infrastructure(), worlds.admitting())
     ((_, body, _),) = server.sent
     assert set(body["status"]) == {"topologyTransition"}
@@ -119,7 +111,7 @@ async def test_a_saved_record_leaves_topology_alone() -> None:
 @pytest.mark.looptime
 @pytest.mark.parametrize(("age", "sent"), [(0.0, 1), (2.0, 1), (2.01, 0), (60.0, 0)])
 async def test_evidence_older_than_two_seconds_voids_the_flip(age: float, sent: int) -> None:
-    server = Server()
+    server = PatchRecorder()
     found = await evidence()
     await asyncio.sleep(age)
     if sent:
@@ -135,13 +127,13 @@ async def test_evidence_older_than_two_seconds_voids_the_flip(age: float, sent: 
 async def test_a_lease_about_to_run_out_voids_every_write(left: float, sent: int) -> None:
     record = worlds.converging()
     for write in ("save", "flip", "report"):
-        server = Server()
+        server = PatchRecorder()
         doing = hands(server, Left(left))
         known = await evidence()
-        calls = {
-            "save": lambda doing=doing: doing.save(worlds.infrastructure(), record),
-            "flip": lambda doing=doing, known=known: doing.flip(known, worlds.infrastructure(), record),
-            "report": lambda doing=doing: doing.report(worlds.own(), {"versions": []}),
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "save": functools.partial(doing.save, worlds.infrastructure(), record),
+            "flip": functools.partial(doing.flip, known, worlds.infrastructure(), record),
+            "report": functools.partial(doing.report, worlds.own(), {"versions": []}),
         }
         if sent:
             await calls[write]()
@@ -152,14 +144,14 @@ async def test_a_lease_about_to_run_out_voids_every_write(left: float, sent: int
 
 
 async def test_a_record_that_the_server_drops_is_noticed() -> None:
-    server = Server()
+    server = PatchRecorder()
     server.drop = True
     with pytest.raises(act.RecordDropped):
         await hands(server).save(worlds.infrastructure(), worlds.admitting())
 
 
 async def test_a_record_without_a_target_cannot_be_flipped_to() -> None:
-    server = Server()
+    server = PatchRecorder()
     record = worlds.converging().model_copy(update={"target": None})
     with pytest.raises(act.Voided):
         await hands(server).flip(await evidence(), worlds.infrastructure(), record)
@@ -167,14 +159,14 @@ async def test_a_record_without_a_target_cannot_be_flipped_to() -> None:
 
 
 async def test_a_report_that_stands_already_is_not_sent() -> None:
-    server = Server()
+    server = PatchRecorder()
     status = {"versions": [{"name": "operator", "version": "1"}], "extension": None}
     assert await hands(server).report(worlds.own(status={"versions": status["versions"], "foreign": 1}), status) is None
     assert server.sent == []
 
 
 async def test_a_report_carries_the_version_and_only_what_differs() -> None:
-    server = Server()
+    server = PatchRecorder()
     standing = worlds.own(status={"versions": [1], "extension": {"a": 1, "b": 2}, "foreign": 1})
     await hands(server).report(standing, {"versions": [1], "extension": {"a": 1}})
     ((where, body, options),) = server.sent
@@ -183,8 +175,25 @@ async def test_a_report_carries_the_version_and_only_what_differs() -> None:
     assert body == {"metadata": {"resourceVersion": "7"}, "status": {"extension": {"b": None}}}
 
 
+@pytest.mark.looptime
+async def test_a_report_that_took_long_to_create_is_not_written_when_the_lease_is_about_to_run_out() -> None:
+    class Slow(PatchRecorder):
+        async def create(self, resource: Any, body: dict[str, Any], **options: Any) -> dict[str, Any]:
+            await asyncio.sleep(9.0)
+            return await super().create(resource, body, **options)
+
+    class Until:
+        def time_left(self) -> float:
+            return 15.0 - asyncio.get_running_loop().time()
+
+    server = Slow()
+    with pytest.raises(act.Voided, match="lease"):
+        await hands(server, Until()).report(facts.Unobserved("x", "NotFound", missing=True), {"versions": [1]})
+    assert [where for where, _, _ in server.sent] == ["clusteroperators"]
+
+
 async def test_a_missing_operator_object_is_created_first() -> None:
-    server = Server()
+    server = PatchRecorder()
     missing = facts.Unobserved("x", "NotFound", missing=True)
     await hands(server).report(missing, {"versions": [1], "extension": None})
     assert [where for where, _, _ in server.sent] == ["clusteroperators", "clusteroperators/topology"]

@@ -17,7 +17,7 @@ from topology_controller.checks import advisories
 from topology_controller.observe import facts
 from topology_controller.operands import model as matrices
 
-from . import measuring, strategies, worlds
+from . import measured_cluster, strategies, worlds
 
 if TYPE_CHECKING:
     from topology_api.types import Advisory
@@ -73,7 +73,7 @@ def test_a_pinned_router(record: TopologyTransition | None) -> None:
     found = told(pinned, record)
     assert set(found) == {AdvisoryName.ROUTER_REPLICAS_PINNED}
     advisory = found[AdvisoryName.ROUTER_REPLICAS_PINNED]
-    assert measuring.ROUTER in advisory.message
+    assert measured_cluster.ROUTER in advisory.message
     assert "RouterReplicas waits" in advisory.message
     assert advisory.command == (
         """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
@@ -95,21 +95,42 @@ def test_what_the_assisted_installer_left(record: TopologyTransition | None) -> 
 
 
 @EVER
-def test_a_registry_whose_number_was_written_once(record: TopologyTransition | None) -> None:
-    fixed = operand(measuring.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
-    found = told(fixed, record)
+def test_one_registry_is_no_redundancy(record: TopologyTransition | None) -> None:
+    one = operand(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
+    found = told(one, record)
     assert set(found) == {AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED}
     advisory = found[AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED]
-    assert "ReadWriteMany" in advisory.message
+    assert "storage that several nodes can mount at once" in advisory.message
+    assert "with ReadWriteOnce or emptyDir leave it as it is" in advisory.message
+    assert "nothing waits for it" in advisory.message
     assert advisory.command == (
-        f"""oc patch {measuring.REGISTRY_CONFIGURATION} --type merge -p '{{"spec":{{"replicas":2}}}}'"""
+        f"""oc patch {measured_cluster.REGISTRY_CONFIGURATION} --type merge -p '{{"spec":{{"replicas":2}}}}'"""
     )
     for well in (facts.Managed("Managed", 2), facts.Managed("Managed", None), facts.Managed("Removed", 1)):
-        assert told(operand(measuring.REGISTRY_CONFIGURATION, well), record) == {}
-    assert told(operand(measuring.REGISTRY_CONFIGURATION, facts.Managed("Unmanaged", 1)), record) == {}
-    assert told(fixed, record, target=INFRASTRUCTURE) == {}
+        assert told(operand(measured_cluster.REGISTRY_CONFIGURATION, well), record) == {}
+    assert told(operand(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Unmanaged", 1)), record) == {}
+    assert told(one, record, target=INFRASTRUCTURE) == {}
     lacking = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"ImageRegistry"}))
-    assert told(dataclasses.replace(fixed, cluster_version=lacking), record) == {}
+    assert told(dataclasses.replace(one, cluster_version=lacking), record) == {}
+
+
+@EVER
+def test_what_a_check_waits_for_comes_first(record: TopologyTransition | None) -> None:
+    """Everything at once: the pinned router is the one without which the transition does not complete."""
+    known = cluster(
+        ingress_controller=facts.IngressController(1, 1),
+        dnsmasq=facts.Present(),
+        lifecycle_agent=facts.Present(),
+        own_operator=worlds.own(),
+        operands={
+            **cluster().operands,
+            **started(BEFORE),
+            measured_cluster.REGISTRY_CONFIGURATION: facts.Managed("Managed", 1),
+        },
+    )
+    names = list(told(known, record))
+    assert names[0] == AdvisoryName.ROUTER_REPLICAS_PINNED
+    assert len(names) >= 4
 
 
 def test_operators_that_read_the_topology_only_at_start() -> None:
@@ -208,7 +229,7 @@ def test_the_command_takes_a_backup_on_a_node_by_name_and_records_it() -> None:
 def test_a_backup_is_not_asked_for_where_evidence_of_one_may_be_unread() -> None:
     known = cluster(own_operator=worlds.own())
     for field in ("own_operator", "cluster_operators", "control_plane_nodes"):
-        assert told(dataclasses.replace(known, **{field: worlds.BROKEN}), CONVERGING) == {}
+        assert told(worlds.unread(known, field), CONVERGING) == {}
     assert told(dataclasses.replace(known, cluster_operators=(worlds.BROKEN,)), CONVERGING) == {}
     assert told(dataclasses.replace(known, control_plane_nodes=()), CONVERGING) == {}, "there is nowhere to take it"
 
@@ -231,8 +252,8 @@ def test_what_cannot_be_read_gives_no_advisory(record: TopologyTransition | None
     assert told(facts.Facts(), record) == {}
     broken = {field.name: worlds.BROKEN for field in dataclasses.fields(facts.Facts)}
     operands = dict.fromkeys(cluster().operands, worlds.BROKEN)
-    unread = facts.Facts(**{**broken, "operands": operands, "live": False, "disturbed": ()})
-    assert told(unread, record) == {}
+    unread: dict[str, Any] = {**broken, "operands": operands, "live": False, "disturbed": ()}
+    assert told(facts.Facts(**unread), record) == {}
 
 
 def test_several_come_in_the_order_of_the_vocabulary() -> None:
@@ -244,7 +265,7 @@ def test_several_come_in_the_order_of_the_vocabulary() -> None:
         operands={
             **cluster().operands,
             **started(BEFORE),
-            measuring.REGISTRY_CONFIGURATION: facts.Managed("Managed", 1),
+            measured_cluster.REGISTRY_CONFIGURATION: facts.Managed("Managed", 1),
         },
     )
     order = [name.value for name in AdvisoryName]
@@ -252,7 +273,7 @@ def test_several_come_in_the_order_of_the_vocabulary() -> None:
     assert list(told(known, PENDING)) == [*order[:3], order[-1]]
 
 
-@measuring.PATIENT
+@measured_cluster.PATIENT
 @given(strategies.worlds_of_any_kind(), st.none() | strategies.records(), st.integers(0, 10**6))
 def test_whatever_is_known_there_is_an_answer_that_the_record_can_hold(
     known: facts.Facts, record: TopologyTransition | None, later: int

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test import sentences
 
 from topology_api.types import Baseline, OperandBaseline, PoolBaseline
 from topology_api.vocabulary import CheckName
@@ -88,9 +89,6 @@ def test_only_what_the_definition_asks_is_captured_or_needed():
     assert found == Baseline(version="4.20.1")
 
 
-FORBIDDEN = "Forbidden: grant the operator's role the right to read it"
-
-
 @pytest.mark.parametrize(
     ("field", "named"),
     [
@@ -103,8 +101,8 @@ FORBIDDEN = "Forbidden: grant the operator's role the right to read it"
     ],
 )
 def test_what_cannot_be_read_is_named(field: str, named: str):
-    known = dataclasses.replace(worlds.healthy(), **{field: worlds.BROKEN})
-    assert f"{named}: {FORBIDDEN}" in refused(known)
+    known = worlds.unread(worlds.healthy(), field)
+    assert f"{named}: {sentences.FORBIDDEN}" in refused(known)
 
 
 @pytest.mark.parametrize("key", sorted(operand_worlds.at(worlds.MATRIX, worlds.SNO)))
@@ -116,7 +114,7 @@ def test_each_operand_that_cannot_be_read_is_named(key: str):
     elif key.endswith("/cluster") and ("consoles" in key or "imageregistry" in key):
         assert refused(known) == [str(worlds.BROKEN)]
     else:
-        assert refused(known) == [f"{key}: {FORBIDDEN}"]
+        assert refused(known) == [f"{key}: {sentences.FORBIDDEN}"]
 
 
 def test_all_that_cannot_be_read_is_said_at_once_and_each_once():
@@ -129,7 +127,7 @@ def test_all_that_cannot_be_read_is_said_at_once_and_each_once():
 
 
 def missing(key: str) -> facts.Unobserved:
-    return facts.Unobserved(key, "NotFound: it does not exist", missing=True)
+    return facts.Unobserved(key, sentences.MISSING, missing=True)
 
 
 def test_an_optional_operand_that_is_not_there_is_recorded_as_missing():
@@ -160,12 +158,12 @@ def test_what_the_cluster_does_not_have_is_recorded_as_missing():
 def test_a_guard_that_cannot_be_read_is_named_and_one_that_is_there_is_no_trouble():
     key = "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb"
     assert captured(with_operand(worlds.healthy(), key, facts.DisruptionBudget(2)))
-    assert refused(with_operand(worlds.healthy(), key, worlds.BROKEN)) == [f"{key}: {FORBIDDEN}"]
+    assert refused(with_operand(worlds.healthy(), key, worlds.BROKEN)) == [f"{key}: {sentences.FORBIDDEN}"]
 
 
 def test_static_pods_of_etcd_that_were_not_understood_are_named():
     known = dataclasses.replace(worlds.healthy(), etcd=dataclasses.replace(worlds.etcd(), static_pods=worlds.BROKEN))
-    assert refused(known) == [f"{ETCD}: {FORBIDDEN}"]
+    assert refused(known) == [f"{ETCD}: {sentences.FORBIDDEN}"]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +172,7 @@ def test_static_pods_of_etcd_that_were_not_understood_are_named():
         ((), "machineconfigpools.machineconfiguration.openshift.io/master: NotFound"),
         ((worlds.pool("worker"),), "machineconfigpools.machineconfiguration.openshift.io/master: NotFound"),
         ((worlds.pool(configuration=""),), "no rendered configuration"),
-        ((worlds.pool(), worlds.BROKEN), FORBIDDEN),
+        ((worlds.pool(), worlds.BROKEN), sentences.FORBIDDEN),
         ((worlds.pool(configuration="x" * 300),), "at most 253"),
     ],
 )

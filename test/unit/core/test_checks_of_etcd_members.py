@@ -188,7 +188,8 @@ OTHER: dict[str, st.SearchStrategy[Any]] = {
 def deviations(draw: st.DrawFn) -> tuple[str, facts.EtcdMembers, facts.EtcdEndpoints]:
     """The good picture with exactly one thing changed, and what it was."""
     what = draw(st.sampled_from((*OTHER, "gone", "silent", "stranger", "endpoint", "published")))
-    at, voices, silences, listed = draw(st.integers(0, 2)), GOOD, (), published(*worlds.MEMBERS)
+    at, voices, listed = draw(st.integers(0, 2)), GOOD, published(*worlds.MEMBERS)
+    silences: tuple[facts.EtcdSilence, ...] = ()
     if what == "gone":
         voices = GOOD[:at] + GOOD[at + 1 :]
     elif what == "silent":

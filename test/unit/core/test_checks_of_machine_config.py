@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from topology_api.types import PoolBaseline
 from topology_api.vocabulary import CheckName, CheckStatus
+from topology_controller.checks import machine_config
 from topology_controller.observe import facts
 
-from . import measuring, worlds
+from . import measured_cluster, worlds
 
 OBSERVED, POOLS = CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT
 NEW = {"wanted_configuration": "rendered-master-2", "configuration": "rendered-master-2"}
-ARBITER = measuring.definition("arbiter-to-ha")
+MINUTE_AGO = worlds.NOW - timedelta(minutes=1)
 
 
-def controller(**changes: Any) -> measuring.Cluster:
-    cluster = measuring.followed()
+def controller(**changes: Any) -> measured_cluster.MeasuredCluster:
+    cluster = measured_cluster.followed()
     assert isinstance(cluster.known.controller_config, facts.ControllerConfig)
     return cluster.but(controller_config=dataclasses.replace(cluster.known.controller_config, **changes))
 
 
-def pools(*found: facts.Fact[facts.MachineConfigPool]) -> measuring.Cluster:
-    return measuring.followed().but(machine_config_pools=found)
+def pools(*found: facts.Fact[facts.MachineConfigPool]) -> measured_cluster.MeasuredCluster:
+    return measured_cluster.followed().but(machine_config_pools=found)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +35,9 @@ def pools(*found: facts.Fact[facts.MachineConfigPool]) -> measuring.Cluster:
     [
         ({"control_plane": "SingleReplica"}, CheckStatus.UNMET, "it is made for SingleReplica"),
         ({"control_plane": None}, CheckStatus.UNMET, "it is made for no topology"),
-        ({"observed": False}, CheckStatus.UNMET, "has not seen that yet"),
         ({"failing": "True"}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
-        ({"completed": "False"}, CheckStatus.UNMET, "TemplateControllerCompleted=False"),
-        ({"completed": "absent"}, CheckStatus.UNKNOWN, "TemplateControllerCompleted=absent"),
+        ({"failing": "True", "failing_since": MINUTE_AGO}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
+        ({"failing": "absent"}, CheckStatus.UNKNOWN, "TemplateControllerFailing=absent"),
         ({"failing": "Unknown"}, CheckStatus.UNKNOWN, "TemplateControllerFailing=Unknown"),
     ],
 )
@@ -48,18 +50,37 @@ def test_the_controller_must_work_with_the_new_topology(
     assert "controllerconfigs.machineconfiguration.openshift.io/machine-config-controller" in message
 
 
-@pytest.mark.parametrize("there", ["SingleReplica", None])
-def test_every_control_plane_node_must_go_by_it(there: str | None) -> None:
-    """The daemon drains a node unless its annotation says SingleReplica."""
-    nodes = (worlds.node(0, observed_topology="HighlyAvailable"), worlds.node(1, observed_topology=there))
-    status, message = measuring.followed().but(control_plane_nodes=nodes).ask(OBSERVED)
+def test_templates_that_fail_for_a_moment_take_nothing_back() -> None:
+    """An API error that passes sets the condition too."""
+    late = worlds.NOW - timedelta(seconds=59)
+    assert controller(failing="True", failing_since=late).ask(OBSERVED)[0] is CheckStatus.MET
+
+
+def test_no_control_plane_node_may_still_go_by_the_single_node() -> None:
+    """The daemon drains a node unless its annotation says SingleReplica; that is all it asks."""
+    nodes = (
+        worlds.node(0, observed_topology="HighlyAvailable"),
+        worlds.node(1, observed_topology="SingleReplica"),
+        worlds.node(2, observed_topology=None),
+    )
+    status, message = measured_cluster.followed().but(control_plane_nodes=nodes).ask(OBSERVED)
     assert status is CheckStatus.UNMET
-    assert f"node-1 ({there or 'none'})" in message
-    assert "node-0" not in message
+    assert "Found: node-1. " in message
+    assert measured_cluster.followed().but(control_plane_nodes=nodes[::2]).ask(OBSERVED)[0] is CheckStatus.MET
+
+
+def test_a_paused_pool_of_the_control_plane_is_named_where_its_nodes_are_not_told() -> None:
+    nodes = (worlds.node(1, observed_topology="SingleReplica"),)
+    paused = (worlds.pool(paused=True),)
+    status, message = (
+        measured_cluster.followed().but(control_plane_nodes=nodes, machine_config_pools=paused).ask(OBSERVED)
+    )
+    assert status is CheckStatus.UNMET
+    assert "oc patch machineconfigpool master" in message
 
 
 def test_no_controller_and_no_nodes_prove_nothing() -> None:
-    cluster = measuring.followed()
+    cluster = measured_cluster.followed()
     for nothing in (worlds.BROKEN, worlds.MISSING):
         assert cluster.but(controller_config=nothing).ask(OBSERVED)[0] is CheckStatus.UNKNOWN
     for nobody in (worlds.BROKEN, (), (worlds.node(0, observed_topology="HighlyAvailable"), worlds.BROKEN)):
@@ -67,10 +88,10 @@ def test_no_controller_and_no_nodes_prove_nothing() -> None:
 
 
 def test_pools_say_nothing_before_the_controller_has_looked() -> None:
-    status, message = controller(observed=False).ask(POOLS)
+    status, message = controller(control_plane="SingleReplica").ask(POOLS)
     assert status is CheckStatus.UNMET
     assert "Waiting for MachineConfigControllerObserved" in message
-    status, message = measuring.followed().but(controller_config=worlds.BROKEN).ask(POOLS)
+    status, message = measured_cluster.followed().but(controller_config=worlds.BROKEN).ask(POOLS)
     assert status is CheckStatus.UNKNOWN
     assert str(worlds.BROKEN) in message
 
@@ -78,7 +99,7 @@ def test_pools_say_nothing_before_the_controller_has_looked() -> None:
 def test_a_pool_that_is_equal_to_itself_may_not_have_heard_of_the_flip() -> None:
     status, message = pools(worlds.pool()).ask(POOLS)
     assert status is CheckStatus.UNMET
-    assert "master (still at rendered-master-1, the configuration from before the topology moved)" in message
+    assert "master (still at rendered-master-1, the configuration from before the topology changed)" in message
     assert pools(worlds.pool(**NEW)).ask(POOLS)[0] is CheckStatus.MET
 
 
@@ -88,17 +109,17 @@ def test_it_may_stay_where_the_controller_had_looked_before_the_flip() -> None:
 
 
 def test_it_may_stay_where_both_topologies_have_the_same_configuration() -> None:
-    cluster = measuring.followed(ARBITER).but(machine_config_pools=(worlds.pool(),))
+    cluster = measured_cluster.followed(measured_cluster.STAYING).but(machine_config_pools=(worlds.pool(),))
     assert cluster.ask(POOLS)[0] is CheckStatus.MET
     assert cluster.unmeasured().ask(POOLS)[0] is CheckStatus.MET, "nothing has to be measured"
 
 
 def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -> None:
-    status, message = measuring.followed().unmeasured().ask(POOLS)
+    status, message = measured_cluster.followed().unmeasured().ask(POOLS)
     assert status is CheckStatus.UNKNOWN
-    assert measuring.MASTER in message
+    assert measured_cluster.MASTER in message
     assert "status.topologyTransition.baseline.machineConfigPools" in message
-    assert measuring.followed().measured_by(machine_config_pools=()).ask(POOLS)[0] is CheckStatus.UNKNOWN
+    assert measured_cluster.followed().measured_by(machine_config_pools=()).ask(POOLS)[0] is CheckStatus.UNKNOWN
     status, message = pools(worlds.pool(degraded=1)).unmeasured().ask(POOLS)
     assert status is CheckStatus.UNMET, "that it has not rolled out can be told all the same"
 
@@ -124,18 +145,84 @@ def test_a_pool_that_has_not_rolled_out_says_why(changes: dict[str, Any], reason
     assert f"master ({reason}" in message or reason in message
 
 
-def test_other_pools_need_not_change_but_must_be_rolled_out() -> None:
+def recorded(*names: str) -> measured_cluster.MeasuredCluster:
+    """A cluster with these pools, each at rest at the configuration that the baseline has of it."""
+    before = tuple(PoolBaseline(name=name, configuration=worlds.pool(name).configuration) for name in names)
+    return measured_cluster.followed().measured_by(machine_config_pools=before)
+
+
+@pytest.mark.parametrize("name", ["worker", "infra"])
+def test_every_pool_with_machines_must_leave_its_baseline(name: str) -> None:
+    """For 4.6 s after its templates are rendered every pool still looks finished."""
+    cluster = recorded("master", name)
+    status, message = cluster.but(machine_config_pools=(worlds.pool(**NEW), worlds.pool(name))).ask(POOLS)
+    assert status is CheckStatus.UNMET
+    assert f"{name} (still at rendered-{name}-1" in message
+    rolled = (worlds.pool(**NEW), worlds.rolled(worlds.pool(name)))
+    assert cluster.but(machine_config_pools=rolled).ask(POOLS)[0] is CheckStatus.MET
+
+
+def test_a_pool_without_machines_or_younger_than_the_change_need_not_change() -> None:
     empty = worlds.pool("worker", machines=0, updated=0, ready=0)
     assert pools(worlds.pool(**NEW), empty).ask(POOLS)[0] is CheckStatus.MET
+    assert recorded("master").but(machine_config_pools=(worlds.pool(**NEW), worlds.pool("young"))).ask(POOLS)[0] is (
+        CheckStatus.MET
+    )
     status, message = pools(worlds.pool(**NEW), worlds.pool("infra", ready=0)).ask(POOLS)
     assert status is CheckStatus.UNMET
     assert "infra (0 of 3 machines ready)" in message
 
 
+def test_a_paused_pool_is_named_with_the_command_unless_it_has_followed() -> None:
+    cluster = recorded("master", "canary")
+    behind = worlds.pool("canary", wanted_configuration="rendered-canary-2", paused=True)
+    status, message = cluster.but(machine_config_pools=(worlds.pool(**NEW), behind)).ask(POOLS)
+    assert status is CheckStatus.UNMET
+    assert "canary (paused; unpause it: oc patch machineconfigpool canary" in message
+    there = dataclasses.replace(worlds.rolled(worlds.pool("canary")), paused=True)
+    assert cluster.but(machine_config_pools=(worlds.pool(**NEW), there)).ask(POOLS)[0] is CheckStatus.MET
+
+
+# Before the change
+
+
+def ready(*found: facts.Fact[facts.MachineConfigPool]) -> tuple[CheckStatus, str]:
+    known = worlds.healthy(machine_config_pools=found)
+    answer = machine_config.pools_ready(worlds.question(known, CheckName.MACHINE_CONFIG_POOLS_READY))
+    return answer.status, answer.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"paused": True}, "paused; unpause it: oc patch machineconfigpool infra --type merge"),
+        ({"troubles": ("Degraded",)}, "condition Degraded is True"),
+        ({"troubles": ("RenderDegraded",)}, "condition RenderDegraded is True"),
+        ({"degraded": 1}, "1 degraded machines"),
+        ({"wanted_configuration": "rendered-infra-2", "updated": 1}, "rolling out rendered-infra-2, 1 of 3"),
+        ({"updated": 2}, "2 of 3 machines updated"),
+        ({"ready": 2}, "2 of 3 machines ready"),
+        ({"configuration": "", "wanted_configuration": ""}, "no rendered configuration"),
+        ({"observed": False}, "the machine config operator has not seen its newest generation"),
+    ],
+)
+def test_before_the_change_every_pool_must_be_able_to_follow(changes: dict[str, Any], reason: str) -> None:
+    status, message = ready(worlds.pool(), worlds.pool("infra", **changes))
+    assert status is CheckStatus.UNMET
+    assert f"infra ({reason}" in message
+    assert "master (" not in message
+
+
+def test_pools_at_rest_are_ready_and_what_cannot_be_read_is_not() -> None:
+    assert ready(worlds.pool(), worlds.pool("worker", machines=0, updated=0, ready=0))[0] is CheckStatus.MET
+    for nothing in ((), (worlds.pool("worker"),), (worlds.pool(), worlds.BROKEN)):
+        assert ready(*nothing)[0] is CheckStatus.UNKNOWN
+
+
 def test_pools_that_are_not_there_or_cannot_be_read_prove_nothing() -> None:
     for found in ((), (worlds.pool("worker"),), (worlds.pool(**NEW), worlds.BROKEN)):
         assert pools(*found).ask(POOLS)[0] is CheckStatus.UNKNOWN
-    assert measuring.followed().but(machine_config_pools=worlds.BROKEN).ask(POOLS)[0] is CheckStatus.UNKNOWN
+    assert measured_cluster.followed().but(machine_config_pools=worlds.BROKEN).ask(POOLS)[0] is CheckStatus.UNKNOWN
 
 
 def test_the_order_of_pools_does_not_change_the_message() -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.checks import catalog
+from topology_controller.checks import nodes as nodes_module
 from topology_controller.observe import facts
 
 from . import worlds
+
+if TYPE_CHECKING:
+    from topology_controller.transitions import model
 
 GIB = 2**30
 
@@ -58,8 +64,12 @@ def test_three_whole_nodes_are_enough() -> None:
         ({"addresses": ("192.0.2.99",)}, "is not home of an etcd voter"),
         ({"worker": False}, "lacks label node-role.kubernetes.io/worker"),
         (
-            {"taints": ("node-role.kubernetes.io/master:NoSchedule",)},
+            {"taints": (facts.Taint("node-role.kubernetes.io/master", "", "NoSchedule"),)},
             "has taint node-role.kubernetes.io/master:NoSchedule",
+        ),
+        (
+            {"master": False, "master_has_value": True},
+            "label node-role.kubernetes.io/master has a value, operators select it without one",
         ),
     ],
 )
@@ -69,6 +79,45 @@ def test_the_first_reason_of_a_node_that_falls_short_is_named(changes: dict[str,
     assert f"node-2 ({reason})" in message
     assert "node-0 (eligible)" in message
     assert message.startswith("Wanted: 3 eligible control-plane nodes. Found: 2")
+
+
+NOT_COMPACT = [one for one in worlds.TRANSITIONS.definitions if one.workers.max != 0]
+RESERVED = facts.Taint("node-role.kubernetes.io/infra", "reserved", "NoExecute")
+
+
+@pytest.mark.parametrize("definition", worlds.TRANSITIONS.definitions, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"pressure": ("MemoryPressure",)}, "MemoryPressure=True"),
+        ({"pressure": ("DiskPressure", "PIDPressure")}, "DiskPressure=True, PIDPressure=True"),
+        ({"pressure": ("NetworkUnavailable",)}, "NetworkUnavailable=True"),
+        (
+            {"taints": (facts.Taint("node.kubernetes.io/disk-pressure", "", "NoSchedule"),)},
+            "has taint node.kubernetes.io/disk-pressure:NoSchedule",
+        ),
+        (
+            {"taints": (RESERVED, facts.Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute"))},
+            "has taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+        ),
+    ],
+)
+def test_a_node_in_a_state_that_keeps_pods_away_is_not_eligible_in_any_definition(
+    definition: model.Definition, changes: dict[str, Any], reason: str
+) -> None:
+    asked = [one for one in definition.preflight if one.check is CheckName.CONTROL_PLANE_NODES]
+    assert asked, "every definition counts control-plane nodes"
+    found = nodes_module.candidates(with_third(**changes), asked[0], definition)
+    assert isinstance(found, dict)
+    assert found == {"node-0": None, "node-1": None, "node-2": reason}
+
+
+@pytest.mark.parametrize("definition", NOT_COMPACT, ids=lambda one: one.name)
+def test_other_taints_only_matter_where_the_control_plane_carries_workloads(definition: model.Definition) -> None:
+    asked = next(one for one in definition.preflight if one.check is CheckName.CONTROL_PLANE_NODES)
+    found = nodes_module.candidates(with_third(taints=(RESERVED,)), asked, definition)
+    assert isinstance(found, dict)
+    assert found["node-2"] is None
 
 
 def test_of_several_reasons_the_first_is_told() -> None:
@@ -100,9 +149,21 @@ def test_a_node_with_master_but_without_control_plane_label_is_named_as_a_candid
     assert "node-2 (lacks label node-role.kubernetes.io/control-plane)" in message
 
 
+def test_a_candidate_whose_master_label_has_a_value_is_named_and_is_no_worker() -> None:
+    known = dataclasses.replace(
+        worlds.healthy(),
+        control_plane_nodes=(worlds.node(0), worlds.node(1)),
+        other_nodes=(facts.OtherNode("node-2", master=False, arbiter=False, master_has_value=True),),
+    )
+    status, message = nodes(known)
+    assert status is CheckStatus.UNMET
+    assert "node-2 (label node-role.kubernetes.io/master has a value, operators select it without one)" in message
+    assert ask(CheckName.DEDICATED_WORKERS, known)[0] is CheckStatus.MET
+
+
 @pytest.mark.parametrize("field", ["control_plane_nodes", "other_nodes", "etcd_endpoints"])
 def test_what_cannot_be_read_is_unknown(field: str) -> None:
-    status, message = nodes(dataclasses.replace(worlds.healthy(), **{field: worlds.BROKEN}))
+    status, message = nodes(worlds.unread(worlds.healthy(), field))
     assert status is CheckStatus.UNKNOWN
     assert str(worlds.BROKEN) in message
 
@@ -110,8 +171,8 @@ def test_what_cannot_be_read_is_unknown(field: str) -> None:
 @pytest.mark.parametrize("field", ["control_plane_nodes", "other_nodes"])
 def test_one_malformed_node_makes_it_unknown(field: str) -> None:
     known = worlds.healthy()
-    found = getattr(known, field)
-    status, message = nodes(dataclasses.replace(known, **{field: (*found, worlds.BROKEN)}))
+    changes: dict[str, Any] = {field: (*getattr(known, field), worlds.BROKEN)}
+    status, message = nodes(dataclasses.replace(known, **changes))
     assert status is CheckStatus.UNKNOWN
     assert worlds.BROKEN.what in message
 
@@ -200,9 +261,14 @@ def test_dedicated_workers_and_schedulable_control_plane_nodes_can_carry_infrast
         ({"deleting": True, "ready": "False"}, "is being deleted"),
         ({"ready": "Unknown"}, "Ready=Unknown"),
         ({"cordoned": True}, "is cordoned"),
+        ({"pressure": ("DiskPressure",)}, "DiskPressure=True"),
         (
-            {"taints": ("node-role.kubernetes.io/infra:NoSchedule",)},
-            "has taint node-role.kubernetes.io/infra:NoSchedule",
+            {"taints": (facts.Taint("node.kubernetes.io/unreachable", "", "NoExecute"),)},
+            "has taint node.kubernetes.io/unreachable:NoExecute",
+        ),
+        (
+            {"taints": (RESERVED,)},
+            f"has taint {RESERVED}, which IngressController default does not tolerate",
         ),
     ],
 )
@@ -224,7 +290,8 @@ def test_a_worker_that_cannot_carry_infrastructure_is_named_with_its_first_reaso
 def test_workers_that_cannot_be_read_prove_nothing() -> None:
     for field in ("workers", "control_plane_nodes"):
         for broken in (worlds.BROKEN, (worlds.worker("w-0"), worlds.worker("w-1"), worlds.BROKEN)):
-            assert workers(dataclasses.replace(worlds.healthy(), **{field: broken}))[0] is CheckStatus.UNKNOWN
+            changes: dict[str, Any] = {field: broken}
+            assert workers(dataclasses.replace(worlds.healthy(), **changes))[0] is CheckStatus.UNKNOWN
     nobody = dataclasses.replace(worlds.healthy(), control_plane_nodes=(), workers=())
     assert "no node with label node-role.kubernetes.io/worker" in workers(nobody)[1]
 
@@ -237,3 +304,122 @@ def test_which_workers_are_eligible_is_no_news() -> None:
     assert workers(known) == workers(dataclasses.replace(known, workers=one_less))
     _, message = workers(dataclasses.replace(known, workers=one_less), at_least=7)
     assert len(message) < 400
+
+
+# -- nodes that are set aside for infrastructure by a taint
+
+INFRA = "node-role.kubernetes.io/infra="
+EXISTS = facts.Toleration("node-role.kubernetes.io/infra", "Exists", "", "")
+EVERYTHING = facts.Toleration("", "Exists", "", "")
+
+
+def set_aside(
+    *tolerations: facts.Toleration,
+    selector: frozenset[str] = frozenset(),
+    taints: tuple[facts.Taint, ...] = (RESERVED,),
+) -> facts.Facts:
+    """Two infra nodes with these taints and nothing else that could carry infrastructure."""
+    infra = [worlds.worker(f"infra-{index}", taints=taints, labels=("disk=fast", INFRA)) for index in range(2)]
+    return dataclasses.replace(
+        worlds.healthy(),
+        control_plane_nodes=(worlds.node(0, worker=False),),
+        workers=tuple(infra),
+        ingress_controller=facts.IngressController(None, 1, tolerations, selector),
+    )
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "counts"),
+    [
+        ((), False),
+        ((EXISTS,), True),
+        ((EVERYTHING,), True),
+        ((dataclasses.replace(EXISTS, effect="NoExecute"),), True),
+        ((dataclasses.replace(EXISTS, effect="NoSchedule"),), False),
+        ((dataclasses.replace(EXISTS, operator="Equal", value="reserved"),), True),
+        ((dataclasses.replace(EXISTS, operator="Equal"),), False),
+        ((dataclasses.replace(EXISTS, key="other"), EXISTS), True),
+        ((dataclasses.replace(EXISTS, operator="Gt", value="0"),), False),
+    ],
+)
+def test_a_tainted_node_counts_where_routers_tolerate_the_taint(
+    tolerations: tuple[facts.Toleration, ...], *, counts: bool
+) -> None:
+    status, message = workers(set_aside(*tolerations))
+    assert status is (CheckStatus.MET if counts else CheckStatus.UNMET)
+    if not counts:
+        assert f"infra-0 (has taint {RESERVED}, which IngressController default does not tolerate)" in message
+
+
+def test_all_taints_have_to_be_tolerated() -> None:
+    other = facts.Taint("gpu", "", "NoSchedule")
+    status, message = workers(set_aside(EXISTS, taints=(other, RESERVED)))
+    assert status is CheckStatus.UNMET
+    assert "infra-0 (has taint gpu:NoSchedule, which IngressController default does not tolerate)" in message
+
+
+@pytest.mark.parametrize("key", ["not-ready", "unreachable", "memory-pressure", "unschedulable"])
+def test_what_is_wrong_with_a_node_is_never_tolerated(key: str) -> None:
+    known = set_aside(EVERYTHING, taints=(RESERVED, facts.Taint(f"node.kubernetes.io/{key}", "", "NoExecute")))
+    status, message = workers(known)
+    assert status is CheckStatus.UNMET
+    assert f"infra-0 (has taint node.kubernetes.io/{key}:NoExecute)" in message
+
+
+@pytest.mark.parametrize(
+    ("selector", "lacks"),
+    [
+        (frozenset({INFRA}), ""),
+        (frozenset({INFRA, "disk=fast"}), ""),
+        (frozenset({INFRA, "disk=slow"}), "disk=slow"),
+        (frozenset({"disk In (fast, slow)"}), "disk In (fast, slow)"),
+    ],
+)
+def test_a_tainted_node_counts_where_routers_select_it(selector: frozenset[str], lacks: str) -> None:
+    status, message = workers(set_aside(EXISTS, selector=selector))
+    assert status is (CheckStatus.UNMET if lacks else CheckStatus.MET)
+    if lacks:
+        assert f"infra-0 (lacks label {lacks}, by which IngressController default selects nodes)" in message
+
+
+def test_a_node_without_taints_counts_wherever_routers_are_placed() -> None:
+    """Other infrastructure than routers goes there."""
+    known = dataclasses.replace(
+        set_aside(selector=frozenset({INFRA})), workers=(worlds.worker("a"), worlds.worker("b"))
+    )
+    assert workers(known)[0] is CheckStatus.MET
+
+
+@pytest.mark.parametrize("unread", [worlds.BROKEN, worlds.MISSING, facts.NOT_READ])
+def test_while_the_placement_is_not_read_tainted_nodes_do_not_count_and_others_do(unread: facts.Unobserved) -> None:
+    known = dataclasses.replace(set_aside(EXISTS), ingress_controller=unread)
+    status, message = workers(known)
+    assert status is CheckStatus.UNMET, "never Unknown for that"
+    assert f"infra-0 (has taint {RESERVED})" in message
+    assert workers(dataclasses.replace(worlds.healthy(), ingress_controller=unread))[0] is CheckStatus.MET
+
+
+KEYS = st.sampled_from(("a", "b", "node.kubernetes.io/not-ready"))
+EFFECTS = st.sampled_from(("NoSchedule", "NoExecute"))
+TAINTS = st.lists(st.builds(facts.Taint, KEYS, st.sampled_from(("", "x")), EFFECTS), max_size=3).map(tuple)
+TOLERATIONS = st.builds(
+    facts.Toleration,
+    st.just("") | KEYS,
+    st.sampled_from(("Exists", "Equal", "Lt")),
+    st.sampled_from(("", "x")),
+    st.just("") | EFFECTS,
+)
+
+
+@given(TAINTS, st.lists(TOLERATIONS, max_size=3), TOLERATIONS)
+def test_another_toleration_never_takes_a_node_away_nor_excuses_its_state(
+    taints: tuple[facts.Taint, ...], tolerations: list[facts.Toleration], more: facts.Toleration
+) -> None:
+    fewer = workers(set_aside(*tolerations, taints=taints))[0]
+    status = workers(set_aside(*tolerations, more, taints=taints))[0]
+    if fewer is CheckStatus.MET:
+        assert status is CheckStatus.MET
+    if any(taint.of_node_state for taint in taints):
+        assert status is CheckStatus.UNMET
+    elif not taints:
+        assert fewer is CheckStatus.MET

@@ -9,9 +9,9 @@ import pytest
 
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus
 from topology_controller.checks import catalog, operators
-from topology_controller.observe import facts
+from topology_controller.observe import facts, parse
 
-from . import measuring, operand_worlds, worlds
+from . import measured_cluster, operand_worlds, worlds
 
 
 def ask(check: CheckName, known: facts.Facts) -> tuple[CheckStatus, str]:
@@ -44,6 +44,65 @@ def test_an_operator_that_is_not_stable_is_named(type_: str, status: str) -> Non
     assert found is (CheckStatus.UNKNOWN if status == "Unknown" else CheckStatus.UNMET)
     assert f"etcd ({type_}={status})" in message
     assert "dns" not in message
+
+
+RESTARTING = "SyncLoopRefresh_InProgress"
+"""Why the console operator is Progressing after each write of Infrastructure, ours too."""
+
+
+def progressing(name: str, reason: str, **statuses: str) -> facts.ClusterOperator:
+    rest = operator(name, **statuses).conditions
+    kept = tuple(one for one in rest if one.type != "Progressing")
+    return facts.ClusterOperator(
+        name,
+        facts.Conditions((*kept, facts.Condition("Progressing", "True", reason))),
+        settled_time=operand_worlds.REACTED,
+    )
+
+
+def test_a_console_that_restarts_because_infrastructure_was_written_is_at_rest() -> None:
+    calm = stable(operator(), operator("console"))
+    assert stable(operator(), progressing("console", RESTARTING)) == calm
+    assert calm[0] is CheckStatus.MET
+
+
+def test_what_the_console_operator_writes_is_read_with_its_reason() -> None:
+    conditions = [
+        {"type": "Available", "status": "True", "reason": "AsExpected"},
+        {"type": "Progressing", "status": "True", "reason": RESTARTING},
+        {"type": "Degraded", "status": "False", "reason": "AsExpected"},
+    ]
+    raw = {"metadata": {"name": "console"}, "status": {"conditions": conditions}}
+    assert stable(operator(), parse.cluster_operator(raw))[0] is CheckStatus.MET
+    raw["metadata"] = {"name": "dns"}
+    assert stable(operator(), parse.cluster_operator(raw))[0] is CheckStatus.UNMET
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (progressing("console", "DownloadsDeploymentSync_Failed"), "console (Progressing=True)"),
+        (progressing("console", f"RouteSync_Waiting::{RESTARTING}"), "console (Progressing=True)"),
+        (progressing("console", RESTARTING, Available="False"), "console (Available=False)"),
+        (progressing("console", RESTARTING, Degraded="True"), "console (Degraded=True)"),
+        (progressing("dns", RESTARTING), "dns (Progressing=True)"),
+    ],
+)
+def test_whatever_else_it_says_counts(found: facts.ClusterOperator, why: str) -> None:
+    status, message = stable(operator(), found)
+    assert status is CheckStatus.UNMET
+    assert f"Found: {why}." in message
+
+
+def test_our_own_writes_do_not_take_the_check_back_after_the_change() -> None:
+    cluster = measured_cluster.followed()
+    assert isinstance(cluster.known.cluster_operators, tuple)
+    woken = tuple(
+        progressing("console", RESTARTING) if isinstance(one, facts.ClusterOperator) and one.name == "console" else one
+        for one in cluster.known.cluster_operators
+    )
+    assert cluster.but(cluster_operators=woken).ask(STABLE) == cluster.ask(STABLE)
+    assert cluster.ask(STABLE)[0] is CheckStatus.MET
 
 
 def test_an_operator_that_never_spoke_proves_nothing() -> None:
@@ -117,74 +176,85 @@ STABLE = CheckName.CLUSTER_OPERATORS_STABLE
 
 def test_after_the_flip_quiet_is_not_enough() -> None:
     """Nothing is Progressing, and one operator has not looked yet."""
-    cluster = measuring.followed().having(measuring.CONSOLE, operand_worlds.workload(1))
+    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
     assert cluster.ask(STABLE)[0] is CheckStatus.MET, "it has been busy since: its own check waits for the rest"
     status, message = cluster.without_reaction().ask(STABLE)
     assert status is CheckStatus.UNMET
-    assert f"console (has not reacted yet: {measuring.CONSOLE} asks for 1 of 2)" in message
+    assert f"console (has not reacted yet: {measured_cluster.CONSOLE} asks for 1 of 2)" in message
 
 
 def test_an_operator_whose_operand_has_followed_need_not_have_been_busy() -> None:
-    assert measuring.followed().without_reaction().ask(STABLE)[0] is CheckStatus.MET
+    assert measured_cluster.followed().without_reaction().ask(STABLE)[0] is CheckStatus.MET
 
 
 def test_before_the_flip_nobody_has_to_react() -> None:
-    cluster = measuring.followed().without_reaction().having(measuring.CONSOLE, operand_worlds.workload(1))
+    cluster = (
+        measured_cluster.followed().without_reaction().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
+    )
     assert ask(STABLE, cluster.known)[0] is CheckStatus.MET
 
 
 def test_a_pinned_router_needs_nothing_of_its_operator() -> None:
     """It does what it was told, so RouterReplicas alone names it."""
-    cluster = measuring.followed().without_reaction().having(measuring.ROUTER, facts.IngressController(1, 1))
+    cluster = (
+        measured_cluster.followed().without_reaction().having(measured_cluster.ROUTER, facts.IngressController(1, 1))
+    )
     assert cluster.unmet() == {CheckName.ROUTER_REPLICAS}
-    cluster = cluster.having(measuring.ROUTER, facts.IngressController(None, 1))
+    cluster = cluster.having(measured_cluster.ROUTER, facts.IngressController(None, 1))
     assert cluster.unmet() == {CheckName.ROUTER_REPLICAS, STABLE}
 
 
-def test_a_registry_whose_number_is_fixed_needs_nothing_of_its_operator() -> None:
-    cluster = (
-        measuring.followed()
+def test_no_topology_makes_the_registry_operator_react() -> None:
+    """With the one replica that its configuration asks for nothing is waited for, neither of it nor of its operator."""
+    configured = (
+        measured_cluster.followed()
         .without_reaction()
-        .having(measuring.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
-        .having(measuring.REGISTRY, operand_worlds.workload(1))
+        .having(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
     )
-    assert cluster.unmet() == {CheckName.IMAGE_REGISTRY_REPLICAS}
+    assert configured.having(measured_cluster.REGISTRY, operand_worlds.workload(1)).unmet() == set()
+    assert configured.having(measured_cluster.REGISTRY, operand_worlds.workload(0)).unmet() == {
+        CheckName.IMAGE_REGISTRY_REPLICAS
+    }
 
 
 @pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
 def test_an_operator_that_was_told_to_keep_off_need_not_react(state: str) -> None:
-    cluster = measuring.followed().without_reaction().having(measuring.CONSOLE, operand_worlds.workload(1))
+    cluster = (
+        measured_cluster.followed().without_reaction().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
+    )
     managed = facts.Managed(state, None)
     assert STABLE not in cluster.having("consoles.operator.openshift.io/cluster", managed).unmet()
 
 
 def test_static_pods_that_must_get_a_new_revision_show_the_reaction() -> None:
     before = operand_worlds.static_pods(operand_worlds.REVISION)
-    cluster = measuring.followed().without_reaction().having(measuring.KUBE_API_SERVER, before)
+    cluster = measured_cluster.followed().without_reaction().having(measured_cluster.KUBE_API_SERVER, before)
     assert cluster.unmet() == {CheckName.KUBE_API_SERVER_REVISION, STABLE}
-    assert f"{measuring.KUBE_API_SERVER} is still at revision 7" in cluster.ask(STABLE)[1]
-    cluster = measuring.followed().without_reaction().having("kubeschedulers.operator.openshift.io/cluster", before)
+    assert f"{measured_cluster.KUBE_API_SERVER} is still at revision 7" in cluster.ask(STABLE)[1]
+    cluster = (
+        measured_cluster.followed().without_reaction().having("kubeschedulers.operator.openshift.io/cluster", before)
+    )
     assert cluster.unmet() == set(), "no topology makes a new revision of these"
 
 
 def test_a_startup_reader_that_has_not_reacted_is_told_with_its_advisory() -> None:
     before = operand_worlds.static_pods(operand_worlds.REVISION)
-    cluster = measuring.followed().without_reaction().having(measuring.KUBE_API_SERVER, before)
+    cluster = measured_cluster.followed().without_reaction().having(measured_cluster.KUBE_API_SERVER, before)
     assert AdvisoryName.TOPOLOGY_READ_AT_START in cluster.ask(STABLE)[1]
 
 
 def test_without_a_baseline_only_what_shows_itself_counts() -> None:
-    cluster = measuring.followed().unmeasured()
+    cluster = measured_cluster.followed().unmeasured()
     status, message = cluster.ask(STABLE)
     assert status is CheckStatus.UNKNOWN
     assert "kube-apiserver" in message
     assert "oc edit infrastructure cluster --subresource=status" in message
-    infra = measuring.followed(measuring.definition("infra-to-ha")).unmeasured()
+    infra = measured_cluster.followed(measured_cluster.definition("infra-to-ha")).unmeasured()
     assert infra.unmet() == set(), "no revision and no rendered configuration has to be another there"
 
 
 def test_an_operand_that_cannot_be_read_makes_it_unknown_unless_its_operator_was_busy() -> None:
-    cluster = measuring.followed().having(measuring.CONSOLE, worlds.BROKEN)
+    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, worlds.BROKEN)
     assert STABLE not in cluster.unmet()
     status, message = cluster.without_reaction().ask(STABLE)
     assert status is CheckStatus.UNKNOWN
@@ -192,7 +262,7 @@ def test_an_operand_that_cannot_be_read_makes_it_unknown_unless_its_operator_was
 
 
 def test_an_operator_that_somebody_deleted_is_missed() -> None:
-    cluster = measuring.followed()
+    cluster = measured_cluster.followed()
     assert isinstance(cluster.known.cluster_operators, tuple)
     rest = tuple(one for one in cluster.known.cluster_operators if getattr(one, "name", "") != "console")
     status, message = cluster.but(cluster_operators=rest).ask(STABLE)
@@ -201,7 +271,7 @@ def test_an_operator_that_somebody_deleted_is_missed() -> None:
 
 
 def test_an_upgrade_after_the_flip_holds_it_back_and_is_said_when_it_is_over() -> None:
-    cluster = measuring.followed()
+    cluster = measured_cluster.followed()
     status, message = cluster.but(cluster_version=worlds.version(progressing="True")).ask(STABLE)
     assert status is CheckStatus.UNMET
     assert "an upgrade is under way: Because" in message
@@ -219,5 +289,5 @@ def test_an_upgrade_after_the_flip_holds_it_back_and_is_said_when_it_is_over() -
 
 def test_a_time_that_went_back_is_no_reaction() -> None:
     earlier = operand_worlds.LONG_AGO - timedelta(hours=1)
-    cluster = measuring.followed().having(measuring.CONSOLE, operand_worlds.workload(1))
+    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
     assert STABLE in cluster.but(cluster_operators=worlds.cluster_operators(earlier)).unmet()

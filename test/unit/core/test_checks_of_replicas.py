@@ -13,17 +13,23 @@ from topology_api.types import OperandBaseline
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus
 from topology_controller.observe import facts
 
-from . import measuring, operand_worlds, worlds
+from . import measured_cluster, operand_worlds, worlds
 
 CONSOLE, ROUTER = CheckName.CONSOLE_REPLICAS, CheckName.ROUTER_REPLICAS
 REGISTRY, SERVERS = CheckName.IMAGE_REGISTRY_REPLICAS, CheckName.API_SERVER_REPLICAS
+DOWNLOADS = "deployments.apps/openshift-console/downloads"
 OAUTH = "deployments.apps/openshift-oauth-apiserver/apiserver"
 GONE = facts.Unobserved("it", "NotFound", missing=True)
 
 
-def console(**changes: Any) -> tuple[CheckStatus, str]:
+def downloads(**changes: Any) -> tuple[CheckStatus, str]:
     found = dataclasses.replace(operand_worlds.workload(2), **changes)
-    return measuring.followed().having(measuring.CONSOLE, found).ask(CONSOLE)
+    return measured_cluster.followed().having(DOWNLOADS, found).ask(CONSOLE)
+
+
+def registry(configuration: facts.Fact[facts.Operand], found: facts.Fact[facts.Operand]) -> tuple[CheckStatus, str]:
+    cluster = measured_cluster.followed().having(measured_cluster.REGISTRY_CONFIGURATION, configuration)
+    return cluster.having(measured_cluster.REGISTRY, found).ask(REGISTRY)
 
 
 @pytest.mark.parametrize(
@@ -38,41 +44,72 @@ def console(**changes: Any) -> tuple[CheckStatus, str]:
     ],
 )
 def test_a_workload_that_falls_short_says_how(changes: dict[str, Any], reason: str) -> None:
-    status, message = console(**changes)
+    status, message = downloads(**changes)
     assert status is CheckStatus.UNMET
     assert message == (
-        f"Wanted: {measuring.CONSOLE} with 2 ready replicas. Found: {measuring.CONSOLE} {reason}. "
-        "Look at oc -n openshift-console get deployments.apps console"
+        f"Wanted: {DOWNLOADS} with 2 ready replicas. Found: {DOWNLOADS} {reason}. "
+        "Look at oc -n openshift-console get deployments.apps downloads"
     )
 
 
 def test_more_than_implied_is_fine_and_no_news() -> None:
     three = {"wanted": 3, "updated": 3, "ready": 3, "available": 3}
-    assert console(**three)[0] is CheckStatus.MET
-    assert console(**{**three, "ready": 2}) == console(**three) == console()
+    assert downloads(**three)[0] is CheckStatus.MET
+    assert downloads(**{**three, "ready": 2}) == downloads(**three) == downloads()
 
 
 def test_all_that_fall_short_are_named_together() -> None:
     short = dataclasses.replace(operand_worlds.workload(2), ready=1)
-    cluster = measuring.followed().having(measuring.CONSOLE, short)
-    _, message = cluster.having("deployments.apps/openshift-console/downloads", GONE).ask(CONSOLE)
-    assert (
-        f"{measuring.CONSOLE} has 1 of 2 ready; deployments.apps/openshift-console/downloads does not exist" in message
+    _, message = (
+        measured_cluster.followed().having(DOWNLOADS, short).having(measured_cluster.CONSOLE, GONE).ask(CONSOLE)
     )
+    assert f"{measured_cluster.CONSOLE} does not exist; {DOWNLOADS} has 1 of 2 ready" in message
 
 
 def test_what_cannot_be_told_is_said_beside_what_is_wrong() -> None:
     short = dataclasses.replace(operand_worlds.workload(2), ready=1)
-    cluster = measuring.followed().having("deployments.apps/openshift-console/downloads", worlds.BROKEN)
+    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, worlds.BROKEN)
     assert cluster.ask(CONSOLE)[0] is CheckStatus.UNKNOWN
-    status, message = cluster.having(measuring.CONSOLE, short).ask(CONSOLE)
+    status, message = cluster.having(DOWNLOADS, short).ask(CONSOLE)
     assert status is CheckStatus.UNMET
     assert f"and it cannot be told: {worlds.BROKEN}" in message
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"observed": False},
+        {"observed": False, "updated": 0},
+        {"updated": 0, "ready": 1, "available": 1},
+        {"updated": 1, "ready": 1, "available": 1},
+        {"updated": 2, "ready": 1, "available": 1},
+    ],
+    ids=["written", "not begun", "one old", "half", "last starting"],
+)
+def test_a_console_that_a_write_of_ours_restarts_is_not_taken_back(changes: dict[str, Any]) -> None:
+    """Its pods carry the resourceVersion of Infrastructure: what is Unmet is written, which restarts them again."""
+    resting = measured_cluster.followed().ask(CONSOLE)
+    restarting = dataclasses.replace(operand_worlds.workload(2), **changes)
+    assert measured_cluster.followed().having(measured_cluster.CONSOLE, restarting).ask(CONSOLE) == resting
+    assert resting[0] is CheckStatus.MET
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (operand_worlds.workload(1), "asks for 1"),
+        (dataclasses.replace(operand_worlds.workload(2), ready=0, available=0), "has 0 of 2 available"),
+    ],
+)
+def test_a_console_that_has_not_followed_or_is_gone_is_unmet(found: facts.Workload, reason: str) -> None:
+    status, message = measured_cluster.followed().having(measured_cluster.CONSOLE, found).ask(CONSOLE)
+    assert status is CheckStatus.UNMET
+    assert f"{measured_cluster.CONSOLE} {reason}" in message
+
+
 def test_a_server_on_every_control_plane_node_as_found() -> None:
     fourth = worlds.node(2, name="node-3", addresses=("192.0.2.13",), observed_topology="HighlyAvailable")
-    cluster = measuring.followed()
+    cluster = measured_cluster.followed()
     assert isinstance(cluster.known.control_plane_nodes, tuple)
     cluster = cluster.but(control_plane_nodes=(*cluster.known.control_plane_nodes, fourth))
     status, message = cluster.ask(SERVERS)
@@ -85,7 +122,7 @@ def test_a_server_on_every_control_plane_node_as_found() -> None:
 
 def test_operators_count_the_nodes_labelled_master() -> None:
     """One that has only the newer label never gets a server, so it must not be waited for."""
-    cluster = measuring.followed()
+    cluster = measured_cluster.followed()
     assert isinstance(cluster.known.control_plane_nodes, tuple)
     newer = worlds.node(2, name="node-3", master=False)
     assert (
@@ -101,7 +138,7 @@ def test_operators_count_the_nodes_labelled_master() -> None:
 
 def test_what_the_cluster_does_not_have_is_met_with_that_reason() -> None:
     version = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"Console"}))
-    cluster = measuring.followed().having(measuring.CONSOLE, GONE)
+    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, GONE)
     status, message = cluster.but(cluster_version=version).ask(CONSOLE)
     assert status is CheckStatus.MET
     assert "capability Console is not enabled" in message
@@ -111,27 +148,47 @@ def test_what_the_cluster_does_not_have_is_met_with_that_reason() -> None:
     assert cluster.but(cluster_version=worlds.BROKEN).ask(CONSOLE)[0] is CheckStatus.UNKNOWN
 
 
-def test_what_is_not_managed_is_met_or_left_to_its_person() -> None:
-    gone = measuring.followed().having(measuring.REGISTRY, GONE)
+@pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
+def test_a_registry_that_is_not_managed_has_nothing_to_follow(state: str) -> None:
+    for found in (GONE, operand_worlds.workload(0), dataclasses.replace(operand_worlds.workload(1), ready=0)):
+        status, message = registry(facts.Managed(state, 2), found)
+        assert status is CheckStatus.MET
+        assert f"{measured_cluster.REGISTRY_CONFIGURATION} has managementState {state}" in message
 
-    def managed(state: str, replicas: int | None = None) -> measuring.Cluster:
-        return gone.having(measuring.REGISTRY_CONFIGURATION, facts.Managed(state, replicas))
 
-    status, message = managed("Removed").ask(REGISTRY)
-    assert status is CheckStatus.MET
-    assert f"{measuring.REGISTRY_CONFIGURATION} has managementState Removed" in message
-    assert managed("Managed").ask(REGISTRY)[0] is CheckStatus.UNMET
-    alone = managed("Unmanaged").having(measuring.REGISTRY, operand_worlds.workload(1))
-    status, message = alone.ask(REGISTRY)
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_a_registry_has_what_its_configuration_asks_for_whatever_the_topology(count: int) -> None:
+    """On the platforms of the definitions its operator writes 1 at its creation, on every topology."""
+    asks = facts.Managed("Managed", count)
+    assert registry(asks, operand_worlds.workload(count))[0] is CheckStatus.MET
+    status, message = registry(facts.Managed("Managed", count + 1), operand_worlds.workload(count))
     assert status is CheckStatus.UNMET
-    assert "leaves it alone" in message
-    assert "scale it yourself" in message
-    assert gone.having(measuring.REGISTRY_CONFIGURATION, worlds.BROKEN).ask(REGISTRY)[0] is CheckStatus.UNKNOWN
-    assert gone.having(measuring.REGISTRY_CONFIGURATION, GONE).ask(REGISTRY)[0] is CheckStatus.UNMET
+    assert f"Wanted: {measured_cluster.REGISTRY} with {count + 1} ready replicas" in message
+    assert f"asks for {count}. Look at" in message
+
+
+def test_a_registry_without_a_readable_number_is_unknown() -> None:
+    one = operand_worlds.workload(1)
+    for configuration in (worlds.BROKEN, GONE, facts.Managed("Managed", None)):
+        assert registry(configuration, one)[0] is CheckStatus.UNKNOWN
+    assert "does not say spec.replicas" in registry(facts.Managed("Managed", None), one)[1]
+    assert registry(facts.Managed("Managed", 1), GONE)[0] is CheckStatus.UNMET
+
+
+@pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
+def test_a_console_that_is_not_managed_is_met_or_left_to_its_person(state: str) -> None:
+    one = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
+    status, message = one.having("consoles.operator.openshift.io/cluster", facts.Managed(state, None)).ask(CONSOLE)
+    if state == "Removed":
+        assert status is CheckStatus.MET
+    else:
+        assert status is CheckStatus.UNMET
+        assert "leaves it alone" in message
+        assert "scale it yourself" in message
 
 
 def test_what_may_be_missing_and_was_missing_at_the_flip_need_not_follow() -> None:
-    gone = measuring.followed().having(OAUTH, GONE)
+    gone = measured_cluster.followed().having(OAUTH, GONE)
     status, message = gone.ask(SERVERS)
     assert status is CheckStatus.UNMET
     assert f"{OAUTH} does not exist any more" in message
@@ -141,7 +198,7 @@ def test_what_may_be_missing_and_was_missing_at_the_flip_need_not_follow() -> No
 
 
 def test_what_may_be_missing_is_unknown_where_nobody_recorded_how_it_was() -> None:
-    for cluster in (measuring.followed().unmeasured(), measuring.followed().measured_by(operands=())):
+    for cluster in (measured_cluster.followed().unmeasured(), measured_cluster.followed().measured_by(operands=())):
         assert cluster.ask(SERVERS)[0] is CheckStatus.MET, "it is there: nothing has to be measured"
         status, message = cluster.having(OAUTH, GONE).ask(SERVERS)
         assert status is CheckStatus.UNKNOWN
@@ -149,12 +206,12 @@ def test_what_may_be_missing_is_unknown_where_nobody_recorded_how_it_was() -> No
 
 
 def test_what_may_not_be_missing_is_unmet_whatever_was_recorded() -> None:
-    gone = measuring.followed().having(measuring.CONSOLE, GONE)
-    recorded = gone.measured_by(operands=(OperandBaseline(name=measuring.CONSOLE, missing=True),))
+    gone = measured_cluster.followed().having(measured_cluster.CONSOLE, GONE)
+    recorded = gone.measured_by(operands=(OperandBaseline(name=measured_cluster.CONSOLE, missing=True),))
     for cluster in (gone, recorded, gone.unmeasured()):
         status, message = cluster.ask(CONSOLE)
         assert status is CheckStatus.UNMET
-        assert f"{measuring.CONSOLE} does not exist" in message
+        assert f"{measured_cluster.CONSOLE} does not exist" in message
 
 
 @pytest.mark.parametrize(
@@ -165,38 +222,33 @@ def test_what_may_not_be_missing_is_unmet_whatever_was_recorded() -> None:
         (5, 3, CheckStatus.MET, ""),
         (None, 1, CheckStatus.UNMET, "has 1 of 2 available"),
         (3, 1, CheckStatus.UNMET, "has 1 of 2 available"),
-        (1, 1, CheckStatus.UNMET, "asks for 1 explicitly, which nobody will change"),
-        (1, 2, CheckStatus.UNMET, "asks for 1 explicitly, which nobody will change"),
-        (0, 0, CheckStatus.UNMET, "asks for 0 explicitly, which nobody will change"),
+        (1, 1, CheckStatus.UNMET, "asks for 1 explicitly, which no operator will change"),
+        (1, 2, CheckStatus.UNMET, "asks for 1 explicitly, which no operator will change"),
+        (0, 0, CheckStatus.UNMET, "asks for 0 explicitly, which no operator will change"),
     ],
 )
 def test_routers(asks: int | None, available: int, status: CheckStatus, reason: str) -> None:
-    found, message = measuring.followed().having(measuring.ROUTER, facts.IngressController(asks, available)).ask(ROUTER)
+    found, message = (
+        measured_cluster.followed()
+        .having(measured_cluster.ROUTER, facts.IngressController(asks, available))
+        .ask(ROUTER)
+    )
     assert found is status
     assert reason in message
     pinned = asks is not None and asks < 2
     assert (AdvisoryName.ROUTER_REPLICAS_PINNED in message) is pinned
-    assert measuring.ROUTER in message
-
-
-def test_a_registry_with_a_fixed_number_names_its_advisory() -> None:
-    one = measuring.followed().having(measuring.REGISTRY, operand_worlds.workload(1))
-    status, message = one.having(measuring.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1)).ask(REGISTRY)
-    assert status is CheckStatus.UNMET
-    assert AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED in message
-    _, message = one.having(measuring.REGISTRY_CONFIGURATION, facts.Managed("Managed", 2)).ask(REGISTRY)
-    assert "advisory" not in message
+    assert measured_cluster.ROUTER in message
 
 
 def test_an_operand_of_a_startup_reader_names_the_advisory_that_starts_it() -> None:
-    _, message = measuring.followed().having(OAUTH, operand_worlds.workload(1)).ask(SERVERS)
+    _, message = measured_cluster.followed().having(OAUTH, operand_worlds.workload(1)).ask(SERVERS)
     assert "Operator authentication reads the topology only when it starts" in message
     assert AdvisoryName.TOPOLOGY_READ_AT_START in message
 
 
 def test_a_matrix_that_knows_nothing_of_it_lets_nothing_pass() -> None:
-    empty = dataclasses.replace(measuring.followed().yardstick, matrix=type(worlds.MATRIX)())
-    cluster = dataclasses.replace(measuring.followed(), yardstick=empty)
+    empty = dataclasses.replace(measured_cluster.followed().yardstick, matrix=type(worlds.MATRIX)())
+    cluster = dataclasses.replace(measured_cluster.followed(), yardstick=empty)
     assert CONSOLE in cluster.unmet()
     assert cluster.ask(CONSOLE)[0] is CheckStatus.UNKNOWN
 
@@ -207,10 +259,9 @@ WORKLOAD = st.builds(
 )
 
 
-@measuring.PATIENT
-@given(WORKLOAD, st.none() | NUMBER)
-def test_met_means_asked_for_updated_ready_and_available(found: facts.Workload, fixed: int | None) -> None:
-    cluster = measuring.followed().having(measuring.REGISTRY_CONFIGURATION, facts.Managed("Managed", fixed))
-    status, _ = cluster.having(measuring.REGISTRY, found).ask(REGISTRY)
+@measured_cluster.PATIENT
+@given(WORKLOAD)
+def test_met_means_asked_for_updated_ready_and_available(found: facts.Workload) -> None:
+    status, _ = measured_cluster.followed().having(DOWNLOADS, found).ask(CONSOLE)
     enough = min(found.wanted, found.updated, found.ready, found.available) >= 2
     assert (status is CheckStatus.MET) is (found.observed and enough)

@@ -12,13 +12,13 @@ from topology_api.types import OperandBaseline
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.observe import facts
 
-from . import measuring, operand_worlds, worlds
+from . import measured_cluster, operand_worlds, worlds
 
 KAS, SCHEDULER, ETCD = CheckName.KUBE_API_SERVER_REVISION, CheckName.KUBE_SCHEDULER_REVISION, CheckName.ETCD_REVISION
 KEYS = {
-    KAS: measuring.KUBE_API_SERVER,
+    KAS: measured_cluster.KUBE_API_SERVER,
     SCHEDULER: "kubeschedulers.operator.openshift.io/cluster",
-    ETCD: measuring.ETCD,
+    ETCD: measured_cluster.ETCD,
 }
 BEFORE = operand_worlds.REVISION
 
@@ -31,8 +31,8 @@ def pods(latest: int, **nodes: tuple[int, int, int]) -> facts.StaticPods:
     )
 
 
-def having(check: CheckName, found: facts.Fact[facts.StaticPods]) -> measuring.Cluster:
-    return measuring.followed().having(KEYS[check], found)
+def having(check: CheckName, found: facts.Fact[facts.StaticPods]) -> measured_cluster.MeasuredCluster:
+    return measured_cluster.followed().having(KEYS[check], found)
 
 
 @pytest.mark.parametrize("check", KEYS)
@@ -77,17 +77,16 @@ def test_no_revision_at_all_proves_nothing(check: CheckName) -> None:
 
 
 def test_an_entry_of_another_node_counts_too() -> None:
-    """An arbiter runs the pods of etcd."""
-    found = operand_worlds.static_pods(8, (*worlds.NAMES, "arbiter"))
+    found = operand_worlds.static_pods(8, (*worlds.NAMES, "node-9"))
     assert having(ETCD, found).ask(ETCD)[0] is CheckStatus.MET
-    late = dataclasses.replace(found, nodes=(*found.nodes[:3], facts.NodeRevision("arbiter", 7, 8, 0)))
-    assert "arbiter is at revision 7" in having(ETCD, late).ask(ETCD)[1]
+    late = dataclasses.replace(found, nodes=(*found.nodes[:3], facts.NodeRevision("node-9", 7, 8, 0)))
+    assert "node-9 is at revision 7" in having(ETCD, late).ask(ETCD)[1]
 
 
 def test_where_the_configuration_differs_the_revision_from_before_does_not_do() -> None:
     status, message = having(KAS, operand_worlds.static_pods(BEFORE)).ask(KAS)
     assert status is CheckStatus.UNMET
-    assert f"Wanted: {measuring.KUBE_API_SERVER} at a revision above 7" in message
+    assert f"Wanted: {measured_cluster.KUBE_API_SERVER} at a revision above 7" in message
     assert "still at revision 7, from before the topology moved" in message
 
 
@@ -97,23 +96,28 @@ def test_where_it_does_not_differ_the_revision_from_before_does(check: CheckName
     assert having(check, operand_worlds.static_pods(BEFORE)).unmeasured().ask(check)[0] is CheckStatus.MET
 
 
-def test_an_arbiter_and_three_nodes_have_the_same_configuration() -> None:
-    arbiter = measuring.followed(measuring.definition("arbiter-to-ha"))
-    same = arbiter.having(measuring.KUBE_API_SERVER, operand_worlds.static_pods(BEFORE))
+def test_a_control_plane_that_stays_keeps_its_configuration() -> None:
+    same = measured_cluster.followed(measured_cluster.STAYING).having(
+        measured_cluster.KUBE_API_SERVER, operand_worlds.static_pods(BEFORE)
+    )
     assert same.ask(KAS)[0] is CheckStatus.MET
     assert same.unmeasured().ask(KAS)[0] is CheckStatus.MET
 
 
 def test_without_a_baseline_a_new_revision_cannot_be_told_from_an_old_one() -> None:
     for cluster in (
-        measuring.followed().unmeasured(),
-        measuring.followed().measured_by(operands=()),
-        measuring.followed().measured_by(operands=(OperandBaseline(name=measuring.KUBE_API_SERVER, missing=True),)),
+        measured_cluster.followed().unmeasured(),
+        measured_cluster.followed().measured_by(operands=()),
+        measured_cluster.followed().measured_by(
+            operands=(OperandBaseline(name=measured_cluster.KUBE_API_SERVER, missing=True),)
+        ),
     ):
         status, message = cluster.ask(KAS)
         assert status is CheckStatus.UNKNOWN
         assert "status.topologyTransition.baseline.operands" in message
-    behind = measuring.followed().unmeasured().having(measuring.KUBE_API_SERVER, pods(8, node_1=(7, 8, 0)))
+    behind = (
+        measured_cluster.followed().unmeasured().having(measured_cluster.KUBE_API_SERVER, pods(8, node_1=(7, 8, 0)))
+    )
     assert behind.ask(KAS)[0] is CheckStatus.UNMET, "what has not finished can be told all the same"
 
 
@@ -125,19 +129,19 @@ def test_what_is_missing_or_cannot_be_read_is_never_met(check: CheckName) -> Non
     assert status is CheckStatus.UNMET
     assert f"{KEYS[check]} does not exist" in message
     for nodes in (worlds.BROKEN, ()):
-        assert measuring.followed().but(control_plane_nodes=nodes).ask(check)[0] is CheckStatus.UNKNOWN
+        assert measured_cluster.followed().but(control_plane_nodes=nodes).ask(check)[0] is CheckStatus.UNKNOWN
 
 
 def test_etcd_that_was_read_without_its_revisions_is_unknown() -> None:
     etcd = dataclasses.replace(worlds.etcd(), static_pods=None)
-    assert measuring.followed().but(etcd=etcd).ask(ETCD)[0] is CheckStatus.UNKNOWN
-    assert measuring.followed().but(etcd=worlds.BROKEN).ask(ETCD)[0] is CheckStatus.UNKNOWN
+    assert measured_cluster.followed().but(etcd=etcd).ask(ETCD)[0] is CheckStatus.UNKNOWN
+    assert measured_cluster.followed().but(etcd=worlds.BROKEN).ask(ETCD)[0] is CheckStatus.UNKNOWN
 
 
 REVISION = st.integers(0, 9)
 
 
-@measuring.PATIENT
+@measured_cluster.PATIENT
 @given(
     REVISION,
     st.lists(st.tuples(st.sampled_from((*worlds.NAMES, "node-9")), REVISION, REVISION, REVISION), max_size=5),
@@ -147,7 +151,7 @@ def test_met_means_new_and_everywhere(
     latest: int, nodes: list[tuple[str, int, int, int]], recorded: int | None
 ) -> None:
     found = facts.StaticPods(latest, tuple(facts.NodeRevision(*node) for node in nodes))
-    then = OperandBaseline(name=measuring.KUBE_API_SERVER, revision=recorded)
+    then = OperandBaseline(name=measured_cluster.KUBE_API_SERVER, revision=recorded)
     status, _ = having(KAS, found).measured_by(operands=(then,)).ask(KAS)
     everywhere = all((current, target) == (latest, 0) for _, current, target, _ in nodes)
     whole = {name for name, *_ in nodes} >= set(worlds.NAMES)

@@ -19,7 +19,7 @@ from topology_controller.decide import baseline
 from topology_controller.observe import facts
 from topology_controller.report import metrics
 
-from . import measuring, operand_worlds, worlds
+from . import measured_cluster, operand_worlds, worlds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ def test_where_everything_is_there_before_the_flip_preflight_is_met(asked):
 
 @pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
 def test_where_everybody_has_followed_everything_is_met(asked):
-    cluster = measuring.followed(asked)
+    cluster = measured_cluster.followed(asked)
     assert [answer for answer in cluster.answers().values() if not answer.met] == []
 
 
@@ -47,7 +47,7 @@ def test_where_everybody_has_followed_everything_is_met(asked):
 def test_what_is_recorded_at_the_flip_is_enough_to_measure_by(asked):
     measured = baseline.capture(worlds.ready_for(asked), asked, worlds.MATRIX)
     assert isinstance(measured, Baseline)
-    cluster = measuring.followed(asked)
+    cluster = measured_cluster.followed(asked)
     recorded = dataclasses.replace(cluster, yardstick=result.Yardstick(measured, worlds.MATRIX))
     assert recorded.unmet() == set()
 
@@ -56,7 +56,7 @@ def test_what_is_recorded_at_the_flip_is_enough_to_measure_by(asked):
 def test_at_the_flip_itself_nothing_has_followed_yet(asked):
     """What is true before the flip too must not be taken for a reaction: nothing that moves may be Met."""
     before = worlds.ready_for(asked)
-    cluster = dataclasses.replace(measuring.followed(asked), known=before)
+    cluster = dataclasses.replace(measured_cluster.followed(asked), known=before)
     moving = {CheckName.CLUSTER_OPERATORS_STABLE, CheckName.MONITORING_REPLICAS, CheckName.ROUTER_REPLICAS}
     if asked.source.control_plane.value != "HighlyAvailable":
         moving |= {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}
@@ -124,7 +124,7 @@ def _degraded_operator(cluster):
 
 
 def _unseen(cluster):
-    return cluster.but(controller_config=dataclasses.replace(cluster.known.controller_config, observed=False))
+    return cluster.but(controller_config=dataclasses.replace(cluster.known.controller_config, control_plane="Other"))
 
 
 def _degraded_pool(cluster):
@@ -132,7 +132,9 @@ def _degraded_pool(cluster):
     return cluster.but(machine_config_pools=(dataclasses.replace(first, degraded=1), *rest))
 
 
-def _broken(cluster: measuring.Cluster, group: matrices.Group, operand: matrices.Operand) -> measuring.Cluster:
+def _broken(
+    cluster: measured_cluster.MeasuredCluster, group: matrices.Group, operand: matrices.Operand
+) -> measured_cluster.MeasuredCluster:
     """An operand that is asked for as it should be, and is not there yet."""
     if operand.kind == "StaticPods":
         pods = operand_worlds.static_pods(operand_worlds.REVISION + 1)
@@ -143,7 +145,8 @@ def _broken(cluster: measuring.Cluster, group: matrices.Group, operand: matrices
     count = operand_worlds.replicas(operand, group.topology(cluster.asked.target.pair), 3)
     if operand.kind == "IngressController":
         return cluster.having(operand.key, facts.IngressController(None, count - 1))
-    return cluster.having(operand.key, dataclasses.replace(operand_worlds.workload(count), ready=count - 1))
+    left = 0 if operand.restarts else count - 1
+    return cluster.having(operand.key, dataclasses.replace(operand_worlds.workload(count), ready=left, available=left))
 
 
 WAIT_FOR = {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: {CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}}
@@ -161,7 +164,7 @@ def test_every_convergence_check_is_broken_here():
     ids=[f"{asked.name}-{check}-{named.rpartition('/')[2]}" for asked, check, named, _ in CASES],
 )
 def test_only_the_check_that_is_about_it_fails(asked, check, named, change):
-    cluster = change(measuring.followed(asked))
+    cluster = change(measured_cluster.followed(asked))
     answers = cluster.answers()
     assert cluster.unmet() == {check} | WAIT_FOR.get(check, set())
     assert answers[check].status is CheckStatus.UNMET
@@ -180,16 +183,19 @@ ONE_OF_EACH = {(asked.name, check): (asked, check, named, change) for asked, che
 )
 def test_what_people_see_names_that_check(asked, check, named, change):
     """The record, the message of condition Progressing, and the metric."""
-    cluster = change(measuring.followed(asked))
+    cluster = change(measured_cluster.followed(asked))
     known = converging(cluster)
     found = worlds.decide(known, transitions=worlds.TRANSITIONS)
     assert found.phase is Phase.CONVERGING
     assert f"Waiting for {check}" in found.note
+    assert found.record is not None
+    assert found.record.progress is not None
+    waited_for = {check} | WAIT_FOR.get(check, set())
     entries = {one.name: one for one in found.record.checks if one.stage is Stage.CONVERGENCE}
-    assert {name for name, one in entries.items() if one.status is not CheckStatus.MET} == cluster.unmet()
+    assert {name for name, one in entries.items() if one.status is not CheckStatus.MET} == waited_for
     assert named in entries[check].message
     total = len(asked.convergence.checks)
-    assert found.record.progress.summary == f"{total - len(cluster.unmet())}/{total}"
+    assert found.record.progress.summary == f"{total - len(waited_for)}/{total}"
     shown = metrics.Metrics(worlds.TRANSITIONS, lease="lease")
     shown.decided(found, known)
     labels = {"check": check.value, "stage": Stage.CONVERGENCE.value}
@@ -202,7 +208,7 @@ def test_what_people_see_names_that_check(asked, check, named, change):
     assert statuses == {"Met": 0, "Unmet": 1, "Unknown": 0}
 
 
-def converging(cluster: measuring.Cluster) -> facts.Facts:
+def converging(cluster: measured_cluster.MeasuredCluster) -> facts.Facts:
     """The cluster with the record that its flip wrote."""
     asked, admitted = cluster.asked, worlds.NOW - timedelta(minutes=1)
     before = worlds.ready_for(asked).infrastructure
@@ -228,14 +234,14 @@ COUNTED_OPERANDS = [
     (group, operand)
     for group in worlds.MATRIX.groups
     for operand in group.operands
-    if operand.kind in {"Deployment", "StatefulSet"} and operand.replicas != "perControlPlaneNode"
+    if operand.kind in {"Deployment", "StatefulSet"} and isinstance(operand.replicas, dict)
 ]
 
 
 @pytest.mark.parametrize(("group", "operand"), COUNTED_OPERANDS, ids=[operand.name for _, operand in COUNTED_OPERANDS])
 def test_an_operator_that_has_not_looked_yet_is_named_with_its_operand(group, operand):
     """Everything is quiet, and one workload still asks for one: its operator has not reacted."""
-    cluster = measuring.followed().without_reaction().having(operand.key, operand_worlds.workload(1))
+    cluster = measured_cluster.followed().without_reaction().having(operand.key, operand_worlds.workload(1))
     assert cluster.unmet() == {group.check, CheckName.CLUSTER_OPERATORS_STABLE}
     status, message = cluster.ask(CheckName.CLUSTER_OPERATORS_STABLE)
     assert status is CheckStatus.UNMET

@@ -14,7 +14,7 @@ from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import worlds
-from .saying import WELL, F, T, failing, reasons, row, said
+from .outcomes import WELL, F, T, failing, reasons, row, said
 
 # Idle
 

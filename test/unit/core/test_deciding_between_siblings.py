@@ -11,7 +11,7 @@ from topology_controller.observe import facts
 from topology_controller.transitions import load, model
 
 from . import worlds
-from .saying import failing
+from .outcomes import failing
 
 
 def siblings() -> load.Transitions:

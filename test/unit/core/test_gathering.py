@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
 import pytest
 
+from topology_controller.kube import client as clients
 from topology_controller.kube import errors
 from topology_controller.observe import catalog, facts, live
 
 pytestmark = pytest.mark.looptime
 
 
-class Server:
+class SlowApi:
     """Takes so many virtual seconds for every answer, which is that there is nothing."""
 
     request_timeout = 10.0
@@ -41,22 +43,22 @@ class Server:
         raise errors.NotFound("get", resource, namespace, name, 404, "NotFound", "nothing", None)
 
 
-async def _gather(server: Server) -> live.Evidence:
+async def _gather(server: SlowApi) -> live.Evidence:
     return await live.gather(server, facts.Facts(), catalog.EVIDENCE)  # type: ignore[arg-type]  # what it uses of one
 
 
 async def test_a_quick_server_is_asked_two_things_at_a_time(looptime) -> None:
-    server = Server(0.002)
+    server = SlowApi(0.002)
     await _gather(server)
     assert server.most == 2
-    # Eight sources in two lanes, and Infrastructure when all are there.
-    assert looptime == 5 * 0.002
+    # Nine sources in two lanes, and Infrastructure when all are there.
+    assert looptime == 6 * 0.002
     assert server.asked[-1] == "infrastructures"
     assert len(server.asked) == len(catalog.EVIDENCE) + 1
 
 
 async def test_a_slow_server_is_asked_for_the_rest_at_once(looptime) -> None:
-    server = Server(0.5)
+    server = SlowApi(0.5)
     evidence = await _gather(server)
     assert server.most == len(catalog.EVIDENCE)
     assert looptime == 0.1 + 0.5 + 0.5
@@ -65,10 +67,49 @@ async def test_a_slow_server_is_asked_for_the_rest_at_once(looptime) -> None:
 
 
 async def test_nothing_is_left_running_when_it_is_given_up(looptime) -> None:
-    server = Server(5.0)
+    server = SlowApi(5.0)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
             await _gather(server)
     asked = len(server.asked)
     await asyncio.sleep(20)
     assert (asked, len(server.asked)) == (2, 2)
+
+
+class OddApi:
+    """Answers every request with one object, whatever it is."""
+
+    request_timeout = 10.0
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self._raw = raw
+
+    async def get(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return self._raw
+
+    async def list(self, *_: Any, reduce: Any, **__: Any) -> Any:
+        return clients.Listing((reduce(self._raw),), "1")
+
+
+@pytest.mark.parametrize("metadata", [{"name": "odd"}, "no metadata at all"])
+async def test_an_object_that_nobody_could_make_sense_of_is_a_fact(metadata: Any) -> None:
+    def reduce(raw: dict[str, Any]) -> Any:
+        return raw["spec"]["what every such object has"]
+
+    async def reads(source: catalog.Source) -> Any:
+        broken = dataclasses.replace(source, reduce=reduce)
+        return await live.read(OddApi({"metadata": metadata}), broken)  # type: ignore[arg-type]  # what it uses of one
+
+    one = await reads(catalog.INFRASTRUCTURE)
+    (each,) = await reads(catalog.WORKERS)
+    for found, kind in ((one, "infrastructures"), (each, "nodes")):
+        assert isinstance(found, facts.Unobserved)
+        assert found.malformed
+        assert kind in str(found)
+
+
+async def test_a_definition_that_makes_no_sense_lacks_our_fields() -> None:
+    found = await live.installed(OddApi({"spec": {"versions": "none"}}))  # type: ignore[arg-type]
+    assert isinstance(found, facts.Installed)
+    assert found.lacks is not None
+    assert "infrastructures.config.openshift.io" in found.lacks

@@ -29,7 +29,7 @@ READER = "pods/openshift-authentication-operator/app=authentication-operator"
 CREATED = "2026-03-01T10:00:00Z"
 
 
-class Server:
+class OperandApi:
     """Keeps objects by path; kinds in `unserved` it does not know, kinds in `forbidden` it does not show."""
 
     request_timeout = 10.0
@@ -103,7 +103,7 @@ def asking(*checks: CheckName) -> load.Transitions:
 EVERYTHING = asking(*(group.check for group in worlds.MATRIX.groups))
 
 
-def put(server: Server, key: str, **content: Any) -> None:
+def put(server: OperandApi, key: str, **content: Any) -> None:
     selection = source(key).selection
     server.put(selection.resource, selection.name or "one", selection.namespace, **content)
 
@@ -121,7 +121,7 @@ def console(*, ready: int, message: str = "") -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def watching(server: Server) -> AsyncIterator[tuple[watches.Watches, list[float]]]:
+async def watching(server: OperandApi) -> AsyncIterator[tuple[watches.Watches, list[float]]]:
     woken: list[float] = []
     client: Any = server
     loop = asyncio.get_running_loop()
@@ -134,13 +134,16 @@ async def watching(server: Server) -> AsyncIterator[tuple[watches.Watches, list[
 
 
 async def test_they_are_watched_while_a_wish_is_open_and_found_by_their_key():
-    server = Server()
+    server = OperandApi()
     put(server, CONSOLE, **console(ready=1))
     put(server, READER, metadata={"creationTimestamp": CREATED})
     async with watching(server) as (watched, _):
         known = watched.known()
         assert known.operand(CONSOLE) == facts.Workload(4, observed=True, wanted=2, updated=0, ready=1, available=0)
-        (pod,) = known.operand(READER)
+        pods = known.operand(READER)
+        assert isinstance(pods, tuple)
+        (pod,) = pods
+        assert isinstance(pod, facts.Pod)
         assert (pod.name, pod.deleting) == ("one", False)
         missing = known.operand("deployments.apps/openshift-console/downloads")
         assert isinstance(missing, facts.Unobserved)
@@ -152,7 +155,7 @@ async def test_they_are_watched_while_a_wish_is_open_and_found_by_their_key():
 
 
 async def test_a_kind_that_the_cluster_does_not_serve_is_missing_and_no_trouble(caplog):
-    server = Server()
+    server = OperandApi()
     server.unserved = {"consoles.operator.openshift.io", "imagebasedupgrades.lca.openshift.io"}
     async with watching(server) as (watched, woken):
         known = watched.known()
@@ -171,7 +174,7 @@ async def test_a_kind_that_the_cluster_does_not_serve_is_missing_and_no_trouble(
 
 
 async def test_its_arrival_is_noticed():
-    server = Server()
+    server = OperandApi()
     server.unserved = {"consoles.operator.openshift.io"}
     async with watching(server) as (watched, woken):
         woken.clear()
@@ -183,7 +186,7 @@ async def test_its_arrival_is_noticed():
 
 
 async def test_a_kind_that_every_cluster_serves_is_trouble_when_it_is_not():
-    server = Server()
+    server = OperandApi()
     server.unserved = {"kubeapiservers.operator.openshift.io"}
     server.forbidden = {"consoles.operator.openshift.io"}
     async with watching(server) as (watched, _):
@@ -191,7 +194,7 @@ async def test_a_kind_that_every_cluster_serves_is_trouble_when_it_is_not():
 
 
 async def test_what_changes_all_the_time_wakes_nobody():
-    server = Server()
+    server = OperandApi()
     put(server, CONSOLE, **console(ready=1))
     put(server, READER, metadata={"creationTimestamp": CREATED, "annotations": {"beat": "0"}})
     async with watching(server) as (watched, woken):
@@ -209,7 +212,7 @@ async def test_what_changes_all_the_time_wakes_nobody():
 
 
 async def test_one_that_is_not_what_its_api_promises_is_named():
-    server = Server()
+    server = OperandApi()
     put(server, CONSOLE, status={"readyReplicas": "two"})
     async with watching(server) as (watched, _):
         found = watched.known().operand(CONSOLE)
@@ -219,7 +222,7 @@ async def test_one_that_is_not_what_its_api_promises_is_named():
 
 
 async def test_operands_can_be_read_live_without_forgetting_the_others():
-    server = Server()
+    server = OperandApi()
     put(server, CONSOLE, **console(ready=2))
     base = facts.Facts(operands={CONSOLE: facts.NOT_READ, "other": facts.DisruptionBudget(2)})
     client: Any = server

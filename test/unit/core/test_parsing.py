@@ -94,15 +94,15 @@ OBJECTS: dict[str, Raw] = {
     "control_plane_nodes": {
         "metadata": {
             "name": "n",
-            "labels": {"node-role.kubernetes.io/master": ""},
+            "labels": {"node-role.kubernetes.io/master": "", "node-role.kubernetes.io/worker": "", "disk": "fast"},
             "annotations": {"machineconfiguration.openshift.io/controlPlaneTopology": "SingleReplica"},
             "deletionTimestamp": None,
         },
-        "spec": {"unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]},
+        "spec": {"unschedulable": True, "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
         "status": {
             "capacity": {"cpu": "7500m", "memory": "15204352Ki"},
             "addresses": [{"type": "InternalIP", "address": "2001:DB8::1"}, {"type": "Hostname", "address": "n"}],
-            "conditions": conditions(Ready="True"),
+            "conditions": conditions(PIDPressure="True", MemoryPressure="False", Ready="True"),
             "nodeInfo": {"kubeletVersion": "v1.34.2"},
         },
     },
@@ -128,7 +128,16 @@ OBJECTS: dict[str, Raw] = {
     },
     "ingress_controller": {
         "metadata": {"name": "default"},
-        "spec": {"replicas": 2},
+        "spec": {
+            "replicas": 2,
+            "nodePlacement": {
+                "nodeSelector": {
+                    "matchLabels": {"node-role.kubernetes.io/infra": ""},
+                    "matchExpressions": [{"key": "disk", "operator": "In", "values": ["fast"]}],
+                },
+                "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}],
+            },
+        },
         "status": {"availableReplicas": 2},
     },
     "controller_config": {
@@ -247,6 +256,7 @@ ODD: list[Any] = [
 @pytest.mark.parametrize("field", OBJECTS)
 def test_any_field_may_be_anything(field: str) -> None:
     """Each path of a real-looking object, replaced in turn by each odd value."""
+    used = set()
     for path in paths(OBJECTS[field]):
         for value in ODD:
             raw = put(OBJECTS[field], path, value)
@@ -254,8 +264,11 @@ def test_any_field_may_be_anything(field: str) -> None:
                 fact = parse_as(field, raw)
             except fields.Malformed:
                 continue
-            # What came out can be asked: by every check and every decision, without an exception.
-            use(field, fact)
+            # What came out can be asked: by every check and every decision, without an exception. Once: most odd
+            # values come out the same.
+            if (read := repr(fact)) not in used:
+                used.add(read)
+                use(field, fact)
 
 
 BASES = (worlds.healthy(), worlds.moved(worlds.healthy(), worlds.converging()))
@@ -348,10 +361,16 @@ def test_who_wrote_either_topology_last_is_known(field: str) -> None:
 def test_a_whole_object_becomes_the_fact_that_is_asked_about() -> None:
     node = parse_as("control_plane_nodes", OBJECTS["control_plane_nodes"])
     assert node == facts.Node(
-        name="n", master=True, worker=False, ready="True", cordoned=True, deleting=False, kubelet_version="v1.34.2",
-        cpus=7.5, memory_bytes=15204352 * 1024, addresses=("2001:db8::1",), taints=("k:NoSchedule",),
-        observed_topology="SingleReplica",
+        name="n", master=True, worker=True, ready="True", cordoned=True, deleting=False, kubelet_version="v1.34.2",
+        cpus=7.5, memory_bytes=15204352 * 1024, addresses=("2001:db8::1",),
+        taints=(facts.Taint("k", "v", "NoSchedule"),), observed_topology="SingleReplica", pressure=("PIDPressure",),
+        labels=("disk=fast", "node-role.kubernetes.io/master=", "node-role.kubernetes.io/worker="),
     )  # fmt: skip
+    router = facts.IngressController(
+        2, 2, (facts.Toleration("k", "Equal", "v", "NoSchedule"),),
+        frozenset({"node-role.kubernetes.io/infra=", "disk=fast"}),
+    )  # fmt: skip
+    assert parse_as("ingress_controller", OBJECTS["ingress_controller"]) == router
     infrastructure = parse_as("infrastructure", OBJECTS["infrastructure"])
     assert infrastructure.record == worlds.converging()
     assert infrastructure.topology_writer == "new"
@@ -393,7 +412,7 @@ TEN = datetime(2026, 3, 1, 10, tzinfo=UTC)
         ),
         (
             "controller_config",
-            facts.ControllerConfig("SingleReplica", observed=True, completed="True", failing="False"),
+            facts.ControllerConfig("SingleReplica", failing="False"),
         ),
         ("dnsmasq", facts.Present()),
         ("lifecycle_agent", facts.Present()),

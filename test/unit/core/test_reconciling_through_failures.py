@@ -33,11 +33,13 @@ def phase_of(body: Raw) -> str | None:
 async def test_a_conflict_is_read_again_and_decided_again_at_once() -> None:
     """Somebody withdraws the wish right before the flip is sent."""
     cluster = Cluster()
+    since: list[int] = []
 
     def withdraw(where: str, body: Raw) -> None:
         if is_flip(body):
             cluster.fault = accept
             cluster.wish(None)
+            since.append(len(cluster.asked))
 
     cluster.fault = withdraw
     cluster.wish("HighlyAvailable")
@@ -48,6 +50,7 @@ async def test_a_conflict_is_read_again_and_decided_again_at_once() -> None:
         assert cluster.phase == "Idle"
         assert operator.queue.retries == 0
         assert "TransitionCancelled" in operator.told.reasons
+        assert cluster.asked[since[0]] == ("get", "infrastructures"), "a watch may be behind"
 
 
 async def test_a_status_writer_that_is_in_the_way_for_a_moment_costs_no_back_off() -> None:
@@ -202,7 +205,7 @@ async def test_live_evidence_that_differs_holds_it_without_a_hot_loop() -> None:
         assert holds < 60, holds
         cluster.before_get = accept
         cluster.objects[key]["spec"]["mastersSchedulable"] = True
-        await asyncio.sleep(31)
+        await asyncio.sleep(61)
         assert cluster.flips == 1
 
 
@@ -240,6 +243,7 @@ async def test_a_lease_about_to_run_out_voids_the_flip_and_a_later_try_succeeds(
     async with running(cluster, lease) as operator:
         await asyncio.sleep(20)
         assert cluster.flips == 0
+        assert "TopologyChanged" not in operator.told.reasons
         assert operator.metrics.registry.get_sample_value("topology_transition_phase", {"phase": "Converging"}) == 0
         assert operator.metrics.registry.get_sample_value("topology_transition_started_timestamp_seconds") == 0
         cluster.before_get = accept

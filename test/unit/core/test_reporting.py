@@ -51,12 +51,12 @@ def test_conditions_that_somebody_spoiled_are_replaced(spoiled: Any) -> None:
     assert all(isinstance(item["lastTransitionTime"], str) for item in found["conditions"])
 
 
-def test_the_extension_carries_the_head_of_the_record_and_is_kept_by_decisions_without_one() -> None:
+def test_the_extension_carries_the_newest_answers_and_is_kept_by_decisions_without_one() -> None:
     found = worlds.decide(worlds.healthy())
     assert found.record is not None
     written = status(found, worlds.own())
     assert RecordCopy.model_validate(written["extension"]) == RecordCopy.of(found.record)
-    assert "checks" not in written["extension"]
+    assert len(written["extension"]["checks"]) == len(worlds.COMPACT.preflight)
     quiet = worlds.decide(worlds.with_infrastructure(worlds.healthy(), control_plane="External"))
     assert quiet.record is None
     assert status(quiet, worlds.own(status=written))["extension"] == written["extension"]
@@ -66,6 +66,18 @@ def test_what_must_gather_collects_is_listed_whatever_happens() -> None:
     written = status(worlds.decide(worlds.healthy()), worlds.own())
     assert {"group": "", "resource": "namespaces", "name": "ns"} in written["relatedObjects"]
     assert written["versions"] == [{"name": "operator", "version": "1.2.3"}]
+
+
+def test_a_version_that_cannot_do_its_work_here_is_not_reported() -> None:
+    """The version operator calls an upgrade done when it reads this number."""
+    lacking = worlds.decide(worlds.healthy(installed=facts.Installed("infrastructures lacks desiredTopology")))
+    before = [{"name": "operator", "version": "1.2.2"}]
+    assert status(lacking, worlds.own())["versions"] == []
+    assert status(lacking, worlds.own(status={"versions": before}))["versions"] == before
+    ready = worlds.decide(worlds.healthy())
+    assert status(ready, worlds.own(status={"versions": before}))["versions"] == [
+        {"name": "operator", "version": "1.2.3"}
+    ]
 
 
 def test_the_names_of_events() -> None:
@@ -115,12 +127,12 @@ async def test_what_lasts_is_one_event_however_often_it_is_decided() -> None:
     posted: Any = Posted()
     teller = events.Teller(posted, "me", lambda: worlds.NOW)
     happening = decision.Happening(EventReason.TRANSITION_STUCK, "n", warning=True)
-    for _ in range(200):
-        teller.tell(worlds.infrastructure(), worlds.converging(), happening)
     sending = asyncio.create_task(teller.run())
-    # Nothing in the way waits for time: what is queued is sent in these turns of the loop.
-    for _ in range(300):
+    # Nothing in the way waits for time: what is queued is sent in these turns of the loop, and decided again after it.
+    for turn in range(500):
+        teller.tell(worlds.infrastructure(), worlds.converging(), happening)
         await asyncio.sleep(0)
+        assert len(posted.bodies) <= 1, turn
     sending.cancel()
     await asyncio.gather(sending, return_exceptions=True)
     assert [body["reason"] for body in posted.bodies] == ["TransitionStuck"]

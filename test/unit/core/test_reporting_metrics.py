@@ -113,7 +113,7 @@ def test_a_decision_is_shown_and_replaced_by_the_next() -> None:
     check = {"check": "EtcdHealthy", "stage": Stage.PREFLIGHT.value}
     assert value(found, "topology_transition_check_status", status=CheckStatus.UNKNOWN.value, **check) == 1
     assert value(found, "topology_transition_check_status", status=CheckStatus.MET.value, **check) == 0
-    assert value(found, "topology_transition_progress_ratio", stage="Preflight") == 7 / 8
+    assert value(found, "topology_transition_progress_ratio", stage="Preflight") == 8 / 9
     assert value(found, "topology_control_plane_nodes", state="ready") == 3
     assert value(found, "topology_etcd_members", role="voter") == 3
     idle = worlds.healthy(
@@ -242,7 +242,10 @@ GAUGES = (
         ((), {"present": 3, "ready": 3, "schedulable": 3, "eligible": 3}),
         ((worlds.node(2, ready="Unknown"),), {"present": 3, "ready": 2, "schedulable": 3, "eligible": 2}),
         ((worlds.node(2, cordoned=True),), {"present": 3, "ready": 3, "schedulable": 2, "eligible": 2}),
-        ((worlds.node(2, taints=("a:NoSchedule",)),), {"present": 3, "ready": 3, "schedulable": 2, "eligible": 2}),
+        (
+            (worlds.node(2, taints=(facts.Taint("a", "", "NoSchedule"),)),),
+            {"present": 3, "ready": 3, "schedulable": 2, "eligible": 2},
+        ),
         ((worlds.node(2, cpus=2.0),), {"present": 3, "ready": 3, "schedulable": 3, "eligible": 2}),
         ((worlds.BROKEN,), {"present": 3, "ready": 2, "schedulable": 2}),
     ],

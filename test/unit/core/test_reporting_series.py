@@ -18,9 +18,9 @@ from topology_controller.observe import catalog, facts
 from topology_controller.report import metrics
 from topology_controller.transitions import load
 
-from . import measuring, strategies, worlds
+from . import measured_cluster, strategies, worlds
 
-FEWER = settings(measuring.PATIENT, max_examples=40)
+FEWER = settings(measured_cluster.PATIENT, max_examples=40)
 """Each example makes a registry, and every run draws others."""
 MOST = 300
 RESERVED = 10
@@ -62,6 +62,7 @@ def converging(definition: Any) -> metrics.Metrics:
     found = registry()
     at = worlds.NOW + timedelta(minutes=1)
     before = worlds.ready_for(definition, at)
+    assert isinstance(before.infrastructure, facts.Infrastructure)
     record = TopologyTransition(
         phase=Phase.CONVERGING,
         name=definition.name,
@@ -71,7 +72,7 @@ def converging(definition: Any) -> metrics.Metrics:
         target=definition.target.pair,
         admitted_time=worlds.NOW,
         phase_transition_time=worlds.NOW,
-        baseline=measuring.baseline(before),
+        baseline=measured_cluster.baseline(before),
     )
     target = definition.target.pair
     known = worlds.recorded(

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running
+from topology_api import crd
+from topology_controller.kube import errors
+
+from . import worlds
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, accept, running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.looptime
 PHASES = ["Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed"]
+DEFINITION = ("customresourcedefinitions", None, crd.NAME)
 SCHEDULER = ("schedulers", None, "cluster")
 FREE: Raw = {"spec": {"mastersSchedulable": True}}
 
@@ -128,6 +133,38 @@ async def test_record_dropped_while_nobody_leads_is_rebuilt_with_its_baseline(ph
         assert cluster.record["phase"] == phase
         assert cluster.record["baseline"] == before["baseline"]
         await finish(cluster, phase)
+
+
+@pytest.mark.parametrize("readable", [True, False])
+async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_says_why(
+    caplog: pytest.LogCaptureFixture, *, readable: bool
+) -> None:
+    cluster = Cluster()
+    cluster.put(DEFINITION, crd.infrastructure(worlds.ONLY_COMPACT.edges()))
+    cluster.wish("HighlyAvailable")
+
+    def drop(where: str, body: Raw) -> None:
+        if where == "infrastructures/cluster":
+            del body["status"]["topologyTransition"]
+
+    def refuse(where: str) -> None:
+        if where == f"{DEFINITION[0]}/{DEFINITION[2]}":
+            raise cluster.error(errors.Forbidden, 403, "get")
+
+    cluster.fault = drop
+    if not readable:
+        cluster.before_get = refuse
+    async with running(cluster) as operator:
+        await asyncio.sleep(60)
+        assert (cluster.topology, cluster.record) == ("SingleReplica", {})
+        assert 2 < operator.queue.retries < 20, "it goes on trying, later each time"
+        (said,) = {text.partition("; trying")[0] for text in caplog.messages if "dropped" in text}
+        assert said.startswith("the server dropped the record; ")
+        assert ("although the CRD has its fields" in said) is readable
+        assert ("cannot be told: customresourcedefinitions" in said) is not readable
+        cluster.fault = accept
+        await asyncio.sleep(120)
+        assert (cluster.flips, cluster.phase) == (1, "Converging")
 
 
 async def test_killed_between_flip_and_report_and_the_record_dropped_it_still_knows_its_baseline() -> None:

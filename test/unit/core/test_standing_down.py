@@ -14,7 +14,7 @@ from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import worlds
-from .saying import WELL, T, row
+from .outcomes import WELL, T, row
 
 NATIVE_ON: dict[str, Any] = {
     "feature_gates": facts.FeatureGates((("4.20.1", True),)),
@@ -140,7 +140,7 @@ def test_a_verdict_that_stays_is_not_rewritten_because_its_words_or_its_time_cha
     assert one is not None
     assert two is not None
     assert one != two
-    assert discovery.merged(one, two) == one
+    assert discovery.merged(one, two) == tuple(item.model_copy(update={"evaluated_time": later}) for item in one)
     free = discovery.available(worlds.healthy(), worlds.ONLY_COMPACT, worlds.NOW)
     assert discovery.merged(one, free) == free
     assert discovery.merged(one, None) == one

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 
-from . import showing, worlds
+from . import page_state, worlds
 from .strategies import terms, worlds_of_any_kind
 
 if TYPE_CHECKING:
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 _STATUSES = {"Met", "Unmet", "Unknown"}
 
 
-@settings(deadline=None, max_examples=300)
 @given(known=worlds_of_any_kind(), term=terms())
 def test_whatever_is_decided_can_be_shown(known: facts.Facts, term: decision.Term) -> None:
     decided = worlds.decide(known, term)
-    shown = showing.led(known, term=term)
+    shown = page_state.led(known, term=term)
     event(f"{shown['phase']}{' stuck' if shown['stuck'] else ''}{' disabled' if shown['disabled'] else ''}")
     assert shown["phase"] == decided.phase.value
     assert (shown["disabled"] is None) is (decided.disabled is None)
@@ -35,9 +34,8 @@ def test_whatever_is_decided_can_be_shown(known: facts.Facts, term: decision.Ter
         assert shown[part]["items"] or shown[part]["said"], f"an empty list of {part} says why"
 
 
-@settings(deadline=None, max_examples=150)
 @given(known=worlds_of_any_kind())
 def test_a_standby_can_always_be_looked_at(known: facts.Facts) -> None:
-    shown = showing.standing_by(known)
+    shown = page_state.standing_by(known)
     assert shown["leads"] is False
     assert shown["operands"]["items"] == []

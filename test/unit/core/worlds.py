@@ -14,6 +14,8 @@ import pathlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from test import sentences
+
 from topology_api.types import RecordCopy, TopologyPair
 from topology_api.vocabulary import Phase, Stage
 from topology_controller.checks import operators, result
@@ -47,11 +49,20 @@ ONLY_COMPACT = load.Transitions((COMPACT,), MATRIX)
 DIRECTLY = load.Transitions((COMPACT.asking_members(),), MATRIX)
 """The same, where the administrator has given a way to etcd's members."""
 BLOCK = operators.block_message("sno-to-ha-compact", "HighlyAvailable")
-BROKEN = facts.Unobserved("things.example.org/one", "Forbidden: grant the operator's role the right to read it")
+BLOCK_AFTER = operators.block_message_after_change("sno-to-ha-compact", "HighlyAvailable")
+DEADLINE = NOW + timedelta(minutes=30 + 3 * 30)
+"""Of the compact transition when it changes the topology at NOW: three machines on platform None."""
+BROKEN = facts.Unobserved("things.example.org/one", sentences.FORBIDDEN)
 NAMES = ("node-0", "node-1", "node-2")
 ADDRESSES = ("192.0.2.10", "192.0.2.11", "192.0.2.12")
-MISSING = facts.Unobserved("things.example.org/one", "NotFound: it does not exist", missing=True)
+MISSING = facts.Unobserved("things.example.org/one", sentences.MISSING, missing=True)
 MEMBERS = ("8e9e05c52164694d", "a1b2c3", "cafe")
+
+
+def unread(known: facts.Facts, *fields: str) -> facts.Facts:
+    """The same cluster, where these facts cannot be read."""
+    changes: dict[str, Any] = dict.fromkeys(fields, BROKEN)
+    return dataclasses.replace(known, **changes)
 
 
 def conditions(**statuses: str) -> facts.Conditions:
@@ -114,6 +125,12 @@ def pool(name: str = "master", **changes: Any) -> facts.MachineConfigPool:
     return dataclasses.replace(made, **changes)
 
 
+def rolled(found: facts.MachineConfigPool) -> facts.MachineConfigPool:
+    """The same pool after it has rolled out the next configuration."""
+    rendered = f"rendered-{found.name}-2"
+    return dataclasses.replace(found, wanted_configuration=rendered, configuration=rendered)
+
+
 def version(upgradeable: str | None = BLOCK, *, progressing: str = "False") -> facts.ClusterVersion:
     """ClusterVersion; `upgradeable` is the message of Upgradeable=False, None for none."""
     found = [facts.Condition("Progressing", progressing, "Because")]
@@ -164,7 +181,7 @@ def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:
 
 def controller_config(topology: str) -> facts.ControllerConfig:
     """The machine config controller, at rest with this topology."""
-    return facts.ControllerConfig(topology, observed=True, completed="True", failing="False")
+    return facts.ControllerConfig(topology, failing="False")
 
 
 def ready_for(definition: model.Definition, now: datetime = NOW, *, from_: str | None = None) -> facts.Facts:
@@ -194,6 +211,7 @@ def ready_for(definition: model.Definition, now: datetime = NOW, *, from_: str |
         other_nodes=tuple(facts.OtherNode(one.name, master=False, arbiter=False) for one in workers),
         scheduler=facts.Scheduler(masters_schedulable=bool(schedulable)),
         controller_config=controller_config(source.control_plane),
+        machine_config_pools=(pool(), pool("worker", machines=count, updated=count, ready=count)),
         workers=workers,
     )
     return _with_operands(known, source)
@@ -242,9 +260,9 @@ def recorded(known: facts.Facts, record: TopologyTransition | None, **changes: A
 
 def converged(known: facts.Facts, target: TopologyPair = HA) -> facts.Facts:
     """The rest of the cluster has followed: every operand, and the operators came to rest again after the flip."""
-    rendered = "rendered-master-2"
-    nodes = known.control_plane_nodes
+    nodes, pools = known.control_plane_nodes, known.machine_config_pools
     assert isinstance(nodes, tuple)
+    assert isinstance(pools, tuple)
     known = _with_operands(known, target, fresh=True)
     return dataclasses.replace(
         known,
@@ -254,9 +272,8 @@ def converged(known: facts.Facts, target: TopologyPair = HA) -> facts.Facts:
             for one in nodes
         ),
         etcd=etcd(operand_worlds.REVISION + 1),
-        machine_config_pools=(
-            pool(wanted_configuration=rendered, configuration=rendered),
-            pool("worker", machines=0, updated=0, ready=0),
+        machine_config_pools=tuple(
+            rolled(one) if isinstance(one, facts.MachineConfigPool) and one.machines else one for one in pools
         ),
         controller_config=controller_config(target.control_plane),
     )

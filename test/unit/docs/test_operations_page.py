@@ -16,8 +16,9 @@ PHASES = {row[0].strip("`"): row[1:] for row in pages.table(TEXT, "What each pha
 
 
 def said(cell: str) -> tuple[str, str]:
-    status, reason = re.fullmatch(r"(\w+) `(\w+)`", cell).groups()
-    return status, reason
+    found = re.fullmatch(r"(\w+) `(\w+)`", cell)
+    assert found is not None, cell
+    return found[1], found[2]
 
 
 @pytest.mark.parametrize("phase", Phase)
@@ -42,6 +43,12 @@ def test_every_reason_of_trouble_says_what_to_do(heading, condition):
     wanted = {reason.value for reason, on in REASON_CONDITIONS.items() if condition in on}
     assert set(rows) == wanted - {Reason.AS_EXPECTED.value}
     assert all(len(what.split()) > 5 for what in rows.values())
+
+
+def test_every_reason_to_be_degraded_was_weighed_against_what_it_costs():
+    rows = {row[0].strip("`"): row[1] for row in pages.table(TEXT, "What Degraded costs")}
+    assert set(rows) == {row[0].strip("`") for row in pages.table(TEXT, "Degraded")}
+    assert all(len(why.split()) > 10 for why in rows.values())
 
 
 def test_every_alert_that_is_named_has_its_runbook():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-import subprocess
-import sys
 
 import pytest
+from test import processes
 from test.unit.docs import pages
 
 from topology_api import audit, install_config
@@ -19,10 +18,11 @@ BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", TEXT)
 MANY = {"2 or more": (2, 3, 40), "1 or more": (1, 2), "3, 4, 5": (3, 4, 5)}
 
 
-def run(folder, text: str) -> subprocess.CompletedProcess[str]:
+def run(folder, text: str) -> processes.Ended:
     (folder / "install-config.yaml").write_text(text)
-    command = [sys.executable, "-m", "topology_controller", "render", "--install-config", "install-config.yaml"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own interpreter
+    return processes.python(
+        "-m", "topology_controller", "render", "--install-config", "install-config.yaml", cwd=folder
+    )
 
 
 def numbers(cell: str) -> tuple[int, ...]:
@@ -49,11 +49,11 @@ def test_the_example_is_what_the_command_prints(tmp_path):
     (example,) = [text for kind, text in BLOCKS if kind == "yaml"]
     printed, refused = (text for kind, text in BLOCKS if kind == "text")
     done = run(tmp_path, example)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == printed
+    assert (done.code, done.complaint) == (0, "")
+    assert done.printed == printed
     done = run(tmp_path, example.replace("replicas: 3", "replicas: 2"))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"cluster-topology-operator: {refused}"
+    assert (done.code, done.printed) == (1, "")
+    assert done.complaint == f"cluster-topology-operator: {refused}"
 
 
 def test_the_single_node_of_the_page_is_one(tmp_path):
@@ -61,10 +61,10 @@ def test_the_single_node_of_the_page_is_one(tmp_path):
     (snippet,) = re.findall(r"A single node needs:\n\n((?:    .*\n)+)", TEXT)
     text = re.sub(r"(?m)^    ", "", snippet)
     done = run(tmp_path, text)
-    assert done.returncode == 0
-    assert "1 control-plane node, 0 arbiters, 0 workers" in done.stdout
+    assert done.code == 0
+    assert "1 control-plane node, 0 arbiters, 0 workers" in done.printed
     done = run(tmp_path, text.partition("compute:")[0])
-    assert "1 control-plane node, 0 arbiters, 3 workers" in done.stdout, "without compute it is none"
+    assert "1 control-plane node, 0 arbiters, 3 workers" in done.printed, "without compute it is none"
 
 
 def test_every_question_of_an_audit_is_in_the_table():

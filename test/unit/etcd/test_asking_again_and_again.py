@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -101,7 +102,7 @@ async def test_chance_keeps_operators_out_of_step(way):
     for chance in (0.0, 1.0):
         one = Way()
         asked: Any = one
-        made = members.Poll(asked, chance=lambda chance=chance: chance)
+        made = members.Poll(asked, chance=functools.partial(float, chance))
         start(made, one)
         begin = asyncio.get_running_loop().time()
         await asyncio.sleep(6)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from topology_controller.etcd import errors, folder
 
@@ -75,6 +76,7 @@ def test_a_key_that_belongs_to_another_certificate(folder: pathlib.Path, authori
 @pytest.mark.parametrize("password", [b"secret", b" "])
 def test_an_encrypted_key_is_refused_without_asking_anybody(folder: pathlib.Path, password: bytes):
     key = serialization.load_pem_private_key((folder / "tls.key").read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
     (folder / "tls.key").write_bytes(certificates.pem_of(key, password))
     assert "it is no unencrypted key" in refused(folder)
 
@@ -165,7 +167,7 @@ def test_a_link_that_is_turned_while_we_read_gives_the_new_set(tmp_path, authori
     first = kept.context()
     certificates.swap(place, "..2", authority.pem, authority.issue("two"))
     real = ssl.SSLContext.load_cert_chain
-    turned = []
+    turned: list[int] = []
 
     def load(self, *files, **options):
         if not turned:

@@ -43,6 +43,7 @@ def completed(listed, **differently):
     return bom.completed(listed, **said)
 
 
+@pytest.mark.nightly
 def test_it_has_versions_hashes_licences_and_who_needs_whom(listed):
     written = bom.text(completed(listed))
     said = json.loads(written)
@@ -58,6 +59,7 @@ def test_it_has_versions_hashes_licences_and_who_needs_whom(listed):
     assert needs[parts["one"]["bom-ref"]] == [parts["two_more"]["bom-ref"]]
 
 
+@pytest.mark.nightly
 def test_it_is_the_same_each_time(listed):
     assert bom.text(completed(listed)) == bom.text(completed(copy.deepcopy(listed)))
     assert "serialNumber" not in completed(listed)

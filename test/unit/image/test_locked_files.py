@@ -24,7 +24,7 @@ def test_what_is_installed_is_what_is_locked():
     wanted = {
         one.name: one.version for one in locked.values() if not one.marker or markers.Marker(one.marker).evaluate()
     }
-    installed = {utils.canonicalize_name(one.metadata["Name"]): one.version for one in metadata.distributions()}
+    installed = {str(utils.canonicalize_name(one.metadata["Name"])): one.version for one in metadata.distributions()}
     assert {name: installed.get(name) for name in wanted} == wanted
 
 

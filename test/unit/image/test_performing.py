@@ -33,7 +33,7 @@ def perform(place, text, **given):
     (context / "file").write_text("content\n")
     (context / "kept" / "hidden").mkdir(parents=True, exist_ok=True)
     (context / "kept" / "seen").write_text("seen\n")
-    told = []
+    told: list[str] = []
     made = folder.Builder(dockerfile.read(context / "Dockerfile"), context, given, PREFIX, told.append)
     return made.build(place / "stages")
 

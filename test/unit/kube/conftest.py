@@ -121,6 +121,7 @@ class FaultyServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
+        assert task is not None
         self._tasks.add(task)
         self.connections += 1
         mine = self.connections

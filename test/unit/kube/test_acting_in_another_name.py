@@ -38,7 +38,7 @@ SENT = [
 
 
 @dataclass
-class Server:
+class HeaderRecorder:
     """Answers everything, and remembers in whose name it was asked."""
 
     url: str = ""
@@ -55,8 +55,8 @@ class Server:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    made = Server()
+async def server() -> AsyncIterator[HeaderRecorder]:
+    made = HeaderRecorder()
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", made.answer)
     runner = web.AppRunner(application)
@@ -83,14 +83,14 @@ def kubeconfig(folder: pathlib.Path, user: dict[str, Any], url: str = "http://12
     return str(path)
 
 
-async def test_every_request_is_made_in_that_name(server: Server, tmp_path: pathlib.Path) -> None:
+async def test_every_request_is_made_in_that_name(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:
     configuration = await config.load(kubeconfig(tmp_path, EVERYTHING, server.url))
     async with client.Client(configuration, user_agent="tester/1", field_manager="tester") as asking:
         await asking.get(WIDGETS, "a")
     assert server.heard == SENT
 
 
-async def test_whoever_acts_for_nobody_sends_nothing_of_it(server: Server, tmp_path: pathlib.Path) -> None:
+async def test_whoever_acts_for_nobody_sends_nothing_of_it(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:
     nobody = {"token": "abc", "as": "", "as-groups": [], "as-uid": "", "as-user-extra": {}}
     configuration = await config.load(kubeconfig(tmp_path, nobody, server.url))
     async with client.Client(configuration, user_agent="tester/1", field_manager="tester") as asking:
@@ -98,7 +98,7 @@ async def test_whoever_acts_for_nobody_sends_nothing_of_it(server: Server, tmp_p
     assert server.heard == []
 
 
-async def test_the_flag_takes_the_place_of_all_of_it(server: Server, tmp_path: pathlib.Path) -> None:
+async def test_the_flag_takes_the_place_of_all_of_it(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:
     access = connection.Access(
         kubeconfig(tmp_path, EVERYTHING, server.url), acting=connection.Acting.of("joe", ["dev"])
     )
@@ -108,7 +108,7 @@ async def test_the_flag_takes_the_place_of_all_of_it(server: Server, tmp_path: p
     assert str(made.acting) == "joe in dev"
 
 
-async def test_messages_name_who_the_kubeconfig_acts_for(server: Server, tmp_path: pathlib.Path) -> None:
+async def test_messages_name_who_the_kubeconfig_acts_for(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:
     async with connection.opened(connection.Access(kubeconfig(tmp_path, EVERYTHING, server.url))) as made:
         await made.client.get(WIDGETS, "a")
     assert server.heard == SENT

@@ -10,6 +10,7 @@ import pathlib
 import stat
 import sys
 import time
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -335,7 +336,8 @@ async def test_an_exec_plugin_is_run_once_until_the_server_refuses_its_token(plu
     # The plugin is made on the real clock, which began when the machine did.
     now = [time.monotonic()]
     loaded = await config.load(plugin())
-    loaded.refresh_api_key_hook._monotonic = lambda: now[0]
+    hook: Any = loaded.refresh_api_key_hook
+    hook._monotonic = lambda: now[0]
     assert [await authorization(loaded) for _ in range(3)] == ["Bearer token-1"] * 3
     now[0] += 3600
     assert await authorization(loaded) == "Bearer token-1"
@@ -349,7 +351,7 @@ async def test_an_exec_plugin_is_run_once_until_the_server_refuses_its_token(plu
 
 async def test_an_exec_plugin_is_run_again_when_its_token_expires(plugin):
     loaded = await config.load(plugin('status["expirationTimestamp"] = "2020-01-01T00:00:00Z"'))
-    hook = loaded.refresh_api_key_hook
+    hook: Any = loaded.refresh_api_key_hook
     now = [hook._ask_again]
     hook._monotonic = lambda: now[0]
     assert await authorization(loaded) == "Bearer token-2"
@@ -361,7 +363,7 @@ async def test_an_exec_plugin_is_run_again_when_its_token_expires(plugin):
 async def test_a_plugin_that_fails_later_is_an_error_of_the_request(plugin, faulty, connect):
     loaded = await config.load(plugin('if number > 1: raise SystemExit("the identity provider is down")'))
     client = await connect(configuration=loaded)
-    hook = loaded.refresh_api_key_hook
+    hook: Any = loaded.refresh_api_key_hook
     hook._ask_again = 0.0
     config.rejected(loaded)
     with pytest.raises(errors.Unauthorized) as caught:

@@ -4,18 +4,18 @@ Real processes, against a server that asks for a client certificate: the operato
 one that has forbidden itself to write any file at all.
 """
 
-import asyncio
 import base64
 import contextlib
 import json
 import os
 import pathlib
 import ssl
-import subprocess
 import sys
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
+from test import processes
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import config, errors, resource
@@ -26,11 +26,16 @@ AUTHORITY = certificates.Authority("cluster")
 ADMIN = AUTHORITY.client("system:admin")
 
 
+Fields = dict[str, Any]
+
+
 def encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def kubeconfig(folder: pathlib.Path, port: int, user: dict | None = None, cluster: dict | None = None) -> pathlib.Path:
+def kubeconfig(
+    folder: pathlib.Path, port: int, user: Fields | None = None, cluster: Fields | None = None
+) -> pathlib.Path:
     """Write a kubeconfig that has everything in it: authority, certificate, key."""
     if user is None:
         user = {"client-certificate-data": encoded(ADMIN.certificate), "client-key-data": encoded(ADMIN.key)}
@@ -46,7 +51,7 @@ def kubeconfig(folder: pathlib.Path, port: int, user: dict | None = None, cluste
     return place
 
 
-def plugin(folder: pathlib.Path, certificate: bytes, key: bytes) -> dict:
+def plugin(folder: pathlib.Path, certificate: bytes, key: bytes) -> Fields:
     """Make a credential plugin that prints a certificate."""
     status = {"clientCertificateData": certificate.decode(), "clientKeyData": key.decode()}
     version = "client.authentication.k8s.io/v1"
@@ -83,21 +88,10 @@ async def running(folder, *arguments):
     """Run a program whose folder for temporary files, home and working folder is one that is empty."""
     environ = {**os.environ, "TMPDIR": str(folder), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     environ.pop("KUBECONFIG", None)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *arguments,
-        cwd=folder,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
+    async with processes.killed_after(
+        await processes.started(sys.executable, *arguments, env=environ, cwd=folder)
+    ) as process:
         yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
 
 
 @pytest.fixture
@@ -190,7 +184,8 @@ async def test_a_key_in_a_file_goes_with_a_certificate_that_is_written_there(sec
 
 async def test_a_plugin_that_prints_another_certificate_is_believed(secured, tmp_path):
     """The server refuses the first one; the plugin prints another, and what was asked is answered."""
-    behave, refused = secured.behave, []
+    behave = secured.behave
+    refused: list[Any] = []
 
     async def behave_once(asked, reply):
         if not refused:
@@ -205,7 +200,8 @@ async def test_a_plugin_that_prints_another_certificate_is_believed(secured, tmp
     loaded.proxy = ""
     other = AUTHORITY.client("system:admin")
     plugin(tmp_path, other.certificate, other.key)
-    loaded.refresh_api_key_hook._ask_again = 0.0
+    hook: Any = loaded.refresh_api_key_hook
+    hook._ask_again = 0.0
     async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=5) as client:
         await client.get(WIDGETS, "a")
     assert len(refused) == 1
@@ -221,7 +217,8 @@ async def test_a_plugin_that_fails_when_it_is_needed_leaves_the_answer_of_the_se
     loaded = await config.load(place)
     loaded.proxy = ""
     (tmp_path / "printed").write_text("{}")
-    loaded.refresh_api_key_hook._ask_again = 0.0
+    hook: Any = loaded.refresh_api_key_hook
+    hook._ask_again = 0.0
     async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=5) as client:
         with pytest.raises(errors.Unauthorized):
             await client.get(WIDGETS, "a")

@@ -1,10 +1,9 @@
 """kubernetes_asyncio without its models, and the way back to the whole of it."""
 
-# ruff: noqa: S603 - we run ourselves
-
 import json
-import subprocess
-import sys
+from typing import Any
+
+from test import processes
 
 COUNT = """
 import asyncio, json, sys
@@ -26,16 +25,11 @@ print(json.dumps({{
 """
 
 
-def run(program: str) -> dict:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.strip().splitlines()[-1])
+def run(program: str) -> dict[str, Any]:
+    ended = processes.python("-W", "error", "-c", program)
+    assert ended.code == 0, ended.complaint
+    found: dict[str, Any] = json.loads(ended.printed.strip().splitlines()[-1])
+    return found
 
 
 def test_a_client_needs_no_model_and_no_api():

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ async def test_no_page_is_asked_for_once_there_are_enough(faulty, connect, enoug
 
     faulty.behave = behave
     client = await connect()
-    assert names(await client.list(CLUSTER, page=2, enough=enough)) == list(read)
+    assert names(await client.list(CLUSTER, page=2, enough=lambda items: len(items) >= enough)) == list(read)
 
 
 async def test_a_snapshot_that_is_dropped_in_the_middle_is_begun_again_once(faulty, connect):
@@ -82,20 +83,20 @@ async def test_a_snapshot_that_is_always_dropped_is_an_error(faulty, connect):
     assert len(faulty.asked) == 4
 
 
-class Item(dict):
+class Item(dict[str, Any]):
     """A dict that can be asked whether it is still alive."""
 
 
 async def test_raw_pages_do_not_pile_up(faulty, connect, monkeypatch):
-    refs = []
+    refs: list[weakref.ref[Item]] = []
     seen = []
     judged = answer.page
 
     def watched(call, status, raw):
         found, version, token = judged(call, status, raw)
-        found = [Item(item) for item in found]
-        refs.extend(weakref.ref(item) for item in found)
-        return found, version, token
+        alive = [Item(item) for item in found]
+        refs.extend(weakref.ref(item) for item in alive)
+        return alive, version, token
 
     monkeypatch.setattr(answer, "page", watched)
 

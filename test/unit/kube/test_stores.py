@@ -5,6 +5,7 @@
 import asyncio
 import contextlib
 import gc
+from typing import Any
 
 import pytest
 
@@ -14,12 +15,18 @@ WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 pytestmark = pytest.mark.looptime
 
 
+class Watched(reflector.Reflector[Any]):
+    """A reflector that knows when it woke its reader, in seconds of the loop."""
+
+    woken: list[float]
+
+
 @pytest.fixture
 async def reflect(store):
     tasks = []
 
     async def started(reduce=lambda raw: raw.get("spec")):
-        made = reflector.Reflector(
+        made = Watched(
             store,
             resource.Selection(WIDGETS),
             reduce,
@@ -240,7 +247,7 @@ async def test_what_is_no_object_cannot_be_applied(reflect, raw):
 
 
 async def test_nothing_raw_is_kept(store, reflect):
-    class Big(dict):
+    class Big(dict[str, Any]):
         pass
 
     store.put("a", spec=1)

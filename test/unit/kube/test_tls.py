@@ -3,85 +3,33 @@
 An authority of its own, client certificates, and certificates that are replaced while we run.
 """
 
-# ruff: noqa: S603, S607 - the openssl of this machine, with arguments of our own
-
 import contextlib
-import shutil
 import ssl
-import subprocess
 
 import pytest
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors, lazy, resource
+from topology_simulator.etcd import certificates
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
-pytestmark = pytest.mark.skipif(
-    shutil.which("openssl") is None, reason="the openssl command makes the certificates: install openssl"
-)
 
 
 class Authority:
-    """Makes certificates with the openssl command."""
+    """Puts what it signs into a folder; a certificate of its serves and dials, at 127.0.0.1 and api.example."""
 
     def __init__(self, folder):
         self.folder = folder
+        self._signer = certificates.Authority("test authority")
         folder.mkdir()
-        self.run(
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-keyout",
-            "ca.key",
-            "-out",
-            "ca.crt",
-            "-subj",
-            "/CN=test authority",
-            "-addext",
-            "keyUsage=critical,keyCertSign",
-        )
-
-    def run(self, *arguments):
-        subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True, timeout=30)
+        (folder / "ca.crt").write_bytes(self._signer.certificate)
 
     def issue(self, name):
-        self.run(
-            "req",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-keyout",
-            f"{name}.key",
-            "-out",
-            f"{name}.csr",
-            "-subj",
-            f"/CN={name}",
-        )
-        (self.folder / "extensions").write_text("subjectAltName=IP:127.0.0.1,DNS:api.example\n")
-        self.run(
-            "x509",
-            "-req",
-            "-in",
-            f"{name}.csr",
-            "-CA",
-            "ca.crt",
-            "-CAkey",
-            "ca.key",
-            "-CAcreateserial",
-            "-out",
-            f"{name}.crt",
-            "-days",
-            "2",
-            "-extfile",
-            "extensions",
-        )
-        return self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        pair = self._signer.member(name, ("127.0.0.1", "api.example"))
+        certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        certificate.write_bytes(pair.certificate)
+        key.write_bytes(pair.key)
+        return certificate, key
 
 
 def serving(authority, trusts=None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import pathlib
@@ -30,7 +31,7 @@ def began(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(logging.getLogger("topology_controller").getEffectiveLevel())
 
     monkeypatch.setattr(process, "run", run)
-    monkeypatch.setattr(cli.gc, "freeze", lambda: None)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
     return found
 
 
@@ -76,7 +77,7 @@ def test_a_bug_ends_the_process_with_one_record_and_its_trace(
         raise KeyError("Authorization: Bearer abcdefghijklmnop")
 
     monkeypatch.setattr(process, "run", run)
-    monkeypatch.setattr(cli.gc, "freeze", lambda: None)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
     assert cli.main(["run", *ADDRESS, "--log-format", form]) == cli.FAILED
     said = capfd.readouterr().err
     assert "abcdefghijklmnop" not in said

@@ -17,8 +17,12 @@ DEPLOYMENT = {
     "replicas": {"HighlyAvailable": 2},
 }
 CONSOLE = {"check": "ConsoleReplicas", "operator": "console", "follows": "controlPlane", "operands": [DEPLOYMENT]}
-ETCD = {"check": "EtcdRevision", "operator": "etcd", "follows": "controlPlane"}
-ETCD["operands"] = [{"kind": "StaticPods", "resource": "Etcd", "name": "cluster"}]
+ETCD = {
+    "check": "EtcdRevision",
+    "operator": "etcd",
+    "follows": "controlPlane",
+    "operands": [{"kind": "StaticPods", "resource": "Etcd", "name": "cluster"}],
+}
 READER = {"operator": "etcd", "namespace": "openshift-etcd-operator", "selector": "app=etcd-operator", "matters": "all"}
 
 
@@ -68,7 +72,7 @@ def test_an_operand_in_another_namespace_is_a_role_and_a_binding_more():
 
 
 def test_every_kind_of_operand_has_its_resource():
-    others = [
+    others: list[dict[str, Any]] = [
         {**DEPLOYMENT, "kind": "StatefulSet"},
         {**DEPLOYMENT, "kind": "IngressController"},
         {"kind": "PodDisruptionBudget", "namespace": "openshift-console", "name": "console"},
@@ -92,7 +96,7 @@ def test_pods_are_listed_by_no_name_and_never_read_one_by_one():
 
 
 def test_what_is_granted_by_hand_is_not_granted_again():
-    by_hand = {
+    by_hand: dict[str, Any] = {
         "metadata": {"name": "by-hand"},
         "rules": [
             {

@@ -5,14 +5,11 @@ from __future__ import annotations
 import pathlib
 import runpy
 import shutil
-import subprocess
 from typing import Any
 
 import pytest
 import yaml
 
-from topology_api import crd, crd_patch
-from topology_api import served as served_fields
 from topology_controller import bindata, cli, manifests
 
 NAMESPACE = "openshift-topology-operator"
@@ -180,55 +177,6 @@ def test_a_namespace_that_cannot_be_one_is_refused(bad):
 def test_an_image_that_cannot_be_one_is_refused(bad):
     with pytest.raises(manifests.ManifestsError, match="cannot be an image"):
         manifests.render(manifests.Kind.OPERATOR, image=bad)
-
-
-def bare() -> dict[str, Any]:
-    """Make a definition without our part."""
-    whole = crd.infrastructure(manifests.edges())
-    return crd_patch.apply(whole, crd_patch.remove(whole))
-
-
-OC = """#!/bin/sh
-echo "$*" >>"$LOG"
-case "$*" in
-  *'overrides[*].name'*) printf '%s' "$NAMES" ;;
-  *'{.spec.overrides}'*) printf '%s' "$NAMES" ;;
-  *patch-file*) cat >"$PATCH" ;;
-esac
-"""
-
-
-@pytest.mark.parametrize(
-    ("names", "override"),
-    [
-        ("", '"path":"/spec/overrides","value":[{"kind"'),
-        ("another", '"path":"/spec/overrides/-","value":{"kind"'),
-        ("infrastructures.config.openshift.io", None),
-    ],
-)
-def test_the_patch_script_runs_and_sends_the_override_and_the_patch(tmp_path, names, override):
-    served = bare()
-    for name in ("oc", "kubectl"):
-        (tmp_path / name).write_text(OC, encoding="utf-8")
-        (tmp_path / name).chmod(0o755)
-    log, patch = tmp_path / "log", tmp_path / "patch"
-    script = manifests.render(manifests.Kind.CRD_PATCH, served=served)
-    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LOG": str(log), "PATCH": str(patch), "NAMES": names}
-    subprocess.run(["/bin/sh"], input=script, text=True, env=environment, check=True, timeout=20)
-    sent = yaml.safe_load(patch.read_text(encoding="utf-8"))
-    assert served_fields.serves_our_fields(crd_patch.apply(served, sent))
-    patches = [line for line in log.read_text(encoding="utf-8").splitlines() if "patch clusterversion" in line]
-    assert [override in line for line in patches] == ([True] if override else []), patches
-
-
-def test_the_patch_script_says_what_it_costs_and_the_way_back():
-    script = manifests.render(manifests.Kind.CRD_PATCH, served=bare())
-    for words in ("upgrades to the next minor version are blocked", "The way back", "oc edit clusterversion version"):
-        assert words in script, words
-    assert '#   {"op": "remove"' in script or '#   [{"op": "test"' in script
-    assert "--crd infrastructures-crd.json" in manifests.render(manifests.Kind.CRD_PATCH)
-    level = manifests.render(manifests.Kind.CRD_PATCH, served=crd.infrastructure(manifests.edges()))
-    assert "# Nothing to do" in level
 
 
 @pytest.mark.parametrize("served", [[], {}, {"kind": "List"}])

@@ -17,14 +17,14 @@ from topology_controller.observe import facts
 from topology_controller.plugin import accepting, asking, judging, paper, printing, printing_acceptance, status
 
 from ..core import worlds
-from . import seeing
+from . import replies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
     from typing import TextIO
 
-DEADLINE = worlds.NOW + timedelta(hours=1)
+DEADLINE = worlds.DEADLINE
 PINNED = facts.IngressController(1, 1)
 ROUTER = CheckName.ROUTER_REPLICAS
 STUCK = {"type": "Degraded", "status": "True", "reason": "TransitionStuck", "message": "waiting longest"}
@@ -40,8 +40,8 @@ def converging(now: datetime, **changes: Any) -> facts.Facts:
 
 
 def judged(known: facts.Facts, now: datetime = DEADLINE, check: str = ROUTER) -> accepting.Offer | accepting.Ended:
-    lease = dataclasses.replace(seeing.LEASE, renew_time=now)
-    return accepting.judged(seeing.seen(known, now, operator=lease), worlds.TRANSITIONS, check)
+    lease = dataclasses.replace(replies.LEASE, renew_time=now)
+    return accepting.judged(replies.seen(known, now, operator=lease), worlds.TRANSITIONS, check)
 
 
 def refused(*arguments: Any) -> accepting.Ended:
@@ -66,7 +66,7 @@ def test_before_it_it_is_refused_with_the_deadline_unless_the_operator_says_that
     at = DEADLINE - timedelta(seconds=1)
     found = refused(converging(at), at)
     assert found.code == judging.BLOCKED
-    said = "RouterReplicas may still come: nothing is accepted before the deadline, 2026-03-01T13:00:00Z"
+    said = "RouterReplicas may still come: nothing is accepted before the deadline, 2026-03-01T14:00:00Z"
     assert found.said == f"{said}. Nothing could be accepted now"
     told = dataclasses.replace(converging(at), own_operator=worlds.own(status={"conditions": [STUCK]}))
     assert isinstance(judged(told, at), accepting.Offer), "it may have been given other definitions"
@@ -96,7 +96,7 @@ def test_a_check_that_is_not_waited_for_is_refused() -> None:
 
 @pytest.mark.parametrize("phase", [one for one in Phase if one is not Phase.CONVERGING])
 def test_in_any_other_phase_there_is_nothing_to_accept(phase: Phase) -> None:
-    found = refused(seeing.in_phase(phase))
+    found = refused(replies.in_phase(phase))
     assert found.code == judging.BLOCKED
     assert "a check is accepted while the cluster follows" in found.said
     assert ("none" if phase is Phase.IDLE else phase.value) in found.said
@@ -119,7 +119,7 @@ def test_what_is_accepted_already_is_done() -> None:
     found = refused(converging(DEADLINE, accepted=_accepted()))
     assert found.code == judging.DONE
     then = "The transition is completed once it has stayed quiet; see oc topology wait"
-    assert found.said == f"RouterReplicas was accepted at 2026-03-01T13:00:00Z. {then}"
+    assert found.said == f"RouterReplicas was accepted at 2026-03-01T14:00:00Z. {then}"
     done = converging(DEADLINE, accepted=_accepted(), phase=Phase.COMPLETED)
     assert refused(done).said.endswith("The transition is completed, accepted without: RouterReplicas")
 
@@ -147,7 +147,7 @@ def test_a_person_is_told_what_they_give_up() -> None:
 def test_status_shows_it_with_its_reason_and_offers_it_only_while_it_is_stuck() -> None:
     def text(known: facts.Facts) -> str:
         sheet = paper.Paper()
-        printing.status(sheet, status.status(seeing.seen(known, DEADLINE), worlds.TRANSITIONS))
+        printing.status(sheet, status.status(replies.seen(known, DEADLINE), worlds.TRANSITIONS))
         return sheet.text()
 
     known = converging(DEADLINE)
@@ -156,7 +156,7 @@ def test_status_shows_it_with_its_reason_and_offers_it_only_while_it_is_stuck() 
     assert "  oc topology accept --check RouterReplicas\n" in text(stuck)
     told = text(worlds.recorded(stuck, recorded(known).model_copy(update={"accepted": _accepted()})))
     assert "oc topology accept" not in told
-    assert "Accepted without\n  RouterReplicas  Since 2026-03-01T13:00:00Z: enough. It said: one\n" in told
+    assert "Accepted without\n  RouterReplicas  Since 2026-03-01T14:00:00Z: enough. It said: one\n" in told
 
 
 # Asking

@@ -11,8 +11,8 @@ from topology_controller.kube import errors as kube
 from topology_controller.plugin import cancelling, errors, paper, printing_wishes
 
 from ..core import worlds
-from . import seeing
-from .writing_api import Api, elsewhere, fails, lost
+from . import replies
+from .infrastructure_api import Api, elsewhere, fails, lost
 
 if TYPE_CHECKING:
     from topology_controller.observe import facts
@@ -30,36 +30,36 @@ INFRASTRUCTURE_ONLY = worlds.with_infrastructure(
 
 
 def judged(known: facts.Facts) -> tuple[dict[str, Any], int]:
-    found, code = cancelling.judged(seeing.seen(known), worlds.TRANSITIONS, "oc")
-    return seeing.through_json(found), code
+    found, code = cancelling.judged(replies.seen(known), worlds.TRANSITIONS, "oc")
+    return replies.through_json(found), code
 
 
 @pytest.mark.parametrize(
     ("known", "result", "code", "words"),
     [
-        pytest.param(seeing.in_phase(Phase.PENDING), "WouldWrite", 0, "can be withdrawn", id="pending"),
-        pytest.param(seeing.in_phase(Phase.ADMITTING), "WouldWrite", 0, "can be withdrawn", id="admitting"),
-        pytest.param(seeing.in_phase(Phase.UNSUPPORTED), "WouldWrite", 0, "DualReplica can be", id="unsupported"),
+        pytest.param(replies.in_phase(Phase.PENDING), "WouldWrite", 0, "can be withdrawn", id="pending"),
+        pytest.param(replies.in_phase(Phase.ADMITTING), "WouldWrite", 0, "can be withdrawn", id="admitting"),
+        pytest.param(replies.in_phase(Phase.UNSUPPORTED), "WouldWrite", 0, "DualReplica can be", id="unsupported"),
         pytest.param(worlds.healthy(), "WouldWrite", 0, "can be withdrawn", id="nobody-has-seen-it-yet"),
         pytest.param(INFRASTRUCTURE_ONLY, "WouldWrite", 0, "can be withdrawn", id="of-the-infrastructure-only"),
-        pytest.param(seeing.UNWISHED, "Unchanged", 0, "There is no wish", id="no-wish"),
+        pytest.param(replies.UNWISHED, "Unchanged", 0, "There is no wish", id="no-wish"),
         pytest.param(
             worlds.with_infrastructure(worlds.healthy(), desired="SingleReplica"), "Unchanged", 0,
             "the wish SingleReplica is fulfilled", id="fulfilled-before-anybody-acted",
         ),
-        pytest.param(seeing.in_phase(Phase.CONVERGING), "Refused", 3, "there is no way back", id="converging"),
+        pytest.param(replies.in_phase(Phase.CONVERGING), "Refused", 3, "there is no way back", id="converging"),
         pytest.param(
-            worlds.with_infrastructure(seeing.in_phase(Phase.CONVERGING), desired=None), "Refused", 3, "no way back",
+            worlds.with_infrastructure(replies.in_phase(Phase.CONVERGING), desired=None), "Refused", 3, "no way back",
             id="converging-without-a-wish",
         ),
-        pytest.param(seeing.in_phase(Phase.COMPLETED), "Refused", 3, "is completed", id="completed"),
+        pytest.param(replies.in_phase(Phase.COMPLETED), "Refused", 3, "is completed", id="completed"),
         pytest.param(
             worlds.with_infrastructure(
-                seeing.in_phase(Phase.COMPLETED), control_plane="SingleReplica", infrastructure="SingleReplica"
+                replies.in_phase(Phase.COMPLETED), control_plane="SingleReplica", infrastructure="SingleReplica"
             ), "WouldWrite", 0, "can be withdrawn", id="overwritten",
         ),
         pytest.param(
-            worlds.with_infrastructure(seeing.in_phase(Phase.COMPLETED), desired="DualReplica"), "WouldWrite", 0,
+            worlds.with_infrastructure(replies.in_phase(Phase.COMPLETED), desired="DualReplica"), "WouldWrite", 0,
             "DualReplica can be withdrawn", id="another-wish-after-one-that-was-completed",
         ),
     ],
@@ -77,7 +77,7 @@ def test_what_can_be_withdrawn(known: facts.Facts, result: str, code: int, words
 @pytest.mark.parametrize("width", [0, 40, 80])
 def test_a_refusal_can_be_read_at_any_width(width: int) -> None:
     sheet = paper.Paper(width)
-    found, _ = cancelling.judged(seeing.seen(seeing.in_phase(Phase.CONVERGING)), worlds.TRANSITIONS, "oc")
+    found, _ = cancelling.judged(replies.seen(replies.in_phase(Phase.CONVERGING)), worlds.TRANSITIONS, "oc")
     printing_wishes.cancel(sheet, found)
     text = " ".join(sheet.text().split())
     assert "HighlyAvailable, made by oc" in text

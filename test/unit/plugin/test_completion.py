@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+from test import processes
 
 from topology_api.vocabulary import Topology
 from topology_controller.plugin import arguments, completion
@@ -141,9 +140,9 @@ def test_the_command_answers_quickly_and_with_nothing_heavy() -> None:
         "heavy = {'aiohttp', 'asyncio', 'kubernetes_asyncio', 'pydantic', 'rich', 'yaml'};"
         "assert not heavy & {name.partition('.')[0] for name in sys.modules}"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own interpreter
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[-1] == ":36"
+    ran = processes.python("-c", script)
+    assert ran.code == 0, ran.complaint
+    assert ran.printed.splitlines()[-1] == ":36"
 
 
 def test_a_fault_is_told_to_the_shell_alone(

@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 import yaml
+from test import sentences
 
 from topology_api.vocabulary import Phase
 from topology_controller.plugin import live, live_lines
 
 from ..core import worlds
-from . import seeing
+from . import replies
 
 NOW = worlds.NOW
-PENDING = seeing.told(seeing.in_phase(Phase.PENDING))
-CONVERGING = seeing.told(seeing.in_phase(Phase.CONVERGING))
-COMPLETED = seeing.told(seeing.in_phase(Phase.COMPLETED))
+PENDING = replies.told(replies.in_phase(Phase.PENDING))
+CONVERGING = replies.told(replies.in_phase(Phase.CONVERGING))
+COMPLETED = replies.told(replies.in_phase(Phase.COMPLETED))
 
 
 class Pipe:
@@ -48,7 +49,7 @@ def said(text: str) -> list[str]:
 
 def test_each_change_is_one_line_and_what_stays_is_not_repeated() -> None:
     pipe = Pipe()
-    assert said(pipe.show(PENDING)) == ["Pending 7/8: waiting for MastersSchedulable"]
+    assert said(pipe.show(PENDING)) == ["Pending 8/9: waiting for MastersSchedulable"]
     assert pipe.show(PENDING) == ""
     assert pipe.show({**PENDING, "evaluated": "2030-01-01T00:00:00Z"}) == ""
     first, *advisories = said(pipe.show(CONVERGING))
@@ -56,16 +57,16 @@ def test_each_change_is_one_line_and_what_stays_is_not_repeated() -> None:
     assert "MachineConfigPoolsRolledOut (master 0/3)" in first
     assert [line.partition(":")[0] for line in advisories] == [one["name"] for one in CONVERGING["advisories"]]
     last = said(pipe.show({**COMPLETED, "advisories": []}))
-    assert last[0] == "Completed: the cluster is HighlyAvailable/HighlyAvailable"
+    assert last[0] == sentences.COMPLETED
     assert all(line.endswith(": no longer to be done") for line in last[1:])
 
 
 def test_what_goes_without_saying_is_said_when_it_was_not_so() -> None:
     pipe = Pipe()
     pipe.show(PENDING)
-    lost = live.Lost(NOW, "the API server cannot be reached")
+    lost = live.Lost(NOW, "its way is gone")
     assert said(pipe.show(PENDING, lost=lost)) == [
-        f"not connected since {NOW:%Y-%m-%dT%H:%M:%SZ}: the API server cannot be reached; trying again"
+        f"not connected since {NOW:%Y-%m-%dT%H:%M:%SZ}: its way is gone; trying again"
     ]
     assert pipe.show(PENDING, lost=lost) == ""
     assert said(pipe.show(PENDING)) == ["connected again"]
@@ -79,7 +80,7 @@ def test_what_goes_without_saying_is_said_when_it_was_not_so() -> None:
 @pytest.mark.parametrize(("form", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
 def test_documents_are_the_answer_of_status_one_for_each_change(form: str, load: Any) -> None:
     pipe = Pipe(form)
-    lost = live.Lost(NOW, "the API server cannot be reached")
+    lost = live.Lost(NOW, "its way is gone")
     printed = [
         pipe.show(PENDING),
         pipe.show({**PENDING, "evaluated": "2030-01-01T00:00:00Z"}),
@@ -98,7 +99,7 @@ def test_documents_are_the_answer_of_status_one_for_each_change(form: str, load:
 
 @pytest.mark.parametrize("phase", list(Phase))
 def test_every_phase_has_its_line(phase: Phase) -> None:
-    (first, *_) = said(Pipe().show(seeing.told(seeing.in_phase(phase))))
+    (first, *_) = said(Pipe().show(replies.told(replies.in_phase(phase))))
     assert first.startswith("no record" if phase is Phase.IDLE else phase.value)
 
 

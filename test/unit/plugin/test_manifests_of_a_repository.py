@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_api.vocabulary import Phase
 from topology_controller.plugin import judging, manifest, manifest_files, plan
 
 from ..core import worlds
-from . import seeing
+from . import replies
 from .test_answers_and_their_schemas import conforms
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ def _refused(folder: pathlib.Path) -> list[str]:
 
 
 def _asked(known: facts.Facts, wanted: manifest.Wanted) -> tuple[dict[str, Any], int]:
-    found, verdict = plan.manifest(seeing.seen(known), worlds.TRANSITIONS, wanted)
-    answer = seeing.through_json(found)
+    found, verdict = plan.manifest(replies.seen(known), worlds.TRANSITIONS, wanted)
+    answer = replies.through_json(found)
     conforms(answer)
     for width in (0, 80):
-        assert seeing.printed(answer, width)
+        assert replies.printed(answer, width)
     return answer, verdict.exit_code
 
 
@@ -275,7 +275,6 @@ def test_aliases_upon_aliases_cost_nothing(tmp_path: pathlib.Path) -> None:
     assert manifest.wanted(_tree(tmp_path, one_yaml=text)).wish == "HighlyAvailable"
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_file_can_end_the_program(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
     folder = tmp_path_factory.getbasetemp() / "any-manifest"
@@ -303,10 +302,10 @@ def _wanted(wish: str | None) -> manifest.Wanted:
 @pytest.mark.parametrize("phase", list(Phase))
 @pytest.mark.parametrize("wish", ["HighlyAvailable", "DualReplica"])
 def test_a_manifest_with_a_wish_is_judged_as_plan_judges_that_target(phase: Phase, wish: str) -> None:
-    known = seeing.in_phase(phase)
+    known = replies.in_phase(phase)
     found, code = _asked(known, _wanted(wish))
     said = found.pop("manifest")
-    assert found == seeing.planned(known, wish)
+    assert found == replies.planned(known, wish)
     assert said["files"] == [{"file": "clusters/edge/infrastructure.yaml", "line": 6}]
     assert said["desiredTopology"] == wish
     assert code == judging.Verdict(found["verdict"]).exit_code
@@ -326,7 +325,7 @@ def test_a_manifest_with_a_wish_is_judged_as_plan_judges_that_target(phase: Phas
 def test_a_manifest_without_a_wish_takes_the_wish_back_where_that_is_possible(
     phase: Phase, verdict: str, code: int, told: str
 ) -> None:
-    known = seeing.in_phase(phase)
+    known = replies.in_phase(phase)
     found, ended = _asked(known, _wanted(None))
     assert (found["verdict"], ended, found["target"], found["checks"], found["command"]) == (
         verdict,
@@ -336,7 +335,7 @@ def test_a_manifest_without_a_wish_takes_the_wish_back_where_that_is_possible(
         None,
     )
     assert told in found["message"]
-    assert "clusters/edge/infrastructure.yaml:6 has no spec.desiredTopology" in seeing.printed(found)
+    assert "clusters/edge/infrastructure.yaml:6 has no spec.desiredTopology" in replies.printed(found)
 
 
 def test_a_record_that_was_lost_still_forbids_to_take_the_wish_back() -> None:

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_api.types import TopologyPair
@@ -17,7 +17,7 @@ from topology_controller.observe import facts
 from topology_controller.plugin import graph, judging, svg
 
 from ..core import worlds
-from . import seeing
+from . import replies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +128,7 @@ def _edges(known: facts.Facts, here: TopologyPair = worlds.SNO) -> tuple[graph.E
     return graph.edges(worlds.TRANSITIONS, here, ways)
 
 
-@pytest.mark.parametrize("known", [seeing.UNWISHED, BLOCKED, worlds.with_infrastructure(BLOCKED, platform="AWS")])
+@pytest.mark.parametrize("known", [replies.UNWISHED, BLOCKED, worlds.with_infrastructure(BLOCKED, platform="AWS")])
 def test_all_our_definitions_are_drawn_apart(known: facts.Facts) -> None:
     edges = _edges(known)
     found = _drawn(edges, worlds.SNO, "edge-7f4kd")
@@ -147,7 +147,7 @@ def test_a_place_in_the_middle_of_the_graph_can_be_where_the_cluster_is(pair: To
 
 
 def test_every_verdict_is_told_in_a_word_and_blockers_by_name() -> None:
-    possible = _drawn(_edges(seeing.UNWISHED), worlds.SNO)
+    possible = _drawn(_edges(replies.UNWISHED), worlds.SNO)
     blocked = _drawn(_edges(BLOCKED), worlds.SNO)
     elsewhere = _drawn(_edges(worlds.with_infrastructure(BLOCKED, platform="AWS")), worlds.SNO)
 
@@ -236,7 +236,6 @@ def graphs(draw: st.DrawFn) -> tuple[tuple[graph.Edge, ...], TopologyPair]:
     return edges, pairs[draw(st.integers(0, count - 1))]
 
 
-@settings(deadline=None, max_examples=150)
 @given(drawn=graphs(), caption=NAMES)
 def test_any_graph_is_drawn_apart(drawn: tuple[tuple[graph.Edge, ...], TopologyPair], caption: str) -> None:
     edges, here = drawn
@@ -247,7 +246,6 @@ def test_any_graph_is_drawn_apart(drawn: tuple[tuple[graph.Edge, ...], TopologyP
     assert len(heads) == len(edges), "each edge has one arrow"
 
 
-@settings(deadline=None, max_examples=60)
 @given(drawn=graphs())
 def test_an_arrow_ends_at_its_target(drawn: tuple[tuple[graph.Edge, ...], TopologyPair]) -> None:
     edges, here = drawn

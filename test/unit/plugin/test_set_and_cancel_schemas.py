@@ -14,8 +14,8 @@ from topology_api.vocabulary import Phase
 from topology_controller.plugin import answers, cancelling, setting
 
 from ..core import worlds
-from . import seeing
-from .writing_api import Api
+from . import replies
+from .infrastructure_api import Api
 
 SCHEMAS = pathlib.Path(__file__).parents[3] / "docs" / "schemas"
 
@@ -44,7 +44,7 @@ FORMS = {"TopologySet": answers.Set, "TopologyCancel": answers.Cancel}
 
 
 def conforms(found: Any) -> None:
-    again = seeing.through_json(found)
+    again = replies.through_json(found)
     wrong = [f"{error.json_path}: {error.message}" for error in VALID[again["kind"]].iter_errors(again)]
     assert not wrong, "\n".join(wrong)
 
@@ -52,14 +52,14 @@ def conforms(found: Any) -> None:
 @pytest.mark.parametrize("phase", list(Phase))
 @pytest.mark.parametrize("target", ["HighlyAvailable", "SingleReplica", "DualReplica"])
 def test_set_conforms_in_every_phase(phase: Phase, target: str) -> None:
-    seen = seeing.seen(seeing.in_phase(phase))
+    seen = replies.seen(replies.in_phase(phase))
     for asked in (setting.Asked(target), setting.Asked(target, confirm=True, allow_pending=True)):
         conforms(setting.judged(seen, worlds.TRANSITIONS, asked)[0])
 
 
 @pytest.mark.parametrize("phase", list(Phase))
 def test_cancel_conforms_in_every_phase(phase: Phase) -> None:
-    answer, _ = cancelling.judged(seeing.seen(seeing.in_phase(phase)), worlds.TRANSITIONS, "oc")
+    answer, _ = cancelling.judged(replies.seen(replies.in_phase(phase)), worlds.TRANSITIONS, "oc")
     # What could be withdrawn is not an answer: it is withdrawn.
     conforms({**answer, "result": "Written"} if answer["result"] == "WouldWrite" else answer)
 
@@ -80,7 +80,7 @@ def test_the_schema_names_every_field_of_the_code(kind: str) -> None:
 
 
 def test_a_field_that_nobody_has_written_down_would_be_noticed_also_in_the_plan() -> None:
-    found, _ = setting.judged(seeing.seen(worlds.healthy()), worlds.TRANSITIONS, setting.Asked("HighlyAvailable"))
+    found, _ = setting.judged(replies.seen(worlds.healthy()), worlds.TRANSITIONS, setting.Asked("HighlyAvailable"))
     with pytest.raises(AssertionError, match="surprise"):
         conforms({**found, "surprise": 1})
     with pytest.raises(AssertionError, match="surprise"):

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
@@ -14,16 +14,16 @@ from topology_controller.plugin import connection, errors, paper, printing_wishe
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
-from . import seeing
+from . import replies
 
-UNMET = dataclasses.replace(seeing.UNWISHED, scheduler=facts.Scheduler(masters_schedulable=False))
-UNKNOWN = dataclasses.replace(seeing.UNWISHED, scheduler=worlds.BROKEN)
-HOSTED = worlds.with_infrastructure(seeing.UNWISHED, control_plane="External")
+UNMET = dataclasses.replace(replies.UNWISHED, scheduler=facts.Scheduler(masters_schedulable=False))
+UNKNOWN = dataclasses.replace(replies.UNWISHED, scheduler=worlds.BROKEN)
+HOSTED = worlds.with_infrastructure(replies.UNWISHED, control_plane="External")
 
 
 def judged(known: facts.Facts, target: str = "HighlyAvailable", **asked: Any) -> tuple[dict[str, Any], int]:
-    found, code = setting.judged(seeing.seen(known), worlds.TRANSITIONS, setting.Asked(target, **asked))
-    return seeing.through_json(found), code
+    found, code = setting.judged(replies.seen(known), worlds.TRANSITIONS, setting.Asked(target, **asked))
+    return replies.through_json(found), code
 
 
 def told(found: Any, width: int = 0) -> str:
@@ -36,22 +36,22 @@ def told(found: Any, width: int = 0) -> str:
 @pytest.mark.parametrize(
     ("known", "target", "allowed", "result", "code"),
     [
-        pytest.param(seeing.UNWISHED, "HighlyAvailable", False, "WouldWrite", 0, id="everything-is-met"),
+        pytest.param(replies.UNWISHED, "HighlyAvailable", False, "WouldWrite", 0, id="everything-is-met"),
         pytest.param(UNMET, "HighlyAvailable", False, "Refused", 3, id="a-check-is-unmet"),
         pytest.param(UNKNOWN, "HighlyAvailable", False, "Refused", 3, id="a-check-is-unknown"),
         pytest.param(UNMET, "HighlyAvailable", True, "WouldWrite", 0, id="unmet-and-allowed-to-wait"),
         pytest.param(UNKNOWN, "HighlyAvailable", True, "WouldWrite", 0, id="unknown-and-allowed-to-wait"),
-        pytest.param(seeing.UNWISHED, "DualReplica", True, "Refused", 4, id="nothing-leads-there"),
-        pytest.param(seeing.UNWISHED, "SingleReplica", False, "Unchanged", 0, id="it-is-that-already"),
+        pytest.param(replies.UNWISHED, "DualReplica", True, "Refused", 4, id="nothing-leads-there"),
+        pytest.param(replies.UNWISHED, "SingleReplica", False, "Unchanged", 0, id="it-is-that-already"),
         pytest.param(HOSTED, "HighlyAvailable", True, "Refused", 4, id="hosted"),
-        pytest.param(seeing.in_phase(Phase.PENDING), "HighlyAvailable", False, "Unchanged", 0, id="wished-already"),
-        pytest.param(seeing.in_phase(Phase.ADMITTING), "HighlyAvailable", False, "Unchanged", 0, id="admitting"),
-        pytest.param(seeing.in_phase(Phase.CONVERGING), "HighlyAvailable", False, "Unchanged", 0, id="under-way"),
-        pytest.param(seeing.in_phase(Phase.COMPLETED), "HighlyAvailable", False, "Unchanged", 0, id="completed"),
-        pytest.param(seeing.in_phase(Phase.UNSUPPORTED), "DualReplica", False, "Refused", 4, id="wished-in-vain"),
-        pytest.param(seeing.in_phase(Phase.PENDING), "SingleReplica", False, "WouldWrite", 0, id="set-back"),
-        pytest.param(seeing.in_phase(Phase.UNSUPPORTED), "HighlyAvailable", True, "WouldWrite", 0, id="replaced"),
-        pytest.param(seeing.in_phase(Phase.CONVERGING), "SingleReplica", True, "Refused", 3, id="no-way-back"),
+        pytest.param(replies.in_phase(Phase.PENDING), "HighlyAvailable", False, "Unchanged", 0, id="wished-already"),
+        pytest.param(replies.in_phase(Phase.ADMITTING), "HighlyAvailable", False, "Unchanged", 0, id="admitting"),
+        pytest.param(replies.in_phase(Phase.CONVERGING), "HighlyAvailable", False, "Unchanged", 0, id="under-way"),
+        pytest.param(replies.in_phase(Phase.COMPLETED), "HighlyAvailable", False, "Unchanged", 0, id="completed"),
+        pytest.param(replies.in_phase(Phase.UNSUPPORTED), "DualReplica", False, "Refused", 4, id="wished-in-vain"),
+        pytest.param(replies.in_phase(Phase.PENDING), "SingleReplica", False, "WouldWrite", 0, id="set-back"),
+        pytest.param(replies.in_phase(Phase.UNSUPPORTED), "HighlyAvailable", True, "WouldWrite", 0, id="replaced"),
+        pytest.param(replies.in_phase(Phase.CONVERGING), "SingleReplica", True, "Refused", 3, id="no-way-back"),
     ],
 )
 def test_what_would_be_written(
@@ -63,7 +63,7 @@ def test_what_would_be_written(
 
 
 def test_the_patch_is_good_for_the_version_that_was_judged_and_no_other() -> None:
-    found, _ = judged(worlds.with_infrastructure(seeing.UNWISHED, resource_version="4711"))
+    found, _ = judged(worlds.with_infrastructure(replies.UNWISHED, resource_version="4711"))
     assert found["patch"] == {
         "type": "application/merge-patch+json",
         "body": {"metadata": {"resourceVersion": "4711"}, "spec": {"desiredTopology": "HighlyAvailable"}},
@@ -76,19 +76,19 @@ def test_the_patch_is_good_for_the_version_that_was_judged_and_no_other() -> Non
 def test_the_command_says_in_whose_name_it_was_judged() -> None:
     acting = connection.Acting("jane doe", ("ops", "all users"), "7")
     found, _ = setting.judged(
-        seeing.seen(seeing.UNWISHED), worlds.TRANSITIONS, setting.Asked("HighlyAvailable"), acting
+        replies.seen(replies.UNWISHED), worlds.TRANSITIONS, setting.Asked("HighlyAvailable"), acting
     )
     assert found["patch"] is not None
     assert "'--as=jane doe' --as-group=ops '--as-group=all users' --as-uid=7 -p '{" in found["patch"]["command"]
 
 
 def test_the_checks_are_those_of_plan() -> None:
-    assert judged(UNMET)[0]["plan"] == seeing.planned(UNMET)
+    assert judged(UNMET)[0]["plan"] == replies.planned(UNMET)
 
 
 def test_a_topology_that_was_overwritten_is_not_wished_for_again_over_the_wish_that_stands() -> None:
     known = worlds.with_infrastructure(
-        seeing.in_phase(Phase.COMPLETED), control_plane="SingleReplica", infrastructure="SingleReplica"
+        replies.in_phase(Phase.COMPLETED), control_plane="SingleReplica", infrastructure="SingleReplica"
     )
     found, code = judged(known, allow_pending=True, confirm=True)
     assert (found["result"], code) == ("Refused", 3)
@@ -97,7 +97,7 @@ def test_a_topology_that_was_overwritten_is_not_wished_for_again_over_the_wish_t
 
 def test_whoever_does_not_run_is_warned_about() -> None:
     stopped = facts.EtcdLease("", worlds.NOW, 137)
-    seen = seeing.seen(seeing.UNWISHED, operator=stopped)
+    seen = replies.seen(replies.UNWISHED, operator=stopped)
     found, code = setting.judged(seen, worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True))
     assert code == 0
     assert found["warnings"] == ["The operator was stopped: nobody acts on a wish until it runs"]
@@ -105,7 +105,7 @@ def test_whoever_does_not_run_is_warned_about() -> None:
 
 
 def test_without_confirm_it_is_the_plan_and_what_would_be_sent() -> None:
-    text = told(judged(seeing.UNWISHED)[0], 100)
+    text = told(judged(replies.UNWISHED)[0], 100)
     assert "What to expect" in text
     assert "Nothing was written, because --confirm was not given." in text
     assert text.endswith("  Make the wish:\n    oc topology set HighlyAvailable --confirm\n")
@@ -128,7 +128,6 @@ def test_who_may_wait_is_told_that_it_goes_on_by_itself() -> None:
     assert "oc topology cancel" in text
 
 
-@settings(deadline=None, max_examples=60)
 @given(known=worlds_of_any_kind())
 def test_in_any_cluster_it_is_written_only_where_the_operator_would_take_it_up(known: facts.Facts) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))

@@ -6,18 +6,19 @@ import asyncio
 from typing import Any
 
 import pytest
+from test import sentences
 
 from topology_controller.kube import errors as kube
 from topology_controller.plugin import connection, errors, interruption, setting
 
 from ..core import worlds
-from .writing_api import Api, elsewhere, error, fails, lost
+from .infrastructure_api import Api, elsewhere, error, fails, lost
 
 WISH = "HighlyAvailable"
 WAITING = {"phase": "Pending", "observedGeneration": 2}
 REFUSAL = (
     'Infrastructure.config.openshift.io "cluster" is invalid: spec.desiredTopology: Invalid value: "object": '
-    "DualReplica cannot be reached from status.controlPlaneTopology SingleReplica"
+    f"{sentences.NO_WAY_TO_DUAL_REPLICA}"
 )
 POLICY = (
     "infrastructures.config.openshift.io \"cluster\" is forbidden: ValidatingAdmissionPolicy 'topology' with binding "
@@ -124,7 +125,7 @@ async def test_a_topology_that_moves_meanwhile_is_seen() -> None:
 @pytest.mark.parametrize(
     ("meets", "words"),
     [
-        (fails(kube.Invalid, 422, "Invalid", REFUSAL), "DualReplica cannot be reached from status."),
+        (fails(kube.Invalid, 422, "Invalid", REFUSAL), sentences.NO_WAY_TO_DUAL_REPLICA),
         (fails(kube.Invalid, 422, "Invalid", POLICY), "ValidatingAdmissionPolicy 'topology' with binding"),
         (fails(kube.Forbidden, 403, "Forbidden", POLICY), "ValidatingAdmissionPolicy 'topology' with binding"),
         (fails(kube.Invalid, 422, "Invalid", "no prefix at all"), "no prefix at all"),

@@ -12,12 +12,12 @@ from topology_controller.observe import facts
 from topology_controller.plugin import reading, status
 
 from ..core import worlds
-from . import seeing
+from . import replies
 
 
 def test_the_checks_are_those_of_the_record() -> None:
-    known = seeing.in_phase(Phase.PENDING)
-    found = seeing.told(known)
+    known = replies.in_phase(Phase.PENDING)
+    found = replies.told(known)
     assert isinstance(known.infrastructure, facts.Infrastructure)
     record = known.infrastructure.record
     assert record is not None
@@ -25,58 +25,58 @@ def test_the_checks_are_those_of_the_record() -> None:
     assert [(one["name"], one["status"], one["message"]) for one in found["checks"]] == [
         (one.name, one.status.value, one.message) for one in record.checks
     ]
-    assert found["progress"] == {"met": 7, "total": 8}
+    assert found["progress"] == {"met": 8, "total": 9}
     assert found["topologyWriter"] == "somebody"
     assert found["withdraw"] is not None
 
 
 def test_operands_are_looked_at_while_the_cluster_follows() -> None:
-    found = seeing.told(seeing.in_phase(Phase.CONVERGING))
+    found = replies.told(replies.in_phase(Phase.CONVERGING))
     operands = {(one["check"], one["name"]): one for one in found["operands"]["items"]}
     assert operands["ConsoleReplicas", "openshift-console/console"]["wanted"] == 2
     assert found["withdraw"] is None
-    idle = dataclasses.replace(seeing.UNWISHED, control_plane_nodes=facts.NOT_READ)
+    idle = dataclasses.replace(replies.UNWISHED, control_plane_nodes=facts.NOT_READ)
     for part in ("operands", "nodes", "etcd"):
-        assert seeing.told(idle)[part] == {"items": [], "said": status.NOT_NOW}
+        assert replies.told(idle)[part] == {"items": [], "said": status.NOT_NOW}
 
 
 @pytest.mark.parametrize(
     ("lease", "own", "state"),
     [
-        pytest.param(seeing.LEASE, worlds.own(), "Running", id="renewed"),
-        pytest.param(dataclasses.replace(seeing.LEASE, holder=""), worlds.own(), "NotRunning", id="given-back"),
+        pytest.param(replies.LEASE, worlds.own(), "Running", id="renewed"),
+        pytest.param(dataclasses.replace(replies.LEASE, holder=""), worlds.own(), "NotRunning", id="given-back"),
         pytest.param(
-            dataclasses.replace(seeing.LEASE, renew_time=worlds.NOW - timedelta(seconds=168)), worlds.own(),
+            dataclasses.replace(replies.LEASE, renew_time=worlds.NOW - timedelta(seconds=168)), worlds.own(),
             "NotRunning", id="expired",
         ),
         pytest.param(
-            dataclasses.replace(seeing.LEASE, renew_time=worlds.NOW - timedelta(seconds=166)), worlds.own(), "Running",
+            dataclasses.replace(replies.LEASE, renew_time=worlds.NOW - timedelta(seconds=166)), worlds.own(), "Running",
             id="within-its-duration",
         ),
         pytest.param(worlds.MISSING, worlds.own(), "NotRunning", id="no-lease"),
         pytest.param(worlds.MISSING, worlds.MISSING, "NotInstalled", id="nothing-of-it"),
         pytest.param(worlds.BROKEN, worlds.own(), "Unknown", id="forbidden"),
-        pytest.param(dataclasses.replace(seeing.LEASE, renew_time=None), worlds.own(), "Unknown", id="never-renewed"),
+        pytest.param(dataclasses.replace(replies.LEASE, renew_time=None), worlds.own(), "Unknown", id="never-renewed"),
     ],
 )  # fmt: skip
 def test_whether_the_operator_is_there_is_told_by_its_lease(
     lease: facts.Fact[facts.EtcdLease], own: facts.Fact[facts.OwnOperator], state: str
 ) -> None:
-    known = dataclasses.replace(seeing.UNWISHED, own_operator=own)
-    for found in (seeing.told(known, operator=lease), seeing.planned(known, operator=lease)):
+    known = dataclasses.replace(replies.UNWISHED, own_operator=own)
+    for found in (replies.told(known, operator=lease), replies.planned(known, operator=lease)):
         assert found["operator"]["state"] == state, found["operator"]["message"]
 
 
 def test_no_record_is_said_to_be_none() -> None:
-    found = seeing.told(seeing.UNWISHED)
+    found = replies.told(replies.UNWISHED)
     assert found["phase"] is None
-    assert "no record" in seeing.printed(found)
+    assert "no record" in replies.printed(found)
 
 
 def test_what_could_not_be_read_is_listed_with_the_right_that_lacks() -> None:
     unread = (reading.Unread("nodes", "Forbidden", "list nodes"), reading.Unread("etcds/cluster", "malformed"))
-    found = seeing.told(seeing.UNWISHED, unread=unread)
+    found = replies.told(replies.UNWISHED, unread=unread)
     assert [one["right"] for one in found["unread"]] == ["list nodes", None]
-    text = seeing.printed(found)
+    text = replies.printed(found)
     assert "Rights that you lack" in text
     assert "malformed" in text

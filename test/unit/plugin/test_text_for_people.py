@@ -12,7 +12,7 @@ from topology_controller.observe import facts
 from topology_controller.plugin import paper
 
 from ..core import worlds
-from . import seeing
+from . import replies
 
 BLOCKED = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
 
@@ -26,7 +26,7 @@ class Terminal(io.StringIO):
 
 
 def test_what_is_not_met_comes_first_and_the_rest_keeps_its_order() -> None:
-    text = seeing.printed(seeing.planned(BLOCKED))
+    text = replies.printed(replies.planned(BLOCKED))
     names = re.findall(r"^  (?:Met|Unmet|Unknown) +(\w+)", text, re.MULTILINE)
     definition = [spec.check.value for spec in worlds.COMPACT.preflight]
     assert names == ["MastersSchedulable", *(name for name in definition if name != "MastersSchedulable")]
@@ -35,9 +35,9 @@ def test_what_is_not_met_comes_first_and_the_rest_keeps_its_order() -> None:
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 @pytest.mark.parametrize("phase", [Phase.PENDING, Phase.CONVERGING, Phase.COMPLETED])
 def test_lines_fit_but_for_commands_and_names_that_cannot_be_broken(width: int, phase: Phase) -> None:
-    known = seeing.in_phase(phase)
-    found = [seeing.planned(known), seeing.overview(known), seeing.told(known)]
-    for text in (seeing.printed(one, width) for one in found):
+    known = replies.in_phase(phase)
+    found = [replies.planned(known), replies.overview(known), replies.told(known)]
+    for text in (replies.printed(one, width) for one in found):
         too_long = [
             line
             for line in text.splitlines()
@@ -47,16 +47,16 @@ def test_lines_fit_but_for_commands_and_names_that_cannot_be_broken(width: int, 
 
 
 def test_a_narrow_terminal_loses_no_word() -> None:
-    found = seeing.planned(BLOCKED)
-    wide, narrow = seeing.printed(found), seeing.printed(found, 40)
+    found = replies.planned(BLOCKED)
+    wide, narrow = replies.printed(found), replies.printed(found, 40)
     assert sorted(wide.split()) == sorted(narrow.split())
 
 
 def test_colour_only_repeats_what_a_word_says() -> None:
-    found = seeing.planned(BLOCKED)
-    coloured = seeing.printed(found, colour=True)
+    found = replies.planned(BLOCKED)
+    coloured = replies.printed(found, colour=True)
     assert "\x1b[31mUnmet\x1b[0m" in coloured
-    assert re.sub(r"\x1b\[[0-9]*m", "", coloured) == seeing.printed(found)
+    assert re.sub(r"\x1b\[[0-9]*m", "", coloured) == replies.printed(found)
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_paper_suits_its_stream(stream: io.StringIO, environ: dict[str, str], wi
 
 def test_a_message_cannot_move_somebodys_cursor() -> None:
     evil = facts.Unobserved("x", "\x1b]0;owned\x07\x1b[2J\nMet  Everything")
-    text = seeing.printed(seeing.planned(worlds.healthy(scheduler=evil)))
+    text = replies.printed(replies.planned(worlds.healthy(scheduler=evil)))
     assert "\x1b" not in text
     assert "\x07" not in text
     assert not re.search(r"^Met  Everything", text, re.MULTILINE)
 
 
 def test_commands_are_never_broken() -> None:
-    found = seeing.planned(seeing.UNWISHED)
-    assert "  oc topology set HighlyAvailable --confirm\n" in seeing.printed(found, 40)
+    found = replies.planned(replies.UNWISHED)
+    assert "  oc topology set HighlyAvailable --confirm\n" in replies.printed(found, 40)
     (backup,) = (one["command"] for one in found["checklist"] if one["command"])
-    assert f"    {backup}\n  LoadBalancer" in seeing.printed(found, 40)
+    assert f"    {backup}\n  LoadBalancer" in replies.printed(found, 40)

@@ -6,12 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test import sentences
 
 from topology_api.vocabulary import Phase
 from topology_controller.plugin import errors, wait
 
 from ..core import worlds
-from . import seeing
+from . import replies
 
 if TYPE_CHECKING:
     from topology_controller.observe import facts
@@ -23,35 +24,35 @@ def _with_condition(known: facts.Facts, type_: str, reason: str, message: str = 
 
 
 def _unsupported() -> facts.Facts:
-    return seeing.in_phase(Phase.UNSUPPORTED)
+    return replies.in_phase(Phase.UNSUPPORTED)
 
 
 @pytest.mark.parametrize(
     ("known", "code", "words"),
     [
-        pytest.param(seeing.in_phase(Phase.COMPLETED), 0, "Completed: the cluster is HighlyAvailable", id="completed"),
-        pytest.param(seeing.in_phase(Phase.PENDING), None, "Pending 7/8: waiting for MastersSched", id="pending"),
-        pytest.param(seeing.in_phase(Phase.ADMITTING), None, "Admitting 8/8", id="admitting"),
-        pytest.param(seeing.in_phase(Phase.CONVERGING), None, "Converging ", id="converging"),
+        pytest.param(replies.in_phase(Phase.COMPLETED), 0, sentences.COMPLETED, id="completed"),
+        pytest.param(replies.in_phase(Phase.PENDING), None, "Pending 8/9: waiting for MastersSched", id="pending"),
+        pytest.param(replies.in_phase(Phase.ADMITTING), None, "Admitting 9/9", id="admitting"),
+        pytest.param(replies.in_phase(Phase.CONVERGING), None, "Converging ", id="converging"),
         pytest.param(_unsupported(), 4, "No transition leads to DualReplica", id="unsupported"),
         pytest.param(
             _with_condition(_unsupported(), "Progressing", "UnsupportedTransition", "From here: none"), 4,
             "From here: none", id="unsupported-as-it-was-said",
         ),
         pytest.param(
-            _with_condition(seeing.in_phase(Phase.PENDING), "Disabled", "HostedControlPlane"), 4,
+            _with_condition(replies.in_phase(Phase.PENDING), "Disabled", "HostedControlPlane"), 4,
             "because (HostedControlPlane)", id="disabled",
         ),
         pytest.param(
-            _with_condition(seeing.in_phase(Phase.COMPLETED), "Degraded", "TopologyOverwritten"), 3,
+            _with_condition(replies.in_phase(Phase.COMPLETED), "Degraded", "TopologyOverwritten"), 3,
             "because (TopologyOverwritten)", id="overwritten",
         ),
         pytest.param(
-            _with_condition(seeing.in_phase(Phase.CONVERGING), "Degraded", "TransitionStuck"), None,
+            _with_condition(replies.in_phase(Phase.CONVERGING), "Degraded", "TransitionStuck"), None,
             "because (TransitionStuck)", id="stuck-may-still-end",
         ),
         pytest.param(
-            dataclasses.replace(seeing.in_phase(Phase.PENDING), infrastructure=worlds.BROKEN), None, "cannot be read",
+            dataclasses.replace(replies.in_phase(Phase.PENDING), infrastructure=worlds.BROKEN), None, "cannot be read",
             id="unreadable-for-a-while",
         ),
     ],
@@ -63,7 +64,7 @@ def test_where_it_stands(known: facts.Facts, code: int | None, words: str) -> No
 
 
 def test_a_record_of_an_older_wish_does_not_count() -> None:
-    known = worlds.with_infrastructure(seeing.in_phase(Phase.COMPLETED), generation=99)
+    known = worlds.with_infrastructure(replies.in_phase(Phase.COMPLETED), generation=99)
     found = wait.standing(known)
     assert found.code is None
     assert "has not said anything" in found.said
@@ -72,7 +73,7 @@ def test_a_record_of_an_older_wish_does_not_count() -> None:
 @pytest.mark.parametrize("changes", [{"desired": None}, {"desired": None, "record": None}])
 def test_without_a_wish_there_is_nothing_to_wait_for(changes: dict[str, Any]) -> None:
     with pytest.raises(errors.PluginError, match="no wish"):
-        wait.standing(worlds.with_infrastructure(seeing.in_phase(Phase.PENDING), **changes))
+        wait.standing(worlds.with_infrastructure(replies.in_phase(Phase.PENDING), **changes))
 
 
 def test_a_wish_that_was_fulfilled_before_anybody_acted_is_fulfilled() -> None:
@@ -83,6 +84,6 @@ def test_a_wish_that_was_fulfilled_before_anybody_acted_is_fulfilled() -> None:
 
 
 def test_an_api_without_our_fields_is_an_error() -> None:
-    known = _with_condition(seeing.in_phase(Phase.PENDING), "Degraded", "APINotInstalled", "install it")
+    known = _with_condition(replies.in_phase(Phase.PENDING), "Degraded", "APINotInstalled", "install it")
     with pytest.raises(errors.PluginError, match="install it"):
         wait.standing(known)

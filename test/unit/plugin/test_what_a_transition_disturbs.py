@@ -10,7 +10,7 @@ import pytest
 from topology_controller.observe import facts
 
 from ..core import worlds
-from . import seeing
+from . import replies
 
 
 def _named(found: list[dict[str, str]]) -> dict[str, str]:
@@ -18,12 +18,12 @@ def _named(found: list[dict[str, str]]) -> dict[str, str]:
 
 
 def test_a_single_node_that_grows_restarts_its_nodes_and_needs_a_load_balancer() -> None:
-    found = seeing.planned(seeing.UNWISHED)
+    found = replies.planned(replies.UNWISHED)
     expected, checklist = _named(found["expected"]), _named(found["checklist"])
-    assert expected["Reboots"].endswith("They are node-0, node-1, node-2 now")
+    assert expected["Reboots"].endswith("In pool master they are node-0, node-1, node-2 now")
     assert expected["Revisions"].startswith("kube-apiserver: ")
     assert "openshift-console/console (1 to 2)" in expected["Replicas"]
-    assert "60 minutes" in expected["Duration"]
+    assert "Deadline: 120 minutes" in expected["Duration"]
     assert "TwoVoters" not in expected, "etcd has three voters already"
     assert list(checklist) == ["EtcdBackup", "LoadBalancer", "DNS"]
     assert found["changes"] == [
@@ -35,7 +35,7 @@ def test_a_single_node_that_grows_restarts_its_nodes_and_needs_a_load_balancer()
 def test_infrastructure_alone_restarts_nothing_and_needs_no_load_balancer() -> None:
     definition = worlds.named("infra-to-ha")
     known = worlds.ready_for(definition)
-    found = seeing.planned(dataclasses.replace(known))
+    found = replies.planned(dataclasses.replace(known))
     assert found["transition"]["name"] == "infra-to-ha"
     expected = _named(found["expected"])
     assert "NoReboots" in expected
@@ -48,42 +48,43 @@ def test_infrastructure_alone_restarts_nothing_and_needs_no_load_balancer() -> N
 @pytest.mark.parametrize(("count", "words"), [(0, "no voters"), (1, "one voter. "), (2, "two voters. "), (3, None)])
 def test_two_voters_are_warned_of_until_there_are_three(count: int, words: str | None) -> None:
     entries = tuple(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))[:count]
-    found = seeing.planned(dataclasses.replace(seeing.UNWISHED, etcd_endpoints=facts.EtcdEndpoints(entries)))
+    found = replies.planned(dataclasses.replace(replies.UNWISHED, etcd_endpoints=facts.EtcdEndpoints(entries)))
     told = _named(found["expected"]).get("TwoVoters")
     assert (told is None) if words is None else (words in (told or ""))
 
 
 def test_voters_that_cannot_be_counted_are_no_reason_to_be_silent() -> None:
-    found = seeing.planned(dataclasses.replace(seeing.UNWISHED, etcd_endpoints=worlds.BROKEN))
+    found = replies.planned(dataclasses.replace(replies.UNWISHED, etcd_endpoints=worlds.BROKEN))
     assert "cannot be told" in _named(found["expected"])["TwoVoters"]
 
 
 def test_the_newest_backup_that_is_known_of_is_named() -> None:
     old, new = worlds.NOW - timedelta(days=9), worlds.NOW - timedelta(hours=3)
     etcd = facts.ClusterOperator("etcd", worlds.conditions(), backup_time=new)
-    known = dataclasses.replace(seeing.UNWISHED, own_operator=worlds.own(backup_time=old), cluster_operators=(etcd,))
-    assert _named(seeing.planned(known)["checklist"])["EtcdBackup"].endswith("2026-03-01T09:00:00Z")
-    assert _named(seeing.planned(seeing.UNWISHED)["checklist"])["EtcdBackup"].endswith("None is known of")
+    known = dataclasses.replace(replies.UNWISHED, own_operator=worlds.own(backup_time=old), cluster_operators=(etcd,))
+    assert _named(replies.planned(known)["checklist"])["EtcdBackup"].endswith("2026-03-01T09:00:00Z")
+    assert _named(replies.planned(replies.UNWISHED)["checklist"])["EtcdBackup"].endswith("None is known of")
 
 
 def test_an_operand_that_was_removed_follows_nothing() -> None:
     def replicas(state: str) -> str:
-        managed = {"configs.imageregistry.operator.openshift.io/cluster": facts.Managed(state, None)}
-        known = dataclasses.replace(seeing.UNWISHED, operands={**seeing.UNWISHED.operands, **managed})
-        return _named(seeing.planned(known)["expected"])["Replicas"]
+        managed = {"consoles.operator.openshift.io/cluster": facts.Managed(state, None)}
+        known = dataclasses.replace(replies.UNWISHED, operands={**replies.UNWISHED.operands, **managed})
+        return _named(replies.planned(known)["expected"])["Replicas"]
 
-    assert "image-registry" in replicas("Managed")
-    assert "image-registry" not in replicas("Removed")
+    assert "openshift-console/console (1 to 2)" in replicas("Managed")
+    assert "openshift-console/console" not in replicas("Removed")
+    assert "image-registry" not in replicas("Managed"), "topology implies no number for it"
 
 
 @pytest.mark.parametrize("target", ["DualReplica", "SingleReplica"])
 def test_where_no_way_leads_nothing_is_expected_and_no_command_given(target: str) -> None:
-    found = seeing.planned(seeing.UNWISHED, target)
+    found = replies.planned(replies.UNWISHED, target)
     assert [found[part] for part in ("expected", "checklist", "changes", "checks", "command")] == [[], [], [], [], None]
 
 
 def test_the_command_is_the_wish_and_is_not_given_twice() -> None:
-    assert seeing.planned(seeing.UNWISHED)["command"].endswith(
+    assert replies.planned(replies.UNWISHED)["command"].endswith(
         """-p '{"spec":{"desiredTopology":"HighlyAvailable"}}'"""
     )
-    assert seeing.planned(worlds.healthy())["command"] is None
+    assert replies.planned(worlds.healthy())["command"] is None

@@ -7,11 +7,13 @@ import json
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from test import processes
 
 from topology_api import install_config
 from topology_api.install_config import Rule
@@ -145,7 +147,7 @@ def test_every_row_of_the_table_through_a_file(row):
     """The rules have tests of their own: here the numbers of the file arrive there."""
     cp, arbiters, workers = row
     fencing = cp == 2 and not arbiters
-    whole = {
+    whole: dict[str, Any] = {
         "controlPlane": {"replicas": cp},
         "compute": [{"name": "worker", "replicas": workers}],
         "platform": {"baremetal": {"hosts": [] if fencing else [{"name": "a"}]}},
@@ -172,10 +174,12 @@ def in_cluster(style: str | None) -> bytes:
     class Block(str):
         __slots__ = ()
 
-    dumper = type("Dumper", (yaml.SafeDumper,), {})
-    dumper.add_representer(Block, lambda one, data: one.represent_scalar("tag:yaml.org,2002:str", data, style=style))
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    Dumper.add_representer(Block, lambda one, data: one.represent_scalar("tag:yaml.org,2002:str", data, style=style))
     whole = {"apiVersion": "v1", "data": {"install-config": Block(ONE_WORKER)}, "kind": "ConfigMap"}
-    return yaml.dump(whole, Dumper=dumper, width=1000).encode()
+    return yaml.dump(whole, Dumper=Dumper, width=1000).encode()
 
 
 @pytest.mark.parametrize("style", ["|", '"', "'"])
@@ -345,8 +349,7 @@ def test_the_operator_never_pays_for_it():
         "import sys, topology_controller.process; "
         "print([name for name in sys.modules if name.endswith(('.render', '.install_config', '.audit'))])"
     )
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - our own interpreter
-    assert done.stdout.strip() == "[]"
+    assert processes.python("-c", asked) == (0, "[]\n", "")
 
 
 def examined(raw: bytes) -> render.Report | render.InstallConfigError:

@@ -21,7 +21,7 @@ from topology_controller.serve import server as servers
 from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
     from topology_controller.kube import errors
 
@@ -102,7 +102,7 @@ class Cluster:
                     yield "MODIFIED", one
             await changed.wait()
 
-    def _objects(self, kind: str) -> list[dict[str, Any]]:
+    def _objects(self, kind: str) -> Sequence[dict[str, Any]]:
         meta = {"name": "cluster", "resourceVersion": str(self._version)}
         if kind == "APIServer":
             return [] if self.profile is None else [{"metadata": meta, "spec": self.profile}]
@@ -131,6 +131,12 @@ def client_tls(
     if newest is not None:
         context.maximum_version = newest
     return context
+
+
+def guarding(server: servers.Server) -> security.Security:
+    """What lets people in to this server."""
+    assert server._security is not None
+    return server._security
 
 
 def open_files() -> int:

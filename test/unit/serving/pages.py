@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from test.unit.core import showing, worlds
+from test.unit.core import page_state, worlds
 
 from topology_controller.report import board as boards
 from topology_controller.serve import address, connections, page, server
@@ -36,7 +36,7 @@ class House:
     def __init__(self, rhythm: page.Rhythm) -> None:
         self.board = boards.Board()
         self.watches = Watches()
-        self.page = page.Page(self.board, self.watches, showing.about(), rhythm=rhythm)
+        self.page = page.Page(self.board, self.watches, page_state.about(), rhythm=rhythm)
         self.url = ""
 
     def pin(self, known: facts.Facts, now: datetime = worlds.NOW) -> None:

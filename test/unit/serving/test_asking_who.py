@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -140,7 +141,8 @@ async def test_who_leaves_while_the_answer_is_awaited_takes_nobody_along(cluster
 
 async def test_an_api_server_that_does_not_answer_is_waited_for_ten_seconds(cluster, looptime):
     cluster.slow = 60.0
-    asked = reviews.Reviews(Patient(cluster), UNBOUND)
+    patient: Any = Patient(cluster)
+    asked = reviews.Reviews(patient, UNBOUND)
     with pytest.raises(reviews.Unanswered):
         await asked.identity("alices")
     assert looptime == 10.0
@@ -206,11 +208,13 @@ async def test_whoever_is_known_is_not_refused_in_a_flood(cluster):
             await asked.identity(f"made-up-{number}")
         except reviews.TooMany:
             continue
-    assert (await asked.identity("alices")).name == "alice"
+    found = await asked.identity("alices")
+    assert found is not None
+    assert found.name == "alice"
 
 
 async def test_what_is_remembered_is_bounded_and_the_next_to_end_goes_first():
-    kept = memory.Memory(3)
+    kept: memory.Memory[int, str] = memory.Memory(3)
     for number, seconds in enumerate((30, 10, 20)):
         kept.keep(number, f"number {number}", seconds)
     kept.keep(3, "number 3", 5)

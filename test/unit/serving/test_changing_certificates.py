@@ -86,7 +86,7 @@ async def test_old_contexts_and_sockets_are_not_kept(cluster, folder, tmp_path):
         seen: list[weakref.ref[ssl.SSLContext]] = []
         files = ground.open_files()
         for _ in range(10):
-            seen.append(weakref.ref(server._security.context))
+            seen.append(weakref.ref(ground.guarding(server).context))
             await renewed(server, folder, tls)
         await ground.until("everybody has left", lambda: server.connections == 0)
         gc.collect()
@@ -113,9 +113,9 @@ async def test_a_kept_connection_answers_once_more_and_then_has_to_come_anew(clu
     async with ground.served(cluster, folder) as server, ground.session(tls) as client:
         async with client.get(ground.url(server, "/healthz")) as answer:
             assert "Connection" not in answer.headers
-        before = server._security.context
+        before = ground.guarding(server).context
         cluster.change(profile=MODERN)
-        await ground.until("there is a new context", lambda: server._security.context is not before)
+        await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)
         async with client.get(ground.url(server, "/healthz")) as answer:
             assert answer.headers["Connection"] == "close"
         async with client.get(ground.url(server, "/healthz")) as answer:
@@ -128,9 +128,9 @@ async def test_a_client_that_does_not_listen_is_closed_by_us(cluster, folder, tm
     async with ground.served(cluster, folder) as server, peer(server, tls) as deaf:
         await deaf.say(ask)
         assert b"200 OK" in await deaf.answer()
-        before = server._security.context
+        before = ground.guarding(server).context
         cluster.change(profile=MODERN)
-        await ground.until("there is a new context", lambda: server._security.context is not before)
+        await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)
         await deaf.say(ask)
         assert b"200 OK" in await deaf.answer()
         assert await deaf.cut(within=10) < 10
@@ -142,9 +142,9 @@ async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_pat
     async with ground.served(cluster, folder, pace=SLOW) as server:
         assert (await ground.get(server, old, "/healthz"))[0] == 200
         for spec, lets_in in ((MODERN, False), (None, True), ({"tlsSecurityProfile": {"type": "New"}}, False)):
-            before = server._security.context
+            before = ground.guarding(server).context
             cluster.change(profile=spec or {})
-            await ground.until("there is a new context", lambda: server._security.context is not before)  # noqa: B023 - waited for here
+            await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)  # noqa: B023 - waited for here
             assert (await ground.get(server, new, "/healthz"))[0] == 200
             if lets_in:
                 assert (await ground.get(server, old, "/healthz"))[0] == 200
@@ -165,9 +165,9 @@ async def test_a_new_client_ca_counts_and_the_old_one_does_not(cluster, folder, 
     theirs = ground.client_tls(tmp_path / "b", ground.STRANGERS.client(ground.PROMETHEUS))
     async with ground.served(cluster, folder, pace=SLOW) as server:
         assert (await ground.get(server, mine, "/metrics"))[0] == 200
-        before = server._security.context
+        before = ground.guarding(server).context
         cluster.change(client_ca=ground.STRANGERS.certificate.decode())
-        await ground.until("there is a new context", lambda: server._security.context is not before)
+        await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)
         assert (await ground.get(server, theirs, "/metrics"))[0] == 200
         with pytest.raises(aiohttp.ClientError):
             await ground.get(server, mine, "/metrics")
@@ -192,9 +192,9 @@ async def test_a_session_of_tls_is_not_resumed_into_a_new_ca(cluster, folder, tm
 
     async with ground.served(cluster, folder, pace=SLOW) as server:
         ticket, _ = await shake(None)
-        before = server._security.context
+        before = ground.guarding(server).context
         cluster.change(client_ca=ground.STRANGERS.certificate.decode())
-        await ground.until("there is a new context", lambda: server._security.context is not before)
+        await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)
         with pytest.raises(ssl.SSLError):
             await shake(ticket)
 

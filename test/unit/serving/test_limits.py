@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import web
@@ -88,7 +88,7 @@ async def peer(server: servers.Server, tls: ssl.SSLContext | None) -> AsyncItera
             await writer.wait_closed()
 
 
-def limits(**fields: float):
+def limits(**fields: Any):
     return dataclasses.replace(ground.QUICK, **fields)
 
 

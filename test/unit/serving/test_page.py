@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
-from test.unit.core import showing, worlds
+from test.unit.core import page_state, worlds
 from test.unit.serving import pages
 
 from topology_controller.serve import connections, page
@@ -100,7 +100,7 @@ async def test_the_state_is_what_the_view_says_and_when_it_was_said(house, sessi
         assert answer.headers["Cache-Control"] == "no-store"
         found = await answer.json()
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found.pop("time"))
-    assert found == showing.led(worlds.healthy())
+    assert found == page_state.led(worlds.healthy())
 
 
 async def test_nothing_is_looked_at_while_nobody_looks(house):
@@ -203,7 +203,8 @@ async def test_a_reader_who_left_makes_room(session):
 
         async def again() -> int:
             async with session.get(f"{house.url}/events") as answer:
-                return answer.status
+                status: int = answer.status
+                return status
 
         ends = time.monotonic() + 5.0
         while (status := await again()) != 200:

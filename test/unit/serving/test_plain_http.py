@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 
 import aiohttp
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from topology_controller.serve import address
@@ -60,8 +61,21 @@ async def test_there_is_nothing_to_sign_in_to():
 
 
 @given(st.text(max_size=40))
-def test_no_host_header_is_too_odd(text):
-    assert servers._names_this_machine(text) in {True, False}
+def test_a_name_in_a_public_domain_never_counts(text):
+    assert not servers._names_this_machine(f"{text}.example")
+
+
+LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
+
+
+@given(
+    st.ip_addresses() | st.sampled_from(LOOPBACK).flatmap(lambda network: st.ip_addresses(network=network)),
+    st.sampled_from(("", ":", ":80", ":65535")),
+)
+def test_an_address_counts_when_it_is_one_of_this_machine_alone(where, port):
+    assume(getattr(where, "ipv4_mapped", None) is None)
+    host = str(where) if where.version == 4 else f"[{where}]"
+    assert servers._names_this_machine(f"{host}{port}") is any(where in network for network in LOOPBACK)
 
 
 async def test_a_port_that_is_taken_is_said():
@@ -72,9 +86,7 @@ async def test_a_port_that_is_taken_is_said():
                 pass
 
 
-async def test_without_a_host_both_families_are_served(tmp_path):
-    if not socket.has_dualstack_ipv6():
-        pytest.skip("this machine has no IPv6")
+async def test_without_a_host_every_family_of_the_machine_is_served(tmp_path):
     folder = ground.serving_pair(tmp_path / "serving")
     from topology_controller.serve import security  # noqa: PLC0415 - plain HTTP has no other use for it
 
@@ -84,7 +96,7 @@ async def test_without_a_host_both_families_are_served(tmp_path):
         servers.Server(address.Address.parse(":0"), ground.ROUTES, made) as server,
         ground.session(tls) as client,
     ):
-        for host in ("127.0.0.1", "[::1]"):
+        for host in ("127.0.0.1", *(("[::1]",) if socket.has_dualstack_ipv6() else ())):
             async with client.get(
                 f"https://{host}:{server.bound}/healthz", ssl=tls if host[0] == "1" else False
             ) as answer:

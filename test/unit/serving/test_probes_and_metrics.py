@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pathlib
+from typing import Any
 
 import aiohttp
 import pytest
@@ -40,7 +41,7 @@ def server(queue: Queue, *troubles: str) -> servers.Server:
     return servers.Server(address.Address.parse("127.0.0.1:0"), routes)
 
 
-async def get(url: str, **options: object) -> tuple[int, str]:
+async def get(url: str, **options: Any) -> tuple[int, str]:
     timeout = aiohttp.ClientTimeout(total=5)
     async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url, **options) as answer:
         return answer.status, await answer.text()

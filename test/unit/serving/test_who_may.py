@@ -265,13 +265,13 @@ async def test_a_session_ends_when_its_token_does(cluster, folder, tmp_path):
     async with ground.served(cluster, folder) as server, browser(tmp_path) as client:
         async with client.post(ground.url(server, "/sign-in"), data={"token": "viewers"}):
             pass
-        server._security.gate._reviews._known._kept.clear()
+        ground.guarding(server).gate._reviews._known._kept.clear()
         del cluster.tokens["viewers"]
         async with client.get(ground.url(server, "/")) as answer:
             assert answer.status == 401
             assert "Your session has ended." in await answer.text()
             assert 'topology_session=""' in answer.headers["Set-Cookie"]
-        assert len(server._security.gate._sessions) == 0
+        assert len(ground.guarding(server).gate._sessions) == 0
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,12 @@ from topology_simulator.apiserver import server
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-DEADLINE = 8.0
+    from topology_simulator import upgradeable
+
+DEADLINE = 48.0
 
 
-class Cluster:
+class SimulatedCluster:
     """What tests read and do."""
 
     def __init__(self, api: client.Client, actors: hub.Actors, served: server.ApiServer) -> None:
@@ -110,10 +112,15 @@ def running(served, access, api):
     """Open a living cluster of a given shape: `async with running(router_replicas=1) as cluster`."""
 
     @contextlib.asynccontextmanager
-    async def opened(hold: tuple[str, ...] = (), **shape: Any):
+    async def opened(
+        hold: tuple[str, ...] = (),
+        speeds: pace.Pace = pace.FAST,
+        release: upgradeable.Release | None = None,
+        **shape: Any,
+    ):
         await install.install(api, cluster.Shape(**shape))
-        async with hub.Actors(access, pace.FAST, hold=hold) as actors:
-            yield Cluster(api, actors, served)
+        async with hub.Actors(access, speeds, hold=hold, release=release) as actors:
+            yield SimulatedCluster(api, actors, served)
 
     return opened
 

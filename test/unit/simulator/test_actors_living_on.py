@@ -45,13 +45,14 @@ async def test_they_bear_cut_watches_and_an_expired_log(living):
 
 async def test_only_heartbeats_and_the_lease_are_written_when_there_is_no_news(living):
     quiet = {("patch", "nodes"), ("patch", "leases")}
-    writes = quiet | {("patch", "the news of the beginning")}
-    async with asyncio.timeout(20):
-        while writes - quiet:
-            living.server.requests.clear()
-            await asyncio.sleep(0.8)
-            writes = {(one.verb, one.resource) for one in living.server.requests} - _reads(living.server.requests)
-    assert writes == quiet, f"they no longer live: {writes}"
+    writes: set[tuple[str, str]] = set()
+    ends = asyncio.get_running_loop().time() + 60
+    # A busy machine may let less than a heartbeat into one window.
+    while writes != quiet and asyncio.get_running_loop().time() < ends:
+        living.server.requests.clear()
+        await asyncio.sleep(0.8)
+        writes = {(one.verb, one.resource) for one in living.server.requests} - _reads(living.server.requests)
+    assert writes == quiet, f"either they no longer live, or there is always news: {writes}"
 
 
 def _reads(asked):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -10,43 +9,29 @@ import sys
 
 import pytest
 import yaml
+from test import processes
 
 from topology_simulator import client, kinds, kubeconfig
-
-SECONDS = 60
 
 
 @contextlib.asynccontextmanager
 async def process(*arguments, cwd):
-    made = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "topology_simulator",
-        *arguments,
-        cwd=cwd,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(cwd)},
-    )
-    try:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(cwd)}
+    command = (sys.executable, "-m", "topology_simulator", *arguments)
+    made = await processes.started(*command, env=environment, cwd=cwd, errors_too=True)
+    async with processes.killed_after(made):
         yield made
-    finally:
-        if made.returncode is None:
-            made.kill()
-            await made.wait()
 
 
 async def ended(made):
-    async with asyncio.timeout(SECONDS):
-        output, _ = await made.communicate()
+    output, _ = await made.communicate()
     return made.returncode, output.decode()
 
 
 async def line_with(made, word):
-    async with asyncio.timeout(SECONDS):
-        while line := (await made.stdout.readline()).decode():
-            if word in line:
-                return line
+    while line := (await made.stdout.readline()).decode():
+        if word in line:
+            return line
     return pytest.fail(f"it ended without saying {word}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,6 +75,26 @@ def test_what_cannot_be_run_here_is_passed_over(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("nothing_built")
 def test_without_any_it_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(binaries.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(binaries.MissingError, match="install the test dependencies"):
         binaries.found()
+
+
+@pytest.mark.parametrize(
+    ("version", "flag"),
+    [
+        ("3.5.1", "--experimental-watch-progress-notify-interval=5s"),
+        ("3.6.8", "--watch-progress-notify-interval=5s"),
+        ("3.7.0-alpha.0", "--watch-progress-notify-interval=5s"),
+        ("4.0.0", "--watch-progress-notify-interval=5s"),
+    ],
+)
+def test_progress_is_asked_for_by_the_name_that_the_version_knows(version, flag):
+    assert binaries.progress_flag(version, 5) == flag
+
+
+def test_every_etcd_here_takes_the_flag():
+    for one in binaries.found():
+        flag = binaries.progress_flag(one.version, 5)
+        done = subprocess.run([one.path, flag, "--version"], check=False)  # noqa: S603 - the binary that is tested
+        assert done.returncode == 0, one

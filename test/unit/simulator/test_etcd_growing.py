@@ -10,7 +10,7 @@ LEASE = (kinds.LEASES, cluster.ETCD_LEASE, cluster.ETCD_OPERATOR_NAMESPACE)
 
 
 async def test_voters_are_added_one_at_a_time(living):
-    seen = []
+    seen: list[int] = []
 
     async def watch():
         async for event in living.api.follow(kinds.CONFIG_MAPS, retry_seconds=0.1):
@@ -46,7 +46,8 @@ async def test_the_operator_progresses_while_it_grows_and_settles_after(living):
 
 
 async def test_a_stuck_learner_looks_calm_but_is_no_voter_until_it_is_healed(living):
-    said, opened = [], asyncio.Event()
+    said: list[str] = []
+    opened = asyncio.Event()
 
     async def watch():
         # A member starts within a moment: whoever only asks now and then may never see it.

@@ -46,6 +46,8 @@ def has_followed(group, operand, before, found):
     wanted = operand.replicas
     if wanted == "perControlPlaneNode":
         wanted = 3
+    elif wanted == "perConfiguration":
+        wanted = status["replicas"]
     elif wanted is not None:
         wanted = wanted[group.topology(TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable"))]
     match operand.kind:
@@ -107,6 +109,9 @@ async def test_what_the_cluster_does_not_have_is_not_deployed(api):
     assert [one for namespace in left_out for one in await api.list(kinds.DEPLOYMENTS, namespace)] == []
     with pytest.raises(client.ApiError, match="not found"):
         await follow.spoil(api, "openshift-console/console")
+    monitoring = {one["metadata"]["name"] for one in await api.list(kinds.DEPLOYMENTS, "openshift-monitoring")}
+    assert "prometheus-operator-admission-webhook" in monitoring
+    assert "monitoring-plugin" not in monitoring, "it is a part of the console"
 
 
 class TestFollowing:
@@ -179,5 +184,16 @@ async def states(api):
             status = {key: value for key, value in (obj.get("status") or {}).items() if key != "conditions"}
             said = sorted((one["type"], one["status"]) for one in (obj.get("status") or {}).get("conditions") or [])
             meta = obj["metadata"]
-            found[kind.plural, meta.get("namespace"), meta["name"]] = (obj.get("spec"), status, said)
+            found[kind.plural, meta.get("namespace"), meta["name"]] = (obj.get("spec"), behind(status), said)
     return found
+
+
+def behind(status):
+    """The status of static pods with how far each node is behind: a revision only rises, also where it is mended."""
+    if "nodeStatuses" not in status:
+        return status
+    latest = status["latestAvailableRevision"]
+    nodes = {
+        one["nodeName"]: (latest - one["currentRevision"], one["targetRevision"]) for one in status["nodeStatuses"]
+    }
+    return {**status, "latestAvailableRevision": "newest", "nodeStatuses": nodes}

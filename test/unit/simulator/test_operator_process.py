@@ -37,6 +37,7 @@ async def test_an_evicted_operator_is_followed_by_another_one_and_the_log_goes_o
             {"metric": {"series": 'topology_transition_phase{phase="Idle"}', "equals": 1.0}}
         )
         await until_it_holds(box, series)
+        assert box.operator is not None
         await box.operator.evict(0.01)
         await until_it_holds(box, series)
         assert box.log.read_text().count(" serves on port ") == 2

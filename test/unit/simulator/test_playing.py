@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from topology_simulator import kinds, pace, play, probes, scenario
+from topology_simulator import conditions, kinds, pace, play, probes, scenario
 
 
 def story(*steps, phase=None, topology="SingleReplica/SingleReplica"):
@@ -21,8 +22,8 @@ def story(*steps, phase=None, topology="SingleReplica/SingleReplica"):
 
 @pytest.fixture
 def player(living):
-    told = []
-    made = play.Player(living.api, living.actors, pace.FAST, told.append)
+    told: list[str] = []
+    made: Any = play.Player(living.api, living.actors, pace.FAST, told.append)
     made.told = told
     return made
 
@@ -33,6 +34,19 @@ async def test_steps_are_done_in_order(player, living):
     await player.play(story({"uncordon": "master-1"}, {"wish": "HighlyAvailable"}, {"withdraw": True}))
     assert not (await living.node("master-1"))["spec"].get("unschedulable")
     assert "desiredTopology" not in (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"]
+
+
+async def test_pools_are_paused_as_by_an_administrator_and_degraded_as_by_fate(player, living):
+    async def master():
+        pool = await living.api.get(kinds.MACHINE_CONFIG_POOLS, "master")
+        return pool["spec"]["paused"], conditions.is_true(pool, "Degraded")
+
+    await player.play(story({"pause-pool": "master"}))
+    assert await master() == (True, False)
+    await player.play(story({"unpause-pool": "master"}, {"degrade-pool": "master"}))
+    await living.eventually(master, (False, True))
+    await player.play(story({"mend-pool": "master"}))
+    await living.eventually(master, (False, False))
 
 
 async def test_the_story_can_be_held_up_before_each_step(player, living):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-DEADLINE = 8.0
+DEADLINE = 48.0
 WATCH = "/api/v1/nodes?watch=1"
 ERROR = {"kind": "Status", "code": 410}
 

@@ -33,7 +33,8 @@ def test_a_shipped_scenario_loads(name):
 def test_the_shipped_scenarios_are_those_that_were_promised():
     promised = {"happy-path", "learner-stuck", "node-flaps", "hosted", "upgrade-starts", "router-pinned", "quorum-lost"}
     promised |= {"stuck", "evicted-mid-transition", "node-lost-converging", "native-takes-over", "native-downgrade"}
-    promised |= {"infra-only", "with-workers", "registry-removed"}
+    promised |= {"infra-only", "with-workers", "registry-removed", "registry-managed", "slow-echo", "main-echo"}
+    promised |= {"paused-pool", "pool-paused-after", "degraded-pool", "custom-pool"}
     assert promised <= set(scenario.names())
 
 
@@ -72,6 +73,13 @@ def field(kind):
         ({"cluster": {"without": ["Everything"]}}, r"cluster → without → .*: Input should be 'Console'"),
         ({"cluster": {"registry": "Unmanaged"}}, r"cluster → registry: Input should be 'Managed' or 'Removed'"),
         ({"deadline-minutes": 0}, r"deadline-minutes: Input should be greater than or equal to 1"),
+        ({"cluster": {"pools": [{"machines": 1}]}}, r"cluster → pools → .*name: Field required"),
+        ({"version": {"release": "4.19"}}, r"version → release: Input should be '4.20', '4.21', '4.22' or 'main'"),
+        ({"version": {}}, r"version → release: Field required"),
+        (
+            {"steps": [{"degrade-pool": {"pool": "worker", "by": "Fate"}}]},
+            r"step 1 → degrade-pool → by: Input should be 'Node' or 'Render'",
+        ),
         ({"name": "other"}, r"name is 'other', but the file is called 'mine'"),
     ],
 )
@@ -98,6 +106,33 @@ def test_a_cluster_is_given_in_the_words_of_its_shape(load):
     shape = load(GOOD | {"cluster": asked}).cluster.shape()
     assert (shape.control_plane, shape.infrastructure, shape.masters) == ("HighlyAvailable", "SingleReplica", 3)
     assert (shape.workers, shape.schedulable, shape.without) == (1, False, ("Console",))
+
+
+def test_custom_pools_have_machines_of_their_own(load):
+    asked = {"schedulable": False, "pools": [{"name": "canary", "machines": 1, "paused": True}, {"name": "empty"}]}
+    shape = load(GOOD | {"cluster": asked}).shape()
+    canary, empty = shape.pools
+    assert (canary.name, canary.machines, canary.paused) == ("canary", 1, True)
+    assert (empty.name, empty.machines, empty.paused) == ("empty", 0, False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "release", "version"),
+    [
+        ({}, None, "4.21."),
+        ({"version": {"release": "4.22"}}, "4.22", "4.22."),
+        ({"version": {"release": "main"}}, "main", "4.23."),
+    ],
+)
+def test_a_release_is_that_of_the_version_operator_and_of_the_cluster(load, asked, release, version):
+    found = load(GOOD | asked)
+    assert found.release == release
+    assert found.shape().version.startswith(version)
+
+
+def test_a_pool_is_degraded_by_a_node_unless_it_is_said_otherwise(load):
+    found = load(GOOD | {"steps": [{"degrade-pool": "worker"}]})
+    assert found.steps[0].degrade_pool == scenario.Degraded(pool="worker", by="Node")
 
 
 def test_an_advisory_may_be_asked_for_by_its_name_alone(load):

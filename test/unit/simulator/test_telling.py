@@ -69,6 +69,13 @@ def teller(api, screen):
     return story.Story(api, terminal.Terminal(screen))
 
 
+def tells(lines, *wanted):
+    """As many lines, and in each of them, in any order, these words."""
+    assert len(lines) == len(wanted), lines
+    for line, words in zip(lines, wanted, strict=True):
+        assert set(words.split()) <= set(line.replace(",", " ").replace(":", " ").split()), line
+
+
 def transition(phase, *checks, advisories=()):
     record = {"phase": phase, "checks": list(checks), "advisories": list(advisories)}
     return {"status": {"topologyTransition": record}}
@@ -86,20 +93,15 @@ def test_the_story_tells_changes_once(teller, told):
         cast[kinds.INFRASTRUCTURES](transition("Pending", check("Etcd", found=found, stage="Preflight")))
         teller.beat()
     lines = told()
-    assert [line for line in lines if line.startswith("node")] == [
-        "node         master-0 Ready (control-plane, worker)"
-    ]
-    assert [line.partition("Etcd ")[2] for line in lines if line.startswith("check")] == [
-        "Unmet: Wanted: 3. Found: 1. Look at it",
-        "Unmet: found 2",
-    ]
+    tells([line for line in lines if line.startswith("node")], "master-0 Ready")
+    tells([line for line in lines if line.startswith("check")], "Etcd Unmet Wanted 3. 1. it", "Etcd Unmet 2")
 
 
 def test_what_is_seen_between_two_beats_is_told_as_it_is_at_the_end(teller, told):
     for ready in (True, False, True):
         teller._tellers[kinds.NODES](machines.node("master-0", roles=("control-plane",), ready=ready))
     teller.beat()
-    assert told() == ["node         master-0 Ready (control-plane)"]
+    tells(told(), "node master-0 Ready")
     teller._tellers[kinds.NODES](machines.node("master-0", roles=("control-plane",), ready=True))
     teller.beat()
     assert told() == []
@@ -110,10 +112,10 @@ def test_while_converging_checks_are_told_together(teller, told):
     look(transition("Converging", check("A"), check("B"), check("C", "Met")))
     told()
     teller.beat()
-    assert told() == ["check        1 of 3 are met, waiting for A, B"]
+    tells(told(), "check 1 3 met A B")
     look(transition("Converging", check("A", "Met"), check("B", found="2"), check("C", "Met")))
     teller.beat()
-    assert told() == ["check        ✓ A Met"]
+    tells(told(), "check A Met")
 
 
 def test_the_check_that_is_waited_for_longest_is_told_with_its_message(teller, told, monkeypatch):
@@ -122,13 +124,13 @@ def test_the_check_that_is_waited_for_longest_is_told_with_its_message(teller, t
     look = teller._tellers[kinds.INFRASTRUCTURES]
     look(transition("Converging", check("A"), check("B", "Met")))
     teller.beat()
-    assert "check        1 of 2 are met, waiting for A" in told()
+    tells(told()[-1:], "check 1 2 met A")
     moment[0] += 1.9
     teller.beat()
     assert told() == []
     moment[0] += 0.2
     teller.beat()
-    assert told() == ["check        ✗ A Unmet: Wanted: 3. Found: 1. Look at it"]
+    tells(told(), "check A Unmet Wanted 3. Found 1. it")
     teller.beat()
     assert told() == []
 
@@ -137,11 +139,11 @@ def test_an_advisory_is_told_with_its_command_and_when_it_is_done(teller, told):
     look = teller._tellers[kinds.INFRASTRUCTURES]
     pinned = {"name": "RouterReplicasPinned", "message": "one for ever", "command": "oc patch it"}
     look(transition("Pending", advisories=[pinned]))
-    assert told()[-2:] == ["advisory     ! RouterReplicasPinned: one for ever", "             $ oc patch it"]
+    tells(told()[-2:], "advisory RouterReplicasPinned ever", "oc patch it")
     look(transition("Pending", advisories=[pinned]))
     assert told() == []
     look(transition("Pending"))
-    assert told() == ["advisory     ✓ RouterReplicasPinned is no longer needed"]
+    tells(told(), "advisory RouterReplicasPinned no longer")
     look(transition("Pending", advisories=[pinned]))
     assert len(told()) == 2
 
@@ -153,7 +155,7 @@ def test_a_condition_is_told_by_what_is_new_in_it(teller, told):
 
     say("TransitionConverging", "Waiting for A, B")
     say("TransitionConverging", "Waiting for B")
-    assert told() == ["co topology  Progressing=True TransitionConverging"]
+    tells(told(), "topology Progressing=True TransitionConverging")
     say("TransitionConverging", "Nobody is missed. It is quiet")
     say("TransitionConverging", "Nobody is missed. It is over")
     assert [line.partition("TransitionConverging: ")[2] for line in told()] == [
@@ -171,4 +173,4 @@ def test_operators_that_move_together_are_told_together(teller, told):
         for name in ("dns", "etcd"):
             say(name, status)
         teller.beat()
-    assert told() == ["operator     dns, etcd are progressing", "operator     dns, etcd are stable again"]
+    tells(told(), "operator dns etcd progressing", "operator dns etcd stable")

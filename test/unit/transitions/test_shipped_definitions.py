@@ -39,11 +39,10 @@ def cluster(control_plane: str, infrastructure: str, platform: str, workers: int
         ((HA, SNO, "None", 0), HA, "infra-to-ha"),
         ((HA, SNO, "BareMetal", 1), HA, "infra-to-ha"),
         ((HA, SNO, "VSphere", 2), HA, "infra-to-ha"),
-        ((ARBITER, HA, "BareMetal", 0), HA, "arbiter-to-ha"),
-        ((ARBITER, SNO, "None", 1), HA, "arbiter-to-ha"),
+        ((ARBITER, HA, "BareMetal", 0), HA, Phase.UNSUPPORTED),
+        ((ARBITER, SNO, "None", 1), HA, Phase.UNSUPPORTED),
         ((SNO, SNO, "BareMetal", 0), HA, Phase.UNSUPPORTED),
         ((SNO, SNO, "AWS", 2), HA, Phase.UNSUPPORTED),
-        ((ARBITER, HA, "AWS", 0), HA, Phase.UNSUPPORTED),
         ((HA, SNO, "AWS", 0), HA, Phase.UNSUPPORTED),
         ((SNO, SNO, "None", 0), DUAL, Phase.UNSUPPORTED),
         ((SNO, SNO, "None", 0), ARBITER, Phase.UNSUPPORTED),
@@ -56,7 +55,8 @@ def cluster(control_plane: str, infrastructure: str, platform: str, workers: int
     ],
 )
 def test_which_definition_applies(here, wish, name):
-    found = worlds.decide(cluster(*here, wish), transitions=ALL)
+    control_plane, infrastructure, platform, workers = here
+    found = worlds.decide(cluster(control_plane, infrastructure, platform, workers, wish), transitions=ALL)
     chosen = found.definition.name if found.definition is not None else found.phase
     assert chosen == name
 
@@ -67,6 +67,14 @@ def test_what_no_transition_leads_to_is_unsupported_and_says_so(wish):
     assert found.phase is Phase.UNSUPPORTED
     assert f"No transition leads from {SNO}/{SNO} to {wish}" in found.note
     assert "sno-to-ha-compact" in found.note
+
+
+def test_a_cluster_with_an_arbiter_is_told_why_nothing_leads_away_from_there():
+    found = worlds.decide(cluster(ARBITER, HA, "BareMetal", 0, HA), transitions=ALL)
+    assert "From here: none, because what the machine config operator made for the arbiter is never removed" in (
+        found.note
+    )
+    assert not [one.name for one in ALL.definitions if one.source.control_plane.value == ARBITER]
 
 
 def test_no_two_definitions_could_match_the_same_cluster():
@@ -102,7 +110,7 @@ def definition(name):
     return found
 
 
-@pytest.mark.parametrize("name", ["sno-to-ha-with-workers", "infra-to-ha", "arbiter-to-ha"])
+@pytest.mark.parametrize("name", ["sno-to-ha-with-workers", "infra-to-ha"])
 def test_infrastructure_needs_two_nodes_that_can_carry_it(name):
     """The shape called standby: three control-plane nodes that are no workers, and one worker."""
     known = dataclasses.replace(
@@ -127,7 +135,7 @@ def test_masters_that_take_no_workloads_are_fine_where_there_are_workers():
         cluster(SNO, HA, "None", 2, HA),
         scheduler=facts.Scheduler(masters_schedulable=False),
         control_plane_nodes=tuple(
-            worlds.node(index, worker=False, taints=("node-role.kubernetes.io/master:NoSchedule",))
+            worlds.node(index, worker=False, taints=(facts.Taint("node-role.kubernetes.io/master", "", "NoSchedule"),))
             for index in range(3)
         ),
     )
@@ -138,32 +146,13 @@ def test_masters_that_take_no_workloads_are_fine_where_there_are_workers():
     }
 
 
-@pytest.mark.parametrize("stays", [True, False])
-def test_three_full_nodes_take_over_from_an_arbiter_that_stays_or_leaves(stays):
-    asked = definition("arbiter-to-ha")
-    arbiter = (facts.OtherNode("arbiter", master=False, arbiter=True),)
-    entries = tuple(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))
-    known = dataclasses.replace(
-        worlds.ready_for(asked),
-        other_nodes=arbiter,
-        etcd_endpoints=facts.EtcdEndpoints((*entries, ("dead", "192.0.2.50")) if stays else entries),
-    )
-    assert unmet(asked, known) == set()
-    two = dataclasses.replace(
-        known,
-        control_plane_nodes=(worlds.node(0), worlds.node(1)),
-        etcd_endpoints=facts.EtcdEndpoints((*entries[:2], ("dead", "192.0.2.50"))),
-    )
-    assert unmet(asked, two) == {CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS}
-
-
 def test_what_follows_infrastructure_only_is_not_waited_for_where_the_control_plane_moves_alone():
     """And the other way round: infra-to-ha asks nothing that follows the control plane."""
     asked = {spec.check for spec in definition("infra-to-ha").convergence.checks}
     follows = {group.check: group.follows for group in ALL.matrix.groups}
     assert {follows[check] for check in asked if check in follows} == {"infrastructure"}
     assert {check for check, word in follows.items() if word == "infrastructure"} <= asked
-    for name in ("sno-to-ha-compact", "sno-to-ha-with-workers", "arbiter-to-ha"):
+    for name in ("sno-to-ha-compact", "sno-to-ha-with-workers"):
         assert set(follows) <= {spec.check for spec in definition(name).convergence.checks}, name
 
 
@@ -172,7 +161,9 @@ def test_the_matrix_knows_both_ends_of_every_definition(asked):
     """A topology that an operand has no figure for would make its check Unknown for ever."""
     for spec in asked.convergence.checks:
         group = ALL.matrix.group(spec.check)
-        for operand in group.operands if group else ():
+        if group is None:
+            continue
+        for operand in group.operands:
             for infrastructure in asked.source.infrastructure:
                 source = TopologyPair(control_plane=asked.source.control_plane, infrastructure=infrastructure)
                 for pair in (source, asked.target.pair):

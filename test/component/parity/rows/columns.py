@@ -9,7 +9,7 @@ from test.component.parity import table as t
 from test.component.parity.table import delete, first, get, patch, post, row
 
 MADE = (
-    first(post(s.WIDGETS, s.widget("a", size=3, ratio=0.5, on=True, moment="2020-01-01T00:00:00Z", tags=["x", "y"]))),
+    first(post(s.WIDGETS, s.widget("a", size=3, ratio=0.5, on=True, moment="{long_ago}", tags=["x", "y"]))),
     first(patch(s.WIDGETS + "/a/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}})),
     first(post(s.WIDGETS, s.widget("b"))),
 )

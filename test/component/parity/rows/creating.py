@@ -29,6 +29,7 @@ ROWS = (
     row(
         "a name is generated from its beginning",
         post(s.WIDGETS, {**s.widget(), "metadata": {"generateName": "{row}-gen-"}}),
+        post(s.WIDGETS, {**s.widget(), "metadata": {"generateName": "{row}-gen-"}}),
         post(s.CONFIG_MAPS, {**s.config_map(), "metadata": {"generateName": "{row}-gen-"}}),
     ),
     row("a name wins over its beginning", post(s.WIDGETS, s.meta(s.widget(), generateName="other-"))),
@@ -45,6 +46,7 @@ ROWS = (
         post(s.WIDGETS, s.widget("x" * 254)),
         post(s.NAMESPACES, s.namespace("{row}.dotted")),
         post(s.NODES, s.node("UPPER")),
+        post(s.CONFIG_MAPS, s.config_map("-a")),
     ),
     row(
         "labels and annotations must have their form",
@@ -53,6 +55,7 @@ ROWS = (
         post(s.WIDGETS, s.widget(labels={"Bad_Prefix/a": "c"})),
         post(s.CONFIG_MAPS, s.meta(s.config_map(), annotations={"a b": "free text"})),
         post(s.WIDGETS, s.widget(labels={"a": "x" * 64})),
+        post(s.NODES, s.node(**{"bad key": "x", "ok": "not ok!"})),
     ),
     row(
         "another apiVersion than the path's is refused",
@@ -139,6 +142,7 @@ ROWS = (
         post(s.WIDGETS, s.meta(s.widget(), labels={"a": 1})),
         post(s.WIDGETS, {**s.widget(), "metadata": "x"}),
         post(s.CONFIG_MAPS, s.meta(s.config_map(), labels={"a": 1})),
+        post(s.CONFIG_MAPS, {**s.config_map(), "metadata": "x"}),
     ),
     row(
         "a create that is a dry run leaves nothing",
@@ -160,5 +164,6 @@ ROWS = (
             _YAML,
             media="application/yaml",
         ),
+        post(s.CONFIG_MAPS, "metadata: {name: one}\ndata: {when: 2020-01-01}\n", media="application/yaml"),
     ),
 )

@@ -106,6 +106,7 @@ ROWS = (
             until=lambda body: "b" in body.get("spec", {}),
             view=lambda body: body["spec"],
         ),
+        patch(THINGS + "/one", {"spec": {"b": "x"}}),
     ),
     row(
         "watches end when their definition changes, and when it goes",
@@ -167,7 +168,20 @@ ROWS = (
         patch(CRD, {"spec": {"names": {"plural": "others"}}}),
         patch(CRD, {"spec": {"names": {"kind": "Other"}}}, view=lambda body: body["spec"]["names"]),
     ),
-    row("a definition needs a resourceVersion to be replaced", first(post(s.DEFINITIONS, MADE)), put(CRD, MADE)),
+    row(
+        "a definition needs a resourceVersion to be replaced",
+        first(post(s.DEFINITIONS, MADE)),
+        put(CRD, MADE),
+        first(get(CRD, until=_ready), "crd"),
+        put(
+            CRD,
+            s.versioned(
+                {**MADE, "spec": {**MADE["spec"], "names": {**MADE["spec"]["names"], "shortNames": ["th"]}}},
+                "{crd.metadata.resourceVersion}",
+            ),
+            view=lambda body: [body["metadata"]["generation"], body["spec"]["names"]],
+        ),
+    ),
     row(
         "two served versions show the same object",
         first(
@@ -178,8 +192,8 @@ ROWS = (
                     "spec": {
                         **MADE["spec"],
                         "versions": [
-                            MADE["spec"]["versions"][0],
                             {**MADE["spec"]["versions"][0], "name": "v1beta1", "storage": False, "deprecated": True},
+                            MADE["spec"]["versions"][0],
                         ],
                     },
                 },
@@ -190,6 +204,7 @@ ROWS = (
         first(post(THINGS, THING)),
         get(f"/apis/{GROUP}/v1beta1/namespaces/{{row}}/things/one"),
         get(f"/apis/{GROUP}/v1beta1/namespaces/{{row}}/things", view=lambda body: [body["apiVersion"], body["kind"]]),
+        get(f"/apis/{GROUP}", until=lambda body: len(body.get("versions", ())) == 2),
     ),
     row(
         "a version that is not served is not found",

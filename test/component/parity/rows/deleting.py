@@ -72,6 +72,8 @@ ROWS = (
         first(post(s.WIDGETS, s.widget())),
         delete(ONE, propagationPolicy="Orphan"),
         get(ONE),
+        patch(ONE, {"metadata": {"finalizers": None}}),
+        get(ONE),
     ),
     row(
         "background deletion is at once",
@@ -84,6 +86,7 @@ ROWS = (
         first(post(s.WIDGETS, s.widget())),
         delete(ONE, {"propagationPolicy": "Sideways"}),
         delete(ONE, {"propagationPolicy": "Orphan", "orphanDependents": True}),
+        get(ONE),
     ),
     row(
         "malformed delete options are refused",

@@ -51,6 +51,11 @@ def _group(name: str) -> Any:
     }
 
 
+def _widget(body: dict[str, Any]) -> list[Any]:
+    fields = body["components"]["schemas"]["com.example.parity.v1.Widget"]["properties"]
+    return [sorted(fields), fields["spec"]["properties"]["mode"]]
+
+
 ROWS = (
     row(
         "the versions of the core group",
@@ -152,8 +157,15 @@ ROWS = (
         ),
         get(
             "/openapi/v3/apis/parity.example.com/v1",
-            view=lambda body: sorted(body["components"]["schemas"]["com.example.parity.v1.Widget"]["properties"]),
+            view=lambda body: [
+                one["name"]
+                for one in body["paths"]["/apis/parity.example.com/v1/namespaces/{namespace}/widgets/{name}"]["patch"][
+                    "parameters"
+                ]
+                if one["name"] == "fieldValidation"
+            ],
         ),
+        get("/openapi/v3/apis/parity.example.com/v1", view=_widget),
         get("/openapi/v2", view=lambda body: body["swagger"]),
         namespace=False,
     ),
@@ -166,7 +178,11 @@ ROWS = (
     ),
     row(
         "discovery in another form",
-        get("/apis", accept="application/yaml"),
+        get(
+            "/apis",
+            accept="application/yaml",
+            view=lambda body: isinstance(body, str) and body.startswith("apiVersion"),
+        ),
         get("/apis", accept="text/html"),
         get("/version", accept=JSON, view=lambda body: body["major"]),
         namespace=False,

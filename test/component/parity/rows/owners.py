@@ -121,6 +121,7 @@ ROWS = (
         "a client can clear the owners",
         first(post(s.WIDGETS, s.widget(size=1))),
         patch(ONE, {"metadata": {"managedFields": [{}]}}, view=_owners),
+        patch(ONE, {"spec": {"size": 2}}, view=_owners),
     ),
     row(
         "a field manager has a form",

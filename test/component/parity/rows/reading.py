@@ -25,6 +25,21 @@ def _names(body: dict[str, Any]) -> list[str]:
     return [one["metadata"]["name"] for one in body["items"]]
 
 
+def _sizes(body: dict[str, Any]) -> dict[str, int]:
+    return {one["metadata"]["name"]: one["spec"]["size"] for one in body["items"]}
+
+
+def _at_its_latest(body: dict[str, Any]) -> list[Any]:
+    """Return the names, and whether the list is of the version that the last of its objects has."""
+    latest = max(int(one["metadata"]["resourceVersion"]) for one in body["items"])
+    return [_names(body), body["metadata"]["resourceVersion"] == str(latest)]
+
+
+def _event(name: str) -> dict[str, Any]:
+    regarding = {"kind": "Widget", "namespace": "{row}", "name": "x"}
+    return s.meta({**s.event(), "regarding": regarding}, name=name, namespace="{row}")
+
+
 def _select(selector: str) -> t.Step:
     return get(s.WIDGETS, labelSelector=selector, view=_names)
 
@@ -69,8 +84,9 @@ ROWS = (
         first(get(s.WIDGETS, limit=1), "page"),
         first(delete(s.WIDGETS + "/c")),
         first(post(s.WIDGETS, s.widget("d"))),
-        get(s.WIDGETS, limit=5, query={"continue": "{page.metadata.continue}"}, view=_names),
-        get(s.WIDGETS, view=_names),
+        first(patch(s.WIDGETS + "/b", {"spec": {"size": 7}})),
+        get(s.WIDGETS, limit=5, query={"continue": "{page.metadata.continue}"}, view=_sizes),
+        get(s.WIDGETS, view=_sizes),
     ),
     row(
         "a broken continue token is refused",
@@ -106,7 +122,7 @@ ROWS = (
             s.WIDGETS,
             resourceVersion="{b.metadata.resourceVersion}",
             resourceVersionMatch="Exact",
-            view=_names,
+            view=_at_its_latest,
         ),
         get(s.WIDGETS, resourceVersion="{b.metadata.resourceVersion}", limit=5, view=_names),
     ),
@@ -132,7 +148,26 @@ ROWS = (
         first(patch(s.WIDGETS + "/a", {"spec": {"size": 7}})),
         compact(),
         get(s.WIDGETS, resourceVersion="1", resourceVersionMatch="Exact"),
-        get(s.WIDGETS, resourceVersion="1", resourceVersionMatch="NotOlderThan", view=_names),
+        # From its cache, which may be a moment behind.
+        get(
+            s.WIDGETS,
+            resourceVersion="1",
+            resourceVersionMatch="NotOlderThan",
+            view=_names,
+            until=lambda body: len(body["items"]) == 3,
+        ),
+    ),
+    row(
+        # Of events alone the real server keeps no recent past in memory, which would serve the page all the same.
+        "a page after the history was compacted is gone, and the rest may be had as it is now",
+        *(first(post(s.EVENTS, _event(name))) for name in "abc"),
+        first(get(s.EVENTS, limit=1), "page"),
+        first(delete(s.EVENTS + "/b")),
+        first(post(s.EVENTS, _event("d"))),
+        compact(),
+        kept(get(s.EVENTS, limit=1, query={"continue": "{page.metadata.continue}"}), "gone"),
+        kept(get(s.EVENTS, limit=1, query={"continue": "{gone.metadata.continue}"}), "rest"),
+        get(s.EVENTS, query={"continue": "{rest.metadata.continue}"}, view=_names),
     ),
     row(
         "labels select by equality, sets and existence",

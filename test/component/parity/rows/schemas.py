@@ -7,6 +7,7 @@ from test.component.parity import table as t
 from test.component.parity.table import first, get, patch, post, put, row
 
 ONE = s.WIDGETS + "/one"
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
 UNKNOWN = s.widget(size=1, surprise=1, deep={"more": 2}, parts=[{"name": "a", "odd": 1}])
 
 
@@ -236,5 +237,7 @@ ROWS = (
             }
         ),
         _bad({"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}}),
+        _bad({"type": "object", "properties": {"a": {"type": "string", "$ref": "#/x"}}}),
+        _bad({"type": "object", "properties": {"a": {**_OBJECTS, "x-kubernetes-list-type": "map"}}}),
     ),
 )

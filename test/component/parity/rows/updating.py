@@ -166,6 +166,7 @@ ROWS = (
         "true is not 1 and 1.0 is 1",
         first(post(s.WIDGETS, s.widget(free={"a": 1, "b": True}))),
         patch(ONE, {"spec": {"free": {"a": True}}}),
+        patch(ONE, {"spec": {"free": {"a": True}}}),
         patch(ONE, {"spec": {"free": {"b": 1}}}),
         first(patch(ONE, {"spec": {"ratio": 1}})),
         patch(ONE, '{"spec": {"ratio": 1.0}}'),

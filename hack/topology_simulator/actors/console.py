@@ -1,0 +1,132 @@
+"""The console operator: every write of Infrastructure `cluster`, whatever it says, restarts the pods of the console.
+
+It puts the resourceVersion of Infrastructure into Deployment console and into its pod template: console-operator
+pkg/console/subresource/deployment/deployment.go `withConsoleAnnotations` (release-4.20 to 4.22). Pods are replaced one
+by one: of several, one at a time may be missing; of one, the new one starts first (`withStrategy`). Until all pods are
+new, ClusterOperator console has Progressing=True: pkg/console/operator/sync_v400.go (release-4.20, 4.21; release-4.22
+has it only until the generation is observed). Deployment downloads follows the topology and is never progress:
+pkg/console/controllers/downloadsdeployment/controller.go (release-4.20 to 4.22). A write is answered at once, not in
+turn with the operators of `workloads`. Really a restart of two pods takes 45 to 65 s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from topology_simulator import conditions, kinds
+
+from . import workloads
+
+if TYPE_CHECKING:
+    from topology_simulator import operands
+
+ANNOTATION = "console.openshift.io/infrastructure-config-version"
+
+
+@dataclass(slots=True)
+class _Pods:
+    """Ready pods of one Deployment: of its present template, and of those before."""
+
+    uid: str
+    template: str
+    new: int
+    old: int = 0
+
+
+class Console(workloads.Workloads):
+    """Keeps the console's two Deployments."""
+
+    agent = "console-operator"
+    operators: ClassVar = frozenset({workloads.CONSOLE})
+    reason: ClassVar = "SyncLoopRefresh_InProgress"
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._installed = ""
+        self._pods: _Pods | None = None
+
+    async def step(self) -> None:
+        """Do what all do; what stands when the cluster is installed is what a console without annotation has seen."""
+        self._installed = self._installed or self._version()
+        await super().step()
+
+    def _version(self) -> str:
+        found = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
+        return str(found["metadata"]["resourceVersion"]) if found else ""
+
+    def _change(self, one: operands.Workload, obj: dict[str, Any], wanted: int) -> dict[str, Any]:
+        change = super()._change(one, obj, wanted)
+        version = self._version()
+        if not _restarts(one) or (_carried(obj) or self._installed) == version:
+            return change
+        marked = {"metadata": {"annotations": {ANNOTATION: version}}}
+        return {**marked, "spec": {"replicas": wanted, "template": marked}}
+
+    async def _run(self, one: operands.Workload, obj: dict[str, Any]) -> None:
+        if not _restarts(one):
+            await super()._run(one, obj)
+            return
+        generation, lag = obj["metadata"]["generation"], ("observe", one.key)
+        if _observed(obj) < generation and not self.waits.due(lag, self.pace.observe):
+            return
+        self.waits.clear(lag)
+        replicas = int(obj["spec"]["replicas"])
+        pods = self._replaced(one, obj, replicas)
+        status = {
+            "observedGeneration": generation,
+            "replicas": replicas + pods.old,
+            "updatedReplicas": replicas,
+            "readyReplicas": pods.new + pods.old,
+            "availableReplicas": pods.new + pods.old,
+            "unavailableReplicas": replicas - pods.new,
+        }
+        await self._report(one, obj, status)
+
+    def _replaced(self, one: operands.Workload, obj: dict[str, Any], replicas: int) -> _Pods:
+        """Take the replacement of the pods as far as it is now."""
+        timer = ("replica", one.key)
+        uid, template = obj["metadata"]["uid"], _carried(obj["spec"]["template"])
+        if self._pods is None or self._pods.uid != uid:
+            self._pods = _Pods(uid, template, int((obj.get("status") or {}).get("readyReplicas") or 0))
+        pods = self._pods
+        if pods.template != template:
+            pods.template, pods.old, pods.new = template, pods.old + pods.new, 0
+            self.waits.clear(timer)
+        places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
+        broken = self.troubles.breaks(one.operator, one.key)
+        reachable = min(places, replicas - 1 if broken else replicas)
+        pods.new = min(pods.new, reachable)
+        if pods.new < reachable and self.waits.due(timer, self.pace.replica):
+            self.waits.clear(timer)
+            pods.new += 1
+            if pods.new < reachable:
+                self.waits.due(timer, self.pace.replica)
+        elif pods.new == reachable:
+            self.waits.clear(timer)
+        # One may be missing where there are several: the others of before stay until they are not needed for that.
+        pods.old = max(0, min(pods.old, places - pods.new, max(1, replicas - 1) - pods.new))
+        return pods
+
+    def _underway(self, group: list[operands.Workload]) -> list[str]:
+        console = next(one for one in group if _restarts(one))
+        obj = self.mirror.get(console.kind, console.name, console.namespace)
+        if obj is None:
+            return []
+        status = obj.get("status") or {}
+        level = _observed(obj) >= obj["metadata"]["generation"]
+        renewed = status.get("updatedReplicas") == status.get("replicas")
+        return [] if level and renewed and status.get("availableReplicas") else [console.name]
+
+
+def _restarts(one: operands.Workload) -> bool:
+    return one.name == workloads.CONSOLE
+
+
+def _carried(obj: dict[str, Any]) -> str:
+    """Return the resourceVersion that a Deployment or a pod template carries, or an empty string."""
+    return str(((obj.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION) or "")
+
+
+def _observed(obj: dict[str, Any]) -> int:
+    return int((obj.get("status") or {}).get("observedGeneration") or 0)

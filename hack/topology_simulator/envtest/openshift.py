@@ -1,0 +1,81 @@
+"""The definitions that the real API server is given: OpenShift's own, of the feature set that clusters run by default.
+
+They come from the Go module github.com/openshift/api (`binaries.definitions`). Infrastructure is the Default variant
+with our part patched into it, as `manifests --crd-patch` does on a cluster. The stand-ins in crds/ serve the embedded
+server; here only those remain whose kind the module does not have.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from topology_api import crd, crd_patch, types
+
+from .. import install
+from . import binaries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STAND_INS = ("prometheusrules.monitoring.coreos.com", "servicemonitors.monitoring.coreos.com")
+"""Kinds of the Prometheus operator, whose definitions cluster-monitoring-operator ships (assets/)."""
+_MANIFESTS = "*/*/zz_generated.crd-manifests/*.crd.yaml"
+_FEATURE_SET = "release.openshift.io/feature-set:"
+_PROFILE = "include.release.openshift.io/self-managed-high-availability:"
+_TRANSITIONS = pathlib.Path(__file__).parents[3] / "bindata" / "transitions"
+
+
+class UnknownKindError(Exception):
+    """The module has no definition of a kind, or several that a cluster could run by default."""
+
+
+def definitions() -> list[dict[str, Any]]:
+    """Return every definition of the simulated cluster. Raises binaries.MissingError, UnknownKindError."""
+    return [_patched(one) if one["metadata"]["name"] == crd.NAME else one for one in payload()]
+
+
+def payload() -> list[dict[str, Any]]:
+    """Return them as a release brings them, without our part in Infrastructure. Raises like `definitions`."""
+    return [json.loads(text) for text in _read()]
+
+
+@functools.cache
+def _read() -> tuple[str, ...]:
+    texts = [path.read_text() for path in sorted(binaries.definitions().glob(_MANIFESTS))]
+    found = []
+    for stand_in in install.definitions():
+        name = stand_in["metadata"]["name"]
+        found.append(stand_in if name in STAND_INS else yaml.load(_default(name, texts), install.LOADER))  # noqa: S506 - a safe one
+    return tuple(json.dumps(one) for one in found)
+
+
+def _default(name: str, texts: list[str]) -> str:
+    """Return the one definition of that name that a self-managed cluster runs when no feature set is chosen."""
+    named = [text for text in texts if f"\n  name: {name}\n" in text]
+    plain = [text for text in named if _FEATURE_SET not in text or f"{_FEATURE_SET} Default\n" in text]
+    ours = [text for text in plain if _PROFILE in text] if len(plain) > 1 else plain
+    if len(ours) != 1:
+        raise UnknownKindError(f"{len(ours)} definitions of {name} are for a self-managed cluster by default, not one")
+    return ours[0]
+
+
+def _patched(served: dict[str, Any]) -> dict[str, Any]:
+    return crd_patch.apply(served, crd_patch.add(served, tuple(_edges())))
+
+
+def _edges() -> Iterator[crd.Edge]:
+    """Yield the graph of the transitions, as the rules of our part need it."""
+    for path in sorted(_TRANSITIONS.glob("*.yaml")):
+        definition = yaml.load(path.read_text(), install.LOADER)  # noqa: S506 - a safe one
+        source, target = definition["source"], definition["target"]
+        yield crd.Edge(
+            name=definition["name"],
+            source_control_plane=source["controlPlane"],
+            source_infrastructures=tuple(source["infrastructure"]),
+            target=types.TopologyPair.model_validate(target),
+        )

@@ -1,0 +1,126 @@
+"""What ClusterVersion says about Upgradeable, in the words of each release of the version operator. Pure.
+
+Up to 4.22 one objection is passed on with its reason, several are joined and stand beside it as conditions of their
+own; later ones are risks, whose messages alone are passed on. Nobody objects: there is no condition, it is never True.
+Sources: cluster-version-operator pkg/cvo/upgradeable.go (release-4.20, 4.21, 4.22); pkg/cvo/status.go, pkg/cvo/cvo.go
+and pkg/risk/upgradeable/upgradeable.go (main). Left out: acknowledgements, deletions in progress.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from . import conditions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Release = Literal["4.20", "4.21", "4.22", "main"]
+TYPES = ("Upgradeable", "UpgradeableClusterOperators", "UpgradeableClusterVersionOverrides",
+         "UpgradeableUpgradeInProgress")  # fmt: skip
+"""Every type that the version operator writes, and removes where it does not apply."""
+_MINOR, _MAJOR = "between minor versions", "between minor or major versions"
+_UPDATING = "An update is already in progress and the details are in the Progressing condition"
+_ALL, _OPERATORS, _OVERRIDES, _UPDATE = TYPES
+
+
+class _Objection(NamedTuple):
+    """One reason against upgrades, as a condition of its own."""
+
+    type: str
+    reason: str
+    message: str
+    status: str = "False"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How a release says it."""
+
+    between: str
+    overrides: str
+    risks: bool = False
+
+
+_WORDS: Mapping[Release, _Words] = {
+    release: _Words(
+        _MINOR,
+        "Disabling ownership via cluster version overrides prevents upgrades. "
+        "Please remove overrides before continuing.",
+    )
+    for release in ("4.20", "4.21")
+} | {
+    "4.22": _Words(
+        _MAJOR,
+        f"Disabling ownership via cluster version overrides prevents upgrades {_MAJOR}. "
+        "Please remove overrides before requesting a minor or major version update.",
+    ),
+    "main": _Words(
+        _MAJOR,
+        f"Disabling ownership via cluster version overrides prevents updates {_MAJOR}. "
+        "Please remove overrides before requesting a minor or major version update.",
+        risks=True,
+    ),
+}
+
+
+def of_version(version: str) -> Release:
+    """Return the release whose words a cluster of that version has: the newest one that is known here is main."""
+    for release in _WORDS:
+        if version.startswith(f"{release}."):
+            return release
+    return "main"
+
+
+def echo(
+    release: Release, version: Mapping[str, Any], operators: Iterable[Mapping[str, Any]]
+) -> list[conditions.Condition]:
+    """Return the conditions of ClusterVersion about upgrades; those of TYPES that are missing are to be removed."""
+    words = _WORDS[release]
+    said = {one["metadata"]["name"]: conditions.of(dict(one), _ALL) for one in operators}
+    blocking = {name: one for name, one in sorted(said.items()) if one.get("status") == "False"}
+    overridden = any(one.get("unmanaged") for one in (version.get("spec") or {}).get("overrides") or [])
+    updating = conditions.is_true(dict(version), "Progressing")
+    if words.risks:
+        return _risks(words, blocking, overridden=overridden, updating=updating)
+    found = [_Objection(_OVERRIDES, "ClusterVersionOverridesSet", words.overrides)] if overridden else []
+    found += _operators(words, blocking)
+    found += [_Objection(_UPDATE, "UpdateInProgress", _UPDATING, "True")] if updating else []
+    if len(found) < 2:
+        return [conditions.Condition(_ALL, "False", one.reason, one.message) for one in found]
+    reasons, lines = ",".join(one.reason for one in found), "\n* ".join(one.message for one in found)
+    message = f"Cluster should not be upgraded {words.between} for multiple reasons: {reasons}\n* {lines}"
+    return [
+        conditions.Condition(_ALL, "False", "MultipleReasons", message),
+        *(conditions.Condition(one.type, one.status, one.reason, one.message) for one in found),
+    ]
+
+
+def _operators(words: _Words, blocking: Mapping[str, Mapping[str, Any]]) -> list[_Objection]:
+    """Return the objection of ClusterOperators, if there is one: several are one, and then each with its reason."""
+    lines = {name: f"Cluster operator {name} should not be upgraded {words.between}: " for name in blocking}
+    if not blocking:
+        return []
+    if len(blocking) == 1:
+        ((name, one),) = blocking.items()
+        return [_Objection(_OPERATORS, one.get("reason", ""), lines[name] + one.get("message", ""))]
+    several = "\n* ".join(
+        f"{lines[name]}{one.get('reason', '')}: {one.get('message', '')}" for name, one in blocking.items()
+    )
+    message = f"Multiple cluster operators should not be upgraded {words.between}:\n* {several}"
+    return [_Objection(_OPERATORS, "ClusterOperatorsNotUpgradeable", message)]
+
+
+def _risks(
+    words: _Words, blocking: Mapping[str, Mapping[str, Any]], *, overridden: bool, updating: bool
+) -> list[conditions.Condition]:
+    # A risk's name is the reason where it may be one; that of an operator has a hyphen, and may not.
+    found = [("ClusterVersionUpdating", f"{_UPDATING}.")] if updating else []
+    found += [("ClusterVersionOverrides", words.overrides)] if overridden else []
+    found += [("RiskNameNotCompatibleWithReasonProperty", one.get("message", "")) for one in blocking.values()]
+    if len(found) < 2:
+        return [conditions.Condition(_ALL, "False", reason, message) for reason, message in found]
+    lines = "\n* ".join(message for _, message in found)
+    message = f"Cluster should not be upgraded {words.between} for multiple reasons:\n* {lines}"
+    return [conditions.Condition(_ALL, "False", "MultipleReasons", message)]

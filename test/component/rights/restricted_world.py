@@ -1,0 +1,316 @@
+"""A cluster on the real API server in which the operator runs as what it is in production: its own ServiceAccount.
+
+The manifests are applied as an administrator does it (`cluster-topology-operator manifests`, kubectl apply), the token
+comes from the TokenRequest API, and the operator speaks TLS to kube-apiserver with nothing in between. `SharedCluster`
+is the grown cluster that all tests of a module share: installed once, and what a story has used up is put back before
+the next, which takes a fifth of what a new cluster takes. `RestrictedWorld` is one test's view of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import ssl
+import sys
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from test import polling, processes
+from test.component import backend, cluster, process, reactors, real
+from test.component import world as worlds
+from test.component.rights import grants, restoring
+from topology_simulator import client as clients
+from topology_simulator import cluster as simulated
+from topology_simulator import install, kinds, kubeconfig, proxy, serving
+from topology_simulator.envtest import binaries
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+
+    from topology_simulator.envtest import audit
+
+ACCOUNT = "cluster-topology-operator"
+DNSMASQ = "50-master-dnsmasq-configuration"
+SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
+_REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
+_OWN_REVIEWS = kinds.Kind("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
+_AGENT = kinds.Kind("lca.openshift.io", "imagebasedupgrades", "ImageBasedUpgrade")
+_AGENTS: dict[str, Any] = {
+    "apiVersion": kinds.DEFINITIONS.api_version,
+    "kind": kinds.DEFINITIONS.kind,
+    "metadata": {"name": f"{_AGENT.plural}.{_AGENT.group}"},
+    "spec": {
+        "group": _AGENT.group,
+        "scope": "Cluster",
+        "names": {"plural": _AGENT.plural, "singular": "imagebasedupgrade", "kind": _AGENT.kind},
+        "versions": [
+            {
+                "name": _AGENT.version,
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+class SharedCluster:
+    """The cluster under all stages of a module."""
+
+    def __init__(self, session: real.Session) -> None:
+        self.session = session
+        self._memory = restoring.Memory(ours=("topology",))
+
+    async def prepare(self, api: clients.Client) -> None:
+        """Make the cluster as no story has been there: once from nothing, then by putting back what was used up."""
+        if self._memory.is_empty:
+            await self.session.wipe()
+            await install.install(api, simulated.Shape(), reuse=True)
+            await cluster.grow(api)
+            await _apply_manifests(self.session)
+            await self._memory.remember(api)
+        else:
+            await self._memory.put_back(api)
+        await asyncio.gather(
+            # Nobody plays the etcd operator here, and the stories last longer than its lease.
+            cluster.renew_etcd_lease(api),
+            restoring.forget(api, kinds.CLUSTER_OPERATORS, "topology"),
+            restoring.forget(api, kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE),
+            *(
+                restoring.forget(api, cluster.EVENTS, one["metadata"]["name"], "default")
+                for one in await api.list(cluster.EVENTS, "default")
+            ),
+        )
+
+    async def token(self, api: clients.Client, *, bound_to: dict[str, Any] | None = None) -> str:
+        """Have a token issued for the ServiceAccount; it ends with the Secret that it is bound to."""
+        request: dict[str, Any] = {"spec": {"expirationSeconds": 3600}}
+        if bound_to is not None:
+            meta = bound_to["metadata"]
+            request["spec"]["boundObjectRef"] = {
+                "apiVersion": "v1", "kind": "Secret", "name": meta["name"], "uid": meta["uid"],
+            }  # fmt: skip
+        path = f"serviceaccounts/{ACCOUNT}/token"
+        kind = kinds.Kind("", path, "TokenRequest", namespaced=True)
+        made = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "metadata": {"namespace": cluster.OWN_NAMESPACE},
+            **request,
+        }
+        return str((await api.create(kind, made))["status"]["token"])
+
+
+class RestrictedWorld(worlds.World):
+    """One story: its cluster, its neighbours, and an operator with the rights of the manifests, or all but some."""
+
+    def __init__(
+        self,
+        ground: SharedCluster,
+        front: proxy.Proxy,
+        folder: pathlib.Path,
+        api: clients.Client,
+        living: tuple[reactors.Echo, reactors.Operands],
+    ) -> None:
+        super().__init__(backend.Real(ground.session), folder, api, living)
+        self.ground = ground
+        self.front = front
+        self.through_proxy = False
+        self.folder = folder
+        self.serving = serving.Serving(folder / "tls", ground.session.server.client_authority)
+        self.audit = ground.session.server.audit()
+        self._asked: list[audit.Event] = []
+
+    async def operator(
+        self,
+        name: str = "operator-a",
+        *flags: str,
+        settle: int | None = 0,
+        lease: Sequence[str] = process.LEASE,
+        clock: pathlib.Path | None = None,
+        wait: bool = True,
+        user: dict[str, str] | None = None,
+    ) -> process.Operator:
+        """Start an operator by a new token of its ServiceAccount, or by the `user` of a kubeconfig.
+
+        It speaks to kube-apiserver itself, unless `through_proxy` is set.
+        """
+        content = self.ground.session.server.kubeconfig(server=self.front.url if self.through_proxy else "")
+        content["users"][0]["user"] = user or {"token": await self.ground.token(self.api)}
+        file = self.folder / f"kubeconfig-{len(self.operators)}"
+        file.write_text(yaml.safe_dump(content))
+        log = self.folder / f"{name}-{len(self.operators)}.log"
+        flags = ("--serving-cert-dir", str(self.serving.certificates), *flags)
+        started = await process.start(name, file, log, settle=settle, lease=lease, clock=clock, flags=flags)
+        started.tls = self.nobody()
+        self.operators.append(started)
+        if wait:
+            await started.ready()
+        return started
+
+    def nobody(self) -> ssl.SSLContext:
+        """Return the way in of somebody who trusts the operator and has nothing to show."""
+        return ssl.create_default_context(cadata=self.serving.scraper("nobody").authority.read_text())
+
+    async def write_in_between(self) -> None:
+        """Somebody else writes Infrastructure: whoever has read it before gets a conflict."""
+        await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"annotations": {"somebody": "else"}}})
+
+    async def leave_dnsmasq_behind(self) -> None:
+        """Let there be the MachineConfig that the assisted installer gives a single node, and nobody takes away."""
+        await self.api.create(kinds.MACHINE_CONFIGS, kinds.MACHINE_CONFIGS.new(DNSMASQ, spec={}))
+
+    async def until_advised(self, name: str, *, there: bool) -> None:
+        """Wait until an advisory is in the record, or is not."""
+
+        async def asked() -> bool:
+            return (name in [one["name"] for one in (await self.record()).get("advisories") or ()]) is there
+
+        await polling.until(f"advisory {name} {'is' if there else 'is not'} there", asked)
+
+    @contextlib.asynccontextmanager
+    async def lifecycle_agent(self) -> AsyncIterator[None]:
+        """Let the cluster know the kind that the lifecycle agent brings."""
+        await self.api.create(kinds.DEFINITIONS, _AGENTS)
+        try:
+            await polling.until("image based upgrades are served", self._agents_served)
+            yield
+        finally:
+            await restoring.forget(self.api, kinds.DEFINITIONS, _AGENTS["metadata"]["name"])
+
+    async def _agents_served(self) -> bool:
+        return await code_of(self.api.list(_AGENT)) == 200
+
+    # -- rights
+
+    async def take(self, *missing: grants.Grant) -> None:
+        """Take rights away, and wait until that counts."""
+        await self._write_roles(missing)
+        for grant in missing:
+            await polling.until(f"nobody may {grant}", functools.partial(self._denied, grant))
+
+    async def give_back(self) -> None:
+        """Grant what the manifests grant, and wait until that counts."""
+        altered = await self._write_roles(())
+        for grant in altered:
+            await polling.until(f"the operator may {grant}", functools.partial(self.allowed, grant.attributes()))
+
+    async def allowed(self, attributes: dict[str, str]) -> bool:
+        """Ask the server what the operator's account may do."""
+        return await _reviewed(
+            self.api,
+            _REVIEWS,
+            {"user": real.OPERATOR.name, "groups": real.OPERATOR.groups} | {"resourceAttributes": attributes},
+        )
+
+    @contextlib.asynccontextmanager
+    async def as_operator(self, token: str = "") -> AsyncIterator[clients.Client]:
+        """Lend a client with a token of the operator's account, by default a new one."""
+        token = token or await self.ground.token(self.api)
+        content = self.ground.session.server.kubeconfig(token, server=self.front.url)
+        async with clients.Client(kubeconfig.access(content, self.folder), "somebody") as api:
+            yield api
+
+    async def _denied(self, grant: grants.Grant) -> bool:
+        return not await self.allowed(grant.attributes())
+
+    async def _write_roles(self, missing: Iterable[grants.Grant]) -> list[grants.Grant]:
+        """Write the roles that differ from what they are to be; return what is granted anew."""
+        gone = set(missing)
+        altered = []
+        for role in grants.roles():
+            meta = role["metadata"]
+            kind = kinds.Kind(grants.RBAC, f"{role['kind'].lower()}s", role["kind"], namespaced="namespace" in meta)
+            wanted = grants.without(role, gone) if gone & set(grants.of(role)) else role
+            there = await self.api.get(kind, meta["name"], meta.get("namespace", ""))
+            if there["rules"] != wanted["rules"]:
+                await self.api.patch(kind, meta["name"], {"rules": wanted["rules"]}, meta.get("namespace", ""))
+                altered += [one for one in grants.of(wanted) if one not in grants.of(there)]
+        return altered
+
+    # -- what was asked
+
+    def asked(self) -> list[audit.Event]:
+        """Everything that the operator has asked in this story."""
+        self._asked += [one for one in self.audit.read() if one.user == real.OPERATOR.name]
+        return self._asked
+
+    def refused(self) -> list[audit.Event]:
+        """What of that was answered with 401 or 403, or not allowed."""
+        return [one for one in self.asked() if one.code in {401, 403} or not one.allowed]
+
+
+async def until_known(
+    staged: RestrictedWorld, operator: process.Operator, wanted: tuple[int, str] = (403, 'may not get "/metrics"')
+) -> None:
+    """Ask for /metrics with a token of the operator's own account, which may not, until this is said of it."""
+    token = {"Authorization": f"Bearer {await staged.ground.token(staged.api)}"}
+    code, text = await operator.ask("/metrics", headers=token)
+    assert (code, wanted[1] in text) == (wanted[0], True), (code, text)
+
+
+async def may(api: clients.Client, attributes: dict[str, str]) -> bool:
+    """Ask the server what whoever has this client may do."""
+    return await _reviewed(api, _OWN_REVIEWS, {"resourceAttributes": attributes})
+
+
+async def code_of(attempt: Awaitable[object]) -> int:
+    """Return the HTTP status that a request ended with."""
+    try:
+        await attempt
+    except clients.ApiError as error:
+        return error.code
+    return 200
+
+
+async def _reviewed(api: clients.Client, kind: kinds.Kind, spec: dict[str, Any]) -> bool:
+    made = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, "spec": spec}
+    return bool((await api.create(kind, made))["status"]["allowed"])
+
+
+@contextlib.asynccontextmanager
+async def opened(ground: SharedCluster, folder: pathlib.Path) -> AsyncIterator[RestrictedWorld]:
+    """Open a stage with a cluster of three good nodes; nobody wishes anything, and all rights are there."""
+    async with contextlib.AsyncExitStack() as stack:
+        server = ground.session.server
+        # Between the server and everybody but the operator: a test can come in between, and TLS ends in one place.
+        front = proxy.Proxy(server.url, server.tls())
+        await front.start()
+        stack.push_async_callback(front.stop)
+        access = kubeconfig.access(server.kubeconfig(server=front.url), folder)
+        api = await stack.enter_async_context(clients.Client(access, "administrator"))
+        await ground.prepare(api)
+        living = await stack.enter_async_context(reactors.living(access))
+        made = RestrictedWorld(ground, front, folder, api, living)
+        await made.give_back()
+        stack.push_async_callback(made.give_back)
+        stack.push_async_callback(_end, made)
+        yield made
+
+
+async def _end(staged: RestrictedWorld) -> None:
+    """End the operators. Refusals are what these stories are about; tracebacks are as wrong here as anywhere."""
+    for one in staged.operators:
+        await one.kill()
+    complaints = {one.name: found for one in staged.operators if (found := one.complaints())}
+    assert not complaints, f"{complaints}\n{staged.logs()}"
+
+
+async def _apply_manifests(session: real.Session) -> None:
+    """Print the manifests with the operator's own command and apply them with kubectl."""
+    printed = await _run(sys.executable, "-m", "topology_controller", "manifests")
+    file = session.server.folder / "administrator.kubeconfig"
+    file.write_text(json.dumps(session.server.kubeconfig()))
+    kubectl = str(binaries.folder() / "kubectl")
+    await _run(kubectl, "--kubeconfig", str(file), "apply", "-f", "-", given=printed)
+
+
+async def _run(*command: str, given: str = "") -> str:
+    ended = await processes.run(*command, given=given)
+    assert ended.code == 0, f"{command}: {ended}"
+    return ended.printed

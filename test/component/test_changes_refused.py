@@ -1,0 +1,202 @@
+"""The API server answers the change of topology with something else than yes.
+
+A policy or webhook of somebody else denies the write: no right is missing, and the reason that people read has to name
+what denied it. An error that comes from the server's own etcd (500, 504) tells nothing of what became of the write: the
+operator looks before it does anything else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from test import polling
+from test.component import backend, cluster, real
+from test.component.test_guards_of_the_flip import pending, set_schedulable
+from topology_simulator import client as clients
+from topology_simulator import kinds
+from topology_simulator.apiserver import statuses
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from test.component.world import World
+    from topology_simulator.apiserver import requests
+
+NAME = "freeze.example.com"
+WHY = "no change of the cluster before Monday"
+WEBHOOK = f'admission webhook "{NAME}" denied the request: {WHY}'
+_POLICY = {
+    "failurePolicy": "Fail",
+    "matchConstraints": {
+        "resourceRules": [
+            {
+                "apiGroups": ["config.openshift.io"],
+                "apiVersions": ["*"],
+                "operations": ["UPDATE"],
+                "resources": ["infrastructures/status"],
+            }
+        ]
+    },
+    "validations": [
+        {
+            "expression": "object.status.controlPlaneTopology == oldObject.status.controlPlaneTopology"
+            " && object.status.?infrastructureName == oldObject.status.?infrastructureName",
+            "message": WHY,
+            "reason": "Forbidden",
+        }
+    ],
+}
+"""The name is in it so that a test can tell when it is in force, without a change of topology."""
+
+
+@contextlib.asynccontextmanager
+async def denied(world: World) -> AsyncIterator[None]:
+    """Deny every change of topology inside this context: by a policy on the real server, else in a webhook's words."""
+    if not world.server.is_real:
+        flip = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
+        fault = world.server.fault("status", code=403, message=WEBHOOK, **flip)
+        yield
+        world.server.lift(fault)
+        return
+    binding = {"policyName": NAME, "validationActions": ["Deny"]}
+    try:
+        await world.api.create(real.POLICIES, real.POLICIES.new(NAME, spec=_POLICY))
+        await world.api.create(real.POLICY_BINDINGS, real.POLICY_BINDINGS.new(NAME, spec=binding))
+        await _in_force(world)
+        yield
+    finally:
+        for kind in (real.POLICY_BINDINGS, real.POLICIES):
+            await world.api.delete(kind, NAME)
+
+
+async def _in_force(world: World) -> None:
+    numbers = itertools.count()
+
+    async def refused() -> bool:
+        try:
+            await world.api.patch_status(
+                kinds.INFRASTRUCTURES, "cluster", {"infrastructureName": f"probe-{next(numbers)}"}
+            )
+        except clients.ApiError as error:
+            return NAME in str(error)
+        return False
+
+    await polling.until("the policy is in force", refused, seconds=30.0)
+
+
+@pytest.mark.on_real
+async def test_a_change_that_admission_denies_is_told_with_the_name_of_what_denied_it(world: World) -> None:
+    operator = await pending(world)
+    async with denied(world):
+        await set_schedulable(world, wanted=True)
+
+        async def told() -> str:
+            said = await world.condition("Progressing")
+            return said["message"] if NAME in said.get("message", "") else ""
+
+        message = await polling.until("Progressing names what denies the change", told)
+        assert WHY in message
+        assert "403" in message
+        assert "grant the operator's role" not in message + operator.words()
+        assert (await world.condition("Progressing"))["reason"] == "TransitionAdmitting"
+        assert (await world.condition("Upgradeable"))["status"] == "False"
+        assert await world.moves() == []
+        assert operator.alive
+
+        # Told once: the retries find it said.
+        sent, reports = len(world.server.flips), _reports(world)
+        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"labels": {"example.com/nudge": "1"}}})
+
+        async def denied_again() -> bool:
+            return len(world.server.flips) >= sent + 2
+
+        await polling.until("the change is tried again", denied_again)
+        assert _reports(world) == reports
+        assert await world.moves() == []
+
+    await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"labels": {"example.com/nudge": "2"}}})
+    await world.completed_once(seconds=20.0)
+    assert NAME not in (await world.condition("Progressing"))["message"]
+
+
+async def test_a_record_that_admission_denies_is_told_in_our_own_report(world: World) -> None:
+    operator = await world.idle_operator()
+    await cluster.set_ready(world.api, "master-2", ready=False)
+    status = {"resource": "infrastructures", "subresource": "status"}
+    fault = world.server.fault("status", code=403, message=WEBHOOK, **status)
+    await world.wish()
+
+    async def told() -> bool:
+        return NAME in (await world.condition("Progressing")).get("message", "")
+
+    await polling.until("Progressing names what denies the record", told)
+    said = {name: (await world.condition(name))["reason"] for name in ("Progressing", "Upgradeable", "Degraded")}
+    assert said == {"Progressing": "PreflightUnmet", "Upgradeable": "TransitionPending", "Degraded": "AsExpected"}
+    copy = (await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))["status"]["extension"]
+    assert copy["phase"] == (await world.record())["phase"] == "Idle", "nothing is copied that stands nowhere"
+    assert operator.alive
+
+    world.server.lift(fault)
+    await cluster.set_ready(world.api, "master-2", ready=True)
+    await world.completed_once(seconds=20.0)
+    assert NAME not in (await world.condition("Progressing"))["message"]
+
+
+def _reports(world: World) -> int:
+    return sum(one.resource == "clusteroperators" for one in world.server.writes)
+
+
+LEADER_CHANGED, TIMED_OUT = "etcdserver: leader changed", "etcdserver: request timed out"
+TOO_LONG = "Timeout: request did not complete within requested timeout - context deadline exceeded"
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "executed"),
+    [(500, LEADER_CHANGED, False), (500, TIMED_OUT, True), (504, TOO_LONG, False)],
+    ids=["leader changed, not executed", "etcd timed out, executed", "timeout, not executed"],
+)
+async def test_a_change_that_is_answered_with_an_error_of_the_server_is_looked_for_first(
+    world: World, code: int, message: str, *, executed: bool
+) -> None:
+    await pending(world)
+
+    async def fail(request: requests.Request) -> None:
+        if executed:
+            await _execute(world, request)
+        # The server has no reason for what etcd says, and its own for a deadline.
+        raise statuses.StatusError(code, message, reason="Timeout" if code == 504 else "")
+
+    world.server.before(backend.is_flip, fail)
+    await set_schedulable(world, wanted=True)
+
+    record = await world.completed_once(seconds=15.0)
+    flips = world.server.flips
+    assert len(flips) == (1 if executed else 2)
+    attempts = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt") and not one.flips]
+    # Whatever may still be on its way belongs to an attempt that is over.
+    assert len(set(attempts)) == (1 if executed else 2), attempts
+    assert record["attempt"] == attempts[-1]
+    asked = sorted(world.server.asked(), key=lambda one: one.time)
+    about = [one for one in asked if one.resource == "infrastructures" and one.verb in {"get", "patch"}]
+    (failed,) = [number for number, one in enumerate(about) if one.code == code]
+    assert about[failed + 1].verb == "get"
+    assert message in world.operators[0].words()
+
+
+async def _execute(world: World, request: requests.Request) -> None:
+    """Do what the operator asked for, as the operator, past the front's hooks: only its answer is lost."""
+    kept = {name: value for name, value in request.headers.items() if name in {"Authorization", "Content-Type"}}
+    headers = {**kept, "User-Agent": "etcd-has-done-it"}
+    url = f"{world.server.kubeconfig()['clusters'][0]['cluster']['server']}{request.path}"
+    async with (
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5.0)) as session,
+        session.patch(url, data=request.body, headers=headers, params=request.query) as response,
+    ):
+        answer = json.loads(await response.read())
+        assert response.status == 200, answer

@@ -1,0 +1,114 @@
+"""Whole transitions on the real API server with OpenShift's own definitions: how they end, and what they cost others.
+
+Every write of Infrastructure wakes a dozen operators, so DESIGN allows ten of them for a whole transition. They are
+counted where nobody can forget one: in the API server's audit log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from test.component import backend, real
+from topology_api import crd
+from topology_simulator import box, kinds, pace, play, scenario
+from topology_simulator import client as clients
+from topology_simulator.envtest import openshift
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Callable
+
+    from topology_simulator.envtest import audit
+
+STORIES = ("happy-path",)
+FURTHER = (
+    "pool-paused-after",
+    "with-workers",
+    "infra-only",
+    "paused-pool",
+    "degraded-pool",
+    "custom-pool",
+    "registry-managed",
+)
+MOST_WRITES = 10
+SETTLE_SECONDS = 3
+"""The least interval between two writes, a minute otherwise, is as short; a fast story takes about five of them."""
+_PATIENCE = 150.0
+_REFUSED = frozenset({400, 403, 422})
+_WRITES = frozenset({"create", "update", "patch", "delete"})
+
+
+@pytest.mark.parametrize("name", [*STORIES, *(pytest.param(one, marks=pytest.mark.nightly) for one in FURTHER)])
+async def test_a_story_ends_as_its_file_expects_within_ten_writes_of_infrastructure(
+    real_server: real.Session, name: str, tmp_path: pathlib.Path, figure: Callable[[str], None]
+) -> None:
+    story = scenario.load(name)
+    async with backend.Place(real_server).served() as served:
+        log = real_server.server.audit()
+        opening = box.opened(story, pace.FAST, tmp_path, served=served, settle_seconds=SETTLE_SECONDS)
+        async with asyncio.timeout(_PATIENCE), opening as opened:
+            player = play.Player(opened.api, opened.actors, pace.FAST, lambda _: None, operator=opened.operator)
+            try:
+                await player.play(story)
+            except play.ScenarioFailedError as error:
+                raise AssertionError(await _told(opened.api, error, log.read())) from None
+    asked = log.read()
+    writes = _of_infrastructure(asked)
+    figure(f"{name}: {len(writes)} writes of Infrastructure")
+    assert 0 < len(writes) <= MOST_WRITES, _printed(writes)
+    assert not _refused(asked)
+
+
+def _of_infrastructure(asked: list[audit.Event]) -> list[audit.Event]:
+    """Return what the operator has written there, spec and status."""
+    ours = [one for one in asked if one.user == real.OPERATOR.name and one.resource == kinds.INFRASTRUCTURES.plural]
+    return [one for one in ours if one.verb in _WRITES and one.code < 300]
+
+
+def _refused(asked: list[audit.Event]) -> list[str]:
+    """Return what a definition or the rights did not allow, whoever asked."""
+    return sorted(
+        {f"{one.agent.partition('/')[0]} {one.verb} {one.uri}: {one.code}" for one in asked if one.code in _REFUSED}
+    )
+
+
+async def _told(api: clients.Client, error: play.ScenarioFailedError, asked: list[audit.Event]) -> str:
+    """Return what a failing test prints."""
+    status = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]
+    parts = [str(error), yaml.safe_dump(status.get(crd.RECORD)), *_refused(asked), _printed(_of_infrastructure(asked))]
+    return "\n".join(parts)
+
+
+def _printed(writes: list[audit.Event]) -> str:
+    first = writes[0].time if writes else 0.0
+    lines = (f"{one.time - first:6.1f} s {one.verb} {one.uri} {one.code}" for one in writes)
+    return "\n".join((f"{len(writes)} writes of Infrastructure:", *lines))
+
+
+async def test_infrastructure_is_the_default_one_with_our_part_in_it(real_server: real.Session) -> None:
+    """As a cluster serves it after `manifests --crd-patch`, and every other kind as the module has it."""
+    theirs = {one["metadata"]["name"]: one for one in openshift.payload()}
+    async with clients.Client(real_server.access(), "administrator") as api:
+        served = await api.get(kinds.DEFINITIONS, crd.NAME)
+        names = {one["metadata"]["name"] for one in await api.list(kinds.DEFINITIONS)}
+    spec, status = (_properties(served, part) for part in ("spec", "status"))
+    assert theirs[crd.NAME]["metadata"]["annotations"]["release.openshift.io/feature-set"] == "Default"
+    assert set(spec) - set(_properties(theirs[crd.NAME], "spec")) == {crd.WISH}
+    assert set(status) - set(_properties(theirs[crd.NAME], "status")) == {crd.RECORD}
+    assert set(theirs) <= names
+    without = [
+        name
+        for name, one in theirs.items()
+        if "api-approved.openshift.io" not in one["metadata"].get("annotations", {})
+    ]
+    assert sorted(without) == sorted(openshift.STAND_INS)
+
+
+def _properties(definition: dict[str, Any], part: str) -> dict[str, Any]:
+    (version,) = definition["spec"]["versions"]
+    found: dict[str, Any] = version["schema"]["openAPIV3Schema"]["properties"][part]["properties"]
+    return found

@@ -1,0 +1,44 @@
+"""Waiting for something to become true, with a deadline, and saying what was there instead.
+
+Only here do tests sleep: a real process and a real socket are under test, and no virtual clock reaches them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
+STEP = 0.02
+PATIENCE = 6.0
+"""How many times as long as a quiet machine needs is waited on a busy one. It costs time only where a test fails."""
+
+
+async def until(what: str, ask: Callable[[], Awaitable[T | None]], seconds: float = 10.0) -> T:
+    """Ask until the answer is truthy and return it; raises AssertionError with the last answer.
+
+    `seconds` are those of a quiet machine. A test that says how long something may take at most measures that itself.
+    """
+    seconds *= PATIENCE
+    ends = time.monotonic() + seconds
+    while True:
+        answer = await ask()
+        if answer:
+            return answer
+        if time.monotonic() >= ends:
+            raise AssertionError(f"not within {seconds:g} s: {what}; last answer: {answer!r}")
+        await asyncio.sleep(STEP)
+
+
+async def steadily(what: str, ask: Callable[[], Awaitable[object]], seconds: float) -> None:
+    """Ask again and again for `seconds`; raises AssertionError as soon as an answer is not truthy."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        answer = await ask()
+        if not answer:
+            raise AssertionError(f"did not stay so for {seconds:g} s: {what}; answer: {answer!r}")
+        await asyncio.sleep(STEP)

@@ -1,0 +1,55 @@
+"""Which tests run one after the other in the same worker, because they share a real API server or a dear fixture.
+
+A worker starts the real server for the first test that asks for it, and keeps it. Handed out one by one, each worker
+would have one, with a Go process that takes an eighth of a core to do nothing. xdist's own groups are not used: with
+this pytest it cannot write them into the name of a test (`item._nodeid`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    import pytest
+    from xdist.remote import Producer
+
+_COMPONENT = "test/component/"
+_ON_REAL = re.compile(r"[\[-]real[\]-]")
+_ON_EMBEDDED = re.compile(r"[\[-]embedded[\]-]")
+_SHARING = frozenset({
+    "test_between_two_tests", "test_openshift_definitions", "test_plugin_reading", "test_plugin_writing",
+    "test_seeds_on_real_definitions",
+    "test_serving_revoked_tokens", "test_serving_to_others", "test_stale_status_applied",
+})  # fmt: skip
+_WITH_THEIR_OWN = frozenset({
+    "test_certified_clients", "test_installing_and_leaving", "test_parity", "test_real_server",
+    "test_several_api_servers", "test_stand_ins",
+})  # fmt: skip
+_DEAR = frozenset({"test/unit/image/test_bill_of_materials.py"})
+"""Each worker that runs some of these would make what they share: an environment of packages takes seconds."""
+
+
+def group(test: str) -> str:
+    """Return the group of a test by its name; its own name where it is alone."""
+    file = test.partition("::")[0]
+    if not file.startswith(_COMPONENT):
+        return file if file in _DEAR else test
+    name = file.removeprefix(_COMPONENT).removesuffix(".py")
+    if name.startswith("rights/"):
+        return "rights"
+    if name.startswith("admission/") or _ON_REAL.search(test) or (name in _SHARING and not _ON_EMBEDDED.search(test)):
+        return "real"
+    return "servers" if name in _WITH_THEIR_OWN else test
+
+
+class Grouped(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types here
+    """Hands out groups first, the largest before the others, and then test by test, in the order of collection."""
+
+    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
+        super().__init__(config, log)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)

@@ -1,0 +1,139 @@
+"""What a run of the tests does with seeds and skips: a pytest of its own, in a folder of its own, with our plugins."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from test import exploring
+from test.fuzz import conftest as machine
+
+ROOT = pathlib.Path(__file__).parents[3]
+DRAWS = """
+import time
+
+import hypothesis
+from hypothesis import strategies as st
+
+@hypothesis.settings(max_examples=3)
+@hypothesis.given(st.integers(0, 2**64))
+def test_draws(number):
+    time.sleep(0.25)
+    print("drawn", number)
+"""
+FINDS = """
+from hypothesis import given
+from hypothesis import strategies as st
+
+@given(st.integers())
+def test_finds(number):
+    assert number < 1000
+"""
+
+
+def run(folder, text, *arguments, **environment):
+    """Run the tests of a text as CI or a person would; returns exit code and output."""
+    file = folder / "test_it.py"
+    file.write_text(text)
+    known = {name: value for name, value in os.environ.items() if name not in {"CI", exploring.VARIABLE}}
+    command = [sys.executable, "-m", "pytest", "-p", "test.conftest", "-p", "no:cacheprovider", "-rA", *arguments]
+    done = subprocess.run(  # noqa: S603 - pytest, on a file of ours
+        [*command, "-c", os.devnull, "--rootdir", folder, *(() if folder in arguments else (file,))],
+        cwd=ROOT, env={**known, **environment}, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def drawn(output):
+    return re.findall(r"drawn (\d+)", output)
+
+
+@pytest.mark.nightly
+def test_a_run_repeats_another_one_by_its_seed_also_in_ci_and_a_new_one_tries_something_else(tmp_path):
+    code, first = run(tmp_path, DRAWS, CI="true")
+    assert code == 0, "an example that takes longer than Hypothesis' deadline is no failure"
+    (seed,) = set(re.findall(r"FUZZ_SEED=(\d+)", first))
+    assert drawn(first)
+    _, other = run(tmp_path, DRAWS, CI="true")
+    assert drawn(other) != drawn(first)
+    _, again = run(tmp_path, DRAWS, FUZZ_SEED=seed)
+    assert drawn(again) == drawn(first)
+
+
+def test_all_workers_have_the_seed_of_the_run(tmp_path):
+    body = """
+import os
+import pytest
+
+@pytest.mark.parametrize("number", range(4))
+def test_says(number, request):
+    print("seed", os.environ["FUZZ_SEED"], request.config.getoption("hypothesis_seed"))
+"""
+    code, output = run(tmp_path, body, "-n", "2")
+    assert code == 0, output
+    (seed,) = set(re.findall(r"FUZZ_SEED=(\d+)", output))
+    assert re.findall(r"seed (\d+) (\d+)", output) == [(seed, seed)] * 4
+
+
+def test_a_finding_is_printed_with_the_command_that_finds_it_again(tmp_path):
+    code, output = run(tmp_path, FINDS, CI="true", FUZZ_SEED="7")
+    assert code == 1
+    assert "test_finds(\n    number=1000,\n)" in output.replace("E   ", "").replace("E       ", "")
+    assert "FUZZ_SEED=7 python -m pytest test_it.py::test_finds" in output
+    assert "@example(...)" in output
+
+
+SKIPS = {
+    "test_in_a_test": "import pytest\ndef test_a():\n    pytest.skip('no kubectl')\n",
+    "test_by_a_mark": "import pytest\n@pytest.mark.skipif(True, reason='no openssl')\ndef test_a():\n    pass\n",
+    "test_by_a_fixture": (
+        "import pytest\n@pytest.fixture\ndef there():\n    pytest.skip('no etcd')\ndef test_a(there):\n    pass\n"
+    ),
+    "test_of_a_module": "import pytest\npytest.skip('no promtool', allow_module_level=True)\n",
+}
+REASONS = {"no kubectl", "no openssl", "no etcd", "no promtool"}
+
+
+def skipping(folder):
+    for name, text in SKIPS.items():
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+def refused(output):
+    return set(re.findall(r"skipped, which is a failure in CI: (no \w+)", output))
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_a_skip_is_a_failure_in_ci_that_names_its_reason(tmp_path, workers):
+    text = "def test_passes():\n    pass\n"
+    code, output = run(skipping(tmp_path), text, "--continue-on-collection-errors", tmp_path, *workers, CI="true")
+    assert code == 1
+    assert refused(output) == REASONS
+
+
+def test_elsewhere_a_skip_is_none(tmp_path):
+    code, output = run(skipping(tmp_path), "def test_passes():\n    pass\n", tmp_path)
+    assert (code, refused(output)) == (0, set()), output
+
+
+def test_a_reason_that_may_stand_does_and_no_other(tmp_path):
+    stands = "from test import skips\nskips.STANDING = ('no etcd', 'no promtool')\n"
+    text = f"{stands}\ndef test_passes():\n    pass\n"
+    # A name that is collected before the others.
+    (tmp_path / "test_before.py").write_text(text)
+    code, output = run(skipping(tmp_path), text, "--continue-on-collection-errors", tmp_path, CI="true")
+    assert (code, refused(output)) == (1, REASONS - {"no etcd", "no promtool"})
+
+
+def test_a_machine_that_moves_nothing_proves_too_little():
+    moved = {"examples": 1000, "admitted": 700, "flipped": 600, "converged": 400}
+    assert machine.idle(moved) == []
+    assert machine.idle({**moved, "flipped": 199}) == [
+        "only 199 of 1000 examples were flipped: at least 20% are wanted"
+    ]
+    assert machine.idle({"examples": 60, "admitted": 0, "flipped": 0, "converged": 0}) == []

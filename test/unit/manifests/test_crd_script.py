@@ -1,0 +1,206 @@
+"""The script of `manifests --crd-patch`: what it sends, what it refuses, what it says an override costs.
+
+It runs in a real shell with an `oc` that answers from the environment and keeps what it is sent; the same script with
+kubectl against API servers is test/component/test_fields_for_a_conversion.py.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from topology_api import crd, crd_patch
+from topology_api import served as served_fields
+from topology_controller import manifests
+
+if TYPE_CHECKING:
+    import pathlib
+
+OC = """#!/bin/sh
+[ "$1" = get ] || echo "$*" >>"$LOG"
+case "$*" in
+  'get crd clusterversions.config.openshift.io'*) printf '%s' "$KIND" ;;
+  'get clusterversion version --ignore-not-found -o name') printf '%s' "$VERSION" ;;
+  *'range .spec.overrides'*) printf '%s' "$OVERRIDES" ;;
+  *'.status.desired.version'*) printf '%s' "$RELEASE" ;;
+  *'.metadata.generation'*) printf '%s' "$GENERATION" ;;
+  *'.phase}'*) printf '%s' "$PHASE" ;;
+  *ownerReferences*) printf '%s' "$OWNER" ;;
+  *openAPIV3Schema*) printf '%s' "$FIELDS" ;;
+  *--patch-file*) cat >"$PATCH" ;;
+esac
+"""
+OTHER = {"kind": "Deployment", "group": "apps", "namespace": "x", "name": "y", "unmanaged": True}
+OURS = {"kind": "CustomResourceDefinition", "group": "apiextensions.k8s.io", "name": crd.NAME, "unmanaged": True}
+OPENSHIFT = {"KIND": "crd/clusterversions", "VERSION": "clusterversion/version", "RELEASE": "4.22.5", "GENERATION": "3"}
+
+
+def bare() -> dict[str, Any]:
+    """Make a definition without our part, as an API server serves it."""
+    whole = crd.infrastructure(manifests.edges())
+    made = crd_patch.apply(whole, crd_patch.remove(whole))
+    return {**made, "metadata": {**made["metadata"], "generation": 3}}
+
+
+def overrides(*entries: dict[str, Any]) -> str:
+    """What oc prints of them: all as JSON, then one line for each."""
+    lines = [f"{one['group']}/{one['kind']}/{one['name']}\n" for one in entries]
+    return "".join([json.dumps(entries) if entries else "", "\n", *lines])
+
+
+class Terminal:
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+        (folder / "oc").write_text(OC, encoding="utf-8")
+        (folder / "oc").chmod(0o755)
+        (folder / "log").touch()
+
+    def run(self, *arguments: str, script: str = "", **answers: str) -> subprocess.CompletedProcess[str]:
+        text = script or manifests.render(manifests.Kind.CRD_PATCH, served=bare())
+        names = ("KIND", "VERSION", "RELEASE", "GENERATION", "OVERRIDES", "PHASE", "OWNER", "FIELDS")
+        environment = {
+            **{name: answers.get(name, "") for name in names},
+            "PATH": f"{self._folder}:/usr/bin:/bin",
+            "LOG": str(self._folder / "log"),
+            "PATCH": str(self._folder / "patch"),
+        }
+        return subprocess.run(  # noqa: S603 - the script of this test, in a shell of its own
+            ["/bin/sh", "-s", *arguments], input=text, text=True, env=environment, capture_output=True, check=False,
+            timeout=20,
+        )  # fmt: skip
+
+    @property
+    def written(self) -> list[str]:
+        """Every command that writes, in order."""
+        return (self._folder / "log").read_text(encoding="utf-8").splitlines()
+
+    def of_version(self) -> list[list[dict[str, Any]]]:
+        """The patches of ClusterVersion."""
+        return [json.loads(one.partition(" -p ")[2]) for one in self.written if "patch clusterversion" in one]
+
+    def of_definition(self) -> list[dict[str, Any]]:
+        """The patch of the definition."""
+        sent: list[dict[str, Any]] = json.loads((self._folder / "patch").read_text(encoding="utf-8"))
+        return sent
+
+
+@pytest.fixture
+def terminal(tmp_path: pathlib.Path) -> Terminal:
+    return Terminal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("there", "path"),
+    [((), "/spec/overrides"), ((OTHER,), "/spec/overrides/-"), ((OTHER, OURS), None)],
+)
+def test_installing_sends_the_override_once_and_the_patch(terminal, there, path):
+    said = terminal.run(**OPENSHIFT, OVERRIDES=overrides(*there))
+    assert (said.returncode, said.stderr) == (0, "")
+    assert [operation["path"] for patch in terminal.of_version() for operation in patch] == ([path] if path else [])
+    assert served_fields.serves_our_fields(crd_patch.apply(bare(), terminal.of_definition()))
+    assert "patch clusterversion" in terminal.written[0] or not path, "first the override, or the patch is taken back"
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ("4.19.3", "not even a patch update"),
+        ("4.20.12", "not even a patch update"),
+        ("4.21.0-rc.2", "not even a patch update"),
+        ("", "not even a patch update"),
+        ("4.22.0", "patch updates start"),
+        ("4.30.1", "patch updates start"),
+        ("5.0.0-0.nightly", "patch updates start"),
+    ],
+)
+def test_installing_says_what_the_override_costs_on_this_release(terminal, release, words):
+    said = terminal.run(**{**OPENSHIFT, "RELEASE": release})
+    assert said.returncode == 0
+    assert said.stdout.splitlines()[-1].startswith(f"OpenShift {release}: ")
+    assert words in said.stdout
+    assert "until: sh crd-patch.sh remove" in said.stdout
+
+
+@pytest.mark.parametrize("answers", [{}, {"KIND": "crd/clusterversions"}], ids=["no kind", "no object"])
+def test_without_a_cluster_version_only_the_definition_is_written(terminal, answers):
+    assert terminal.run(**answers, GENERATION="3").returncode == 0
+    assert terminal.run("remove", **answers, FIELDS="string").returncode == 0
+    assert not terminal.of_version()
+    assert [one for one in terminal.written if one.startswith("patch crd")], terminal.written
+
+
+def test_a_definition_that_has_changed_meanwhile_is_left_alone(terminal):
+    """Sent twice, a patch would append its rules twice."""
+    said = terminal.run(**{**OPENSHIFT, "GENERATION": "4"})
+    assert said.returncode == 1
+    assert said.stderr == f"{crd.NAME} is not what this script was printed for: print it again\n"
+    assert not terminal.written
+
+
+@pytest.mark.parametrize("phase", ["Admitting", "Converging"])
+def test_nothing_is_removed_from_under_a_transition(terminal, phase):
+    said = terminal.run("remove", **OPENSHIFT, PHASE=phase, OVERRIDES=overrides(OURS), OWNER="version")
+    assert said.returncode == 1
+    assert phase in said.stderr
+    assert not terminal.written
+
+
+@pytest.mark.parametrize(
+    ("there", "path"),
+    [((OURS,), "/spec/overrides"), ((OTHER, OURS), "/spec/overrides/1"), ((OURS, OTHER), "/spec/overrides/0")],
+)
+def test_removing_takes_the_request_then_our_override_and_no_other(terminal, there, path):
+    said = terminal.run("remove", **OPENSHIFT, PHASE="Completed", OVERRIDES=overrides(*there), OWNER="version")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert '{"spec":{"desiredTopology":null}}' in terminal.written[0]
+    assert terminal.of_version() == [
+        [{"op": "test", "path": "/spec/overrides", "value": list(there)}, {"op": "remove", "path": path}]
+    ]
+    assert "puts its own" in said.stdout
+    assert not [one for one in terminal.written if one.startswith("patch crd")], "it is not ours to write then"
+
+
+@pytest.mark.parametrize("there", [(), (OTHER,)])
+def test_removing_without_our_override_leaves_cluster_version_alone(terminal, there):
+    said = terminal.run("remove", **OPENSHIFT, OVERRIDES=overrides(*there), FIELDS="string")
+    assert said.returncode == 0
+    assert not terminal.of_version()
+    whole = crd_patch.apply(bare(), crd_patch.add(bare(), manifests.edges()))
+    assert crd_patch.apply(whole, terminal.of_definition())["spec"] == bare()["spec"]
+
+
+def test_removing_twice_changes_nothing_more(terminal):
+    said = terminal.run("remove", **OPENSHIFT)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert [one.split()[1] for one in terminal.written] == ["infrastructure"], "a request that is not there"
+
+
+def test_another_word_is_refused(terminal):
+    said = terminal.run("uninstall", **OPENSHIFT)
+    assert (said.returncode, said.stderr) == (1, "usage: sh crd-patch.sh [install | remove]\n")
+    assert not terminal.written
+
+
+def test_a_definition_at_this_level_is_not_patched_and_can_be_taken_back(terminal):
+    level = manifests.render(manifests.Kind.CRD_PATCH, served=crd.infrastructure(manifests.edges()))
+    assert "has our part at this level" in terminal.run(**OPENSHIFT, script=level).stdout
+    assert not [one for one in terminal.written if one.startswith("patch crd")]
+    assert terminal.run("remove", script=level, FIELDS="string").returncode == 0
+    removed = crd_patch.apply(crd.infrastructure(manifests.edges()), terminal.of_definition())
+    assert not served_fields.serves_our_fields(removed).ok
+
+
+@pytest.mark.parametrize("served", [None, bare()], ids=["how to print it", "the script"])
+def test_the_price_is_said_by_version_before_anything_runs(served):
+    text = manifests.render(manifests.Kind.CRD_PATCH, served=served)
+    for words in (
+        "OpenShift 4.21 and older: no update starts, patch (z-stream) updates included",
+        "OpenShift 4.22 and newer: patch updates start",
+        "install it for the conversion, and remove it afterwards",
+        "sh crd-patch.sh remove",
+    ):
+        assert words in text, words
+    assert "oc edit" not in text

@@ -1,0 +1,136 @@
+"""What a write of Infrastructure does to the console: its pods are replaced, one by one, and that is progress."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+
+from topology_simulator import conditions, kinds, pace
+from topology_simulator.actors import console
+
+NAMESPACE = "openshift-console"
+CALM = ("False", "AsExpected")
+RESTARTS = ("True", "SyncLoopRefresh_InProgress")
+HIGHLY_AVAILABLE = {"control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable", "masters": 3}
+
+
+async def deployment(living, name="console"):
+    return await living.api.get(kinds.DEPLOYMENTS, name, NAMESPACE)
+
+
+async def write(living, text):
+    """Write Infrastructure without a change that matters; return its resourceVersion."""
+    change = {"metadata": {"annotations": {"example.com/note": text}}}
+    return (await living.api.patch(kinds.INFRASTRUCTURES, "cluster", change))["metadata"]["resourceVersion"]
+
+
+async def carried(living):
+    """Return what Deployment and pod template carry, and how many pods are updated, there, and ready, once seen."""
+    found = await deployment(living)
+    status = found["status"]
+    templates = (found["metadata"], found["spec"]["template"]["metadata"])
+    versions = tuple((one.get("annotations") or {}).get(console.ANNOTATION) for one in templates)
+    level = status["observedGeneration"] == found["metadata"]["generation"]
+    return (*versions, level, status["updatedReplicas"], status["replicas"], status["readyReplicas"])
+
+
+def counts(found):
+    status = found["status"]
+    seen = status["observedGeneration"] == found["metadata"]["generation"]
+    return seen, status["replicas"], status["readyReplicas"]
+
+
+@contextlib.asynccontextmanager
+async def watched(living):
+    """Collect the counts of Deployment console, and Progressing of its ClusterOperator, each once in a row."""
+    pods: list[tuple[bool, int, int]] = []
+    progress: list[tuple[str, str]] = []
+
+    async def follow(kind, seen, name, look):
+        async for event in living.api.follow(kind, retry_seconds=0.1):
+            for obj in event.objects if hasattr(event, "objects") else (event.obj,):
+                if obj["metadata"]["name"] == name and seen[-1:] != [look(obj)]:
+                    seen.append(look(obj))
+
+    def progressing(obj):
+        said = conditions.of(obj, "Progressing")
+        return said["status"], said["reason"]
+
+    tasks = [
+        asyncio.create_task(follow(kinds.DEPLOYMENTS, pods, "console", counts)),
+        asyncio.create_task(follow(kinds.CLUSTER_OPERATORS, progress, "console", progressing)),
+    ]
+
+    async def open_():
+        return bool(pods and progress)
+
+    await living.eventually(open_, True)  # noqa: FBT003 - an answer
+    yield pods, progress
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def at_rest(living, version, replicas):
+    await living.eventually(lambda: carried(living), (version, version, True, replicas, replicas, replicas))
+
+    async def calm():
+        said = conditions.of(await living.api.get(kinds.CLUSTER_OPERATORS, "console"), "Progressing")
+        return said["status"], said["reason"]
+
+    await living.eventually(calm, CALM)
+
+
+async def test_of_two_pods_one_at_a_time_is_replaced(running):
+    async with running(**HIGHLY_AVAILABLE) as living:
+        downloads = await deployment(living, "downloads")
+        async with watched(living) as (pods, progress):
+            version = await write(living, "one")
+            await at_rest(living, version, 2)
+            await living.eventually(lambda: asyncio.sleep(0, progress), [CALM, RESTARTS, CALM])
+            await living.eventually(lambda: asyncio.sleep(0, pods[-1]), (True, 2, 2))
+        assert pods == [(True, 2, 2), (False, 2, 2), (True, 3, 1), (True, 2, 1), (True, 2, 2)]
+        assert await deployment(living, "downloads") == downloads
+
+
+async def test_of_a_single_pod_the_new_one_starts_first(running):
+    async with running() as living, watched(living) as (pods, progress):
+        version = await write(living, "one")
+        await at_rest(living, version, 1)
+        await living.eventually(lambda: asyncio.sleep(0, progress), [CALM, RESTARTS, CALM])
+        await living.eventually(lambda: asyncio.sleep(0, pods[-1]), (True, 1, 1))
+        assert pods == [(True, 1, 1), (False, 1, 1), (True, 2, 1), (True, 1, 1)]
+
+
+async def test_a_write_during_a_restart_begins_another_and_the_console_stays_available(running):
+    slow = dataclasses.replace(pace.FAST, replica=0.2)
+    async with running(speeds=slow, **HIGHLY_AVAILABLE) as living, watched(living) as (pods, progress):
+        await write(living, "one")
+        await living.eventually(lambda: asyncio.sleep(0, pods[-1]), (True, 3, 1))
+        version = await write(living, "two")
+        await at_rest(living, version, 2)
+        assert min(ready for _, _, ready in pods) == 1
+        assert progress.count(RESTARTS) == 1, "between two restarts it is not at rest"
+
+
+async def test_a_new_topology_comes_with_its_restart_in_one(running):
+    async with running(masters=3) as living, watched(living) as (pods, progress):
+        generation = (await deployment(living))["metadata"]["generation"]
+        await living.flip()
+        version = (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["metadata"]["resourceVersion"]
+        await at_rest(living, version, 2)
+        assert (await deployment(living))["metadata"]["generation"] == generation + 1
+        await living.eventually(lambda: asyncio.sleep(0, progress), [CALM, RESTARTS, CALM])
+        assert (True, 3, 1) in pods
+
+
+async def test_who_is_held_does_not_restart_anything(running):
+    async with running(hold=("console",)) as living:
+        before = await deployment(living)
+        await write(living, "one")
+        await asyncio.sleep(0.2)  # it would have begun within a tenth of that
+        assert await deployment(living) == before
+        version = await write(living, "two")
+        living.actors.release("console")
+        await at_rest(living, version, 1)

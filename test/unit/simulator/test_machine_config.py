@@ -1,0 +1,251 @@
+"""The machine config operator as it was measured: what a write of Infrastructure does, and how pools follow."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+
+import pytest
+
+from topology_simulator import cluster, conditions, kinds, pace
+from topology_simulator.actors import kubelets
+
+CONTROLLER = "machine-config-controller"
+TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
+NEW = {name: cluster.rendered(name, "HighlyAvailable") for name in ("master", "worker", "canary", "empty")}
+OLD = {name: cluster.rendered(name, "SingleReplica") for name in NEW}
+POOLS = (cluster.CustomPool(name="canary", machines=1, paused=True), cluster.CustomPool(name="empty"))
+# So slow that every step of it can be seen, one after the other.
+SLOW = dataclasses.replace(pace.FAST, render=0.5, pool_sync=0.5, templates=0.2)
+
+
+async def controller(living):
+    return await living.api.get(kinds.CONTROLLER_CONFIGS, CONTROLLER)
+
+
+async def pools(living):
+    return {one["metadata"]["name"]: one for one in await living.api.list(kinds.MACHINE_CONFIG_POOLS)}
+
+
+async def pointed(living):
+    return {name: one["spec"]["configuration"]["name"] for name, one in (await pools(living)).items()}
+
+
+async def taken(living):
+    return {name: one["status"]["configuration"]["name"] for name, one in (await pools(living)).items()}
+
+
+async def noted(living):
+    nodes = await living.api.list(kinds.NODES)
+    return {one["metadata"]["name"]: one["metadata"]["annotations"].get(TOPOLOGY) for one in nodes}
+
+
+async def looks(living, pool):
+    """Return machines, updated, ready, degraded, and the conditions that are True."""
+    status = (await living.api.get(kinds.MACHINE_CONFIG_POOLS, pool))["status"]
+    names = ("machineCount", "updatedMachineCount", "readyMachineCount", "degradedMachineCount")
+    return [status[name] for name in names], {one["type"] for one in status["conditions"] if one["status"] == "True"}
+
+
+async def copied(living):
+    """Whether ControllerConfig carries Infrastructure as it is now, and is done with it."""
+    found, infrastructure = await controller(living), await living.api.get(kinds.INFRASTRUCTURES, "cluster")
+    copy, original = found["spec"]["infra"]["metadata"], infrastructure["metadata"]
+    same = copy.get("resourceVersion") == original["resourceVersion"]
+    return same and conditions.is_true(found, "TemplateControllerCompleted")
+
+
+async def touch(living, value):
+    await living.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"annotations": {"touched": value}}})
+
+
+@contextlib.asynccontextmanager
+async def watched(living, kind):
+    """Collect every state of the objects of a kind, from now on."""
+    states, listed = [], asyncio.Event()
+
+    async def collect():
+        async for event in living.api.follow(kind, retry_seconds=0.1):
+            states.extend([event.obj] if hasattr(event, "obj") else [])
+            listed.set()
+
+    task = asyncio.create_task(collect())
+    await listed.wait()
+    yield states
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_every_write_of_infrastructure_is_copied_whole(living):
+    await living.eventually(lambda: copied(living), wanted=True)
+    record = {"topologyTransition": {"phase": "Idle"}}
+    await living.api.patch_status(kinds.INFRASTRUCTURES, "cluster", record)
+    await touch(living, "yes")
+    await living.eventually(lambda: copied(living), wanted=True)
+    infra = (await controller(living))["spec"]["infra"]
+    original = await living.api.get(kinds.INFRASTRUCTURES, "cluster")
+    assert infra["metadata"] == original["metadata"]
+    assert infra["metadata"]["managedFields"]
+    assert infra["spec"] == original["spec"]
+    assert original["status"].pop("topologyTransition") == {"phase": "Idle"}
+    assert infra["status"] == original["status"]
+
+
+async def test_what_only_we_know_is_dropped_as_by_a_typed_client(living):
+    await living.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "HighlyAvailable"}})
+    await living.eventually(lambda: copied(living), wanted=True)
+    assert "desiredTopology" not in (await controller(living))["spec"]["infra"]["spec"]
+
+
+async def test_each_copy_takes_completed_back_until_the_templates_are_done(running):
+    async with running(speeds=SLOW) as living:
+        await living.eventually(lambda: copied(living), wanted=True)
+        async with watched(living, kinds.CONTROLLER_CONFIGS) as states:
+            await touch(living, "yes")
+            await living.eventually(lambda: copied(living), wanted=True)
+
+            async def seen():
+                return [
+                    (
+                        one["metadata"]["generation"] - states[0]["metadata"]["generation"],
+                        one["status"]["observedGeneration"] - states[0]["metadata"]["generation"],
+                        conditions.is_true(one, "TemplateControllerCompleted"),
+                        conditions.is_true(one, "TemplateControllerRunning"),
+                    )
+                    for one in states
+                ]
+
+            await living.eventually(seen, [(0, -1, True, False), (0, 0, False, True), (0, 0, True, False)])
+
+
+async def test_writes_within_one_sync_are_copied_as_one(running):
+    async with running(speeds=dataclasses.replace(pace.FAST, copy=0.2, operator_sync=0.4)) as living:
+        await living.eventually(lambda: copied(living), wanted=True)
+        before = (await controller(living))["metadata"]["generation"]
+        for number in range(20):
+            await touch(living, str(number))
+        await living.eventually(lambda: copied(living), wanted=True)
+        assert (await controller(living))["metadata"]["generation"] - before <= 2
+
+
+async def test_a_write_that_changes_no_topology_moves_no_pool(living):
+    await living.eventually(lambda: copied(living), wanted=True)
+    before = await pools(living)
+    await touch(living, "yes")
+    await living.eventually(lambda: copied(living), wanted=True)
+    await asyncio.sleep(5 * pace.FAST.render)
+    assert await pools(living) == before
+
+
+async def test_every_pool_is_pointed_at_once_and_looks_finished_until_well_after(running):
+    async with running(speeds=SLOW, masters=3, workers=1, schedulable=False, pools=POOLS) as living:
+        await living.eventually(lambda: copied(living), wanted=True)
+        await living.flip()
+        await living.eventually(lambda: copied(living), wanted=True)
+        # The templates are done, and nothing shows that there is anything to come.
+        assert await pointed(living) == OLD
+        assert await looks(living, "master") == ([3, 3, 3, 0], {"Updated"})
+        await living.eventually(lambda: pointed(living), NEW)
+        assert await taken(living) == OLD
+        assert await looks(living, "master") == ([3, 3, 3, 0], {"Updated"})
+        assert set((await noted(living)).values()) == {"SingleReplica"}
+        await living.eventually(lambda: taken(living), {**NEW, "canary": OLD["canary"]})
+        assert await noted(living) == {
+            "canary-0": "SingleReplica", "worker-0": "HighlyAvailable",
+            **{f"master-{number}": "HighlyAvailable" for number in range(3)},
+        }  # fmt: skip
+
+
+async def test_a_paused_pool_is_pointed_too_and_says_that_it_does_not_follow(running):
+    async with running(masters=3, workers=1, schedulable=False, pools=POOLS) as living:
+        await living.flip()
+        await living.eventually(lambda: looks(living, "canary"), ([1, 0, 0, 0], set()))
+        await living.eventually(lambda: taken(living), {**NEW, "canary": OLD["canary"]})
+        pool = (await pools(living))["canary"]
+        said = conditions.of(pool, "Updating")["message"]
+        assert said == f"Pool is paused; will not update to MachineConfig {NEW['canary']}"
+        assert pool["status"]["observedGeneration"] == pool["metadata"]["generation"]
+        assert await living.operator("machine-config", "Degraded") == "False"
+        await living.api.patch(kinds.MACHINE_CONFIG_POOLS, "canary", {"spec": {"paused": False}})
+        await living.eventually(lambda: taken(living), NEW)
+        assert (await noted(living))["canary-0"] == "HighlyAvailable"
+
+
+async def test_a_paused_master_pool_degrades_the_operator_and_copies_go_on(running):
+    async with running(masters=3) as living:
+        await living.api.patch(kinds.MACHINE_CONFIG_POOLS, "master", {"spec": {"paused": True}})
+        await living.eventually(lambda: living.operator("machine-config", "Degraded"), "False")
+        await living.flip()
+        await living.eventually(lambda: living.operator("machine-config", "Degraded"), "True")
+        found = conditions.of(await living.api.get(kinds.CLUSTER_OPERATORS, "machine-config"), "Degraded")
+        assert found["reason"] == "RequiredPoolsFailed"
+        await touch(living, "yes")
+        await living.eventually(lambda: copied(living), wanted=True)
+        await living.api.patch(kinds.MACHINE_CONFIG_POOLS, "master", {"spec": {"paused": None}})
+        await living.eventually(living.pool, (3, 3, 3))
+        await living.eventually(lambda: living.operator("machine-config", "Degraded"), "False")
+
+
+async def test_nothing_is_copied_while_the_control_plane_rolls_out(running):
+    async with running(masters=3, speeds=dataclasses.replace(pace.FAST, install=0.3)) as living:
+        await living.flip()
+        await living.eventually(living.pool, (3, 0, 0))
+        before = (await controller(living))["metadata"]["generation"]
+        await touch(living, "yes")
+
+        async def rolled():
+            return (await taken(living))["master"]
+
+        while await rolled() != NEW["master"]:
+            assert (await controller(living))["metadata"]["generation"] == before
+            await asyncio.sleep(0.02)
+        await living.eventually(lambda: copied(living), wanted=True)
+
+
+async def test_leaving_the_arbiter_moves_no_pool_and_no_annotation_until_the_pool_has_an_event(running):
+    async with running(masters=3, control_plane="HighlyAvailableArbiter", infrastructure="HighlyAvailable") as living:
+        await living.eventually(lambda: copied(living), wanted=True)
+        before = await pointed(living)
+        await living.flip()
+        await living.eventually(lambda: copied(living), wanted=True)
+        await asyncio.sleep(10 * (pace.FAST.render + pace.FAST.pool_sync))
+        assert await pointed(living) == before
+        assert set((await noted(living)).values()) == {"HighlyAvailableArbiter"}
+        await living.api.patch(kinds.MACHINE_CONFIG_POOLS, "master", {"metadata": {"labels": {"touched": "yes"}}})
+
+        async def values():
+            return set((await noted(living)).values())
+
+        await living.eventually(values, {"HighlyAvailable"})
+
+
+async def test_a_pool_degraded_by_a_node_is_said_and_blocks_upgrades_until_mended(running):
+    async with running(masters=3, workers=2, schedulable=False) as living:
+        living.actors.degrade_pool("worker")
+        await living.eventually(
+            lambda: looks(living, "worker"), ([2, 1, 1, 1], {"Updating", "NodeDegraded", "Degraded"})
+        )
+        await living.eventually(lambda: living.operator("machine-config", "Upgradeable"), "False")
+        living.actors.mend_pool("worker")
+        await living.eventually(lambda: looks(living, "worker"), ([2, 2, 2, 0], {"Updated"}))
+        await living.eventually(lambda: living.operator("machine-config", "Upgradeable"), "True")
+
+
+async def test_a_pool_that_cannot_be_rendered_looks_level_but_for_its_conditions(running):
+    async with running(masters=3, workers=1, schedulable=False) as living:
+        living.actors.degrade_pool("worker", "Render")
+        await living.eventually(
+            lambda: looks(living, "worker"), ([1, 1, 1, 0], {"Updated", "RenderDegraded", "Degraded"})
+        )
+        pool = (await pools(living))["worker"]
+        assert pool["spec"]["configuration"]["name"] == pool["status"]["configuration"]["name"] == OLD["worker"]
+
+
+@pytest.mark.parametrize("name", ["canary-1", "worker-9"])
+async def test_a_worker_that_joins_is_in_the_pool_of_its_role(running, name):
+    role = name.partition("-")[0]
+    async with running(masters=1, schedulable=False, pools=(cluster.CustomPool(name="canary"),)) as living:
+        await kubelets.join(living.api, name, tuple({"worker", role}))
+        await living.eventually(lambda: living.pool(role), (1, 1, 1))
+        assert await living.pool({"canary": "worker", "worker": "canary"}[role]) == (0, 0, 0)
