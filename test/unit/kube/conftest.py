@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from test.polling import PATIENCE
 
 from topology_controller.kube import client, errors, lazy, resource, watch
 
@@ -59,8 +60,10 @@ class Reply:
         self._reader = reader
 
     async def peer_hangs_up(self) -> None:
-        while not self._reader.at_eof():
-            await self._reader.read(1)
+        """Wait for the end of the connection. It is reset when the peer had not read all that was sent to it."""
+        with contextlib.suppress(ConnectionError):
+            while not self._reader.at_eof():
+                await self._reader.read(1)
 
     async def whole(self, status: int, body: bytes | dict[str, Any], **headers: str) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -155,10 +158,11 @@ class FaultyServer:
 
 
 async def eventually(condition: Callable[[], object], seconds: float = 5.0) -> None:
-    """Wait for something that real sockets bring about."""
+    """Wait for something that real sockets bring about; `seconds` are those of a quiet machine."""
+    seconds *= PATIENCE
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {condition}"
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {condition}"
         await asyncio.sleep(0.005)
 
 

@@ -7,6 +7,7 @@ import datetime
 import json
 
 import pytest
+from test.polling import PATIENCE
 
 from topology_controller.kube import errors, events
 
@@ -83,4 +84,4 @@ async def test_what_the_api_would_refuse_is_refused_before(faulty, connect, fiel
 async def test_other_errors_come_through(faulty, connect):
     client = await connect()
     with pytest.raises(errors.NotFound):
-        await asyncio.wait_for(posted(client), 5)
+        await asyncio.wait_for(posted(client), 5 * PATIENCE)

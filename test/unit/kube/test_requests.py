@@ -7,6 +7,7 @@ import json
 import time
 
 import pytest
+from test.polling import PATIENCE
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors, exchange, lazy, resource
@@ -389,4 +390,4 @@ async def test_cancelling_a_request_closes_its_connection(faulty, connect, soon)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(ended.wait(), 2)
+    await asyncio.wait_for(ended.wait(), 2 * PATIENCE)

@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 import pytest
+from test.polling import PATIENCE
 
 from topology_controller.kube import errors, exchange, reflector, resource
 
@@ -271,7 +272,7 @@ async def test_a_list_in_trouble_waits_and_recovers(each_fault, make_widget, soo
         assert not made.alive
         assert not made.snapshot().objects
         good.set()
-        await asyncio.wait_for(made.wait_synced(), 3)
+        await asyncio.wait_for(made.wait_synced(), 3 * PATIENCE)
         assert dict(made.snapshot().objects) == {(None, "a"): "x"}
         await soon(lambda: made.snapshot().error is None)
 
@@ -294,7 +295,7 @@ async def test_nobody_listens_and_then_somebody_does(faulty, reflect, make_widge
 
     faulty.behave = behave
     await faulty.start()
-    await asyncio.wait_for(made.wait_synced(), 3)
+    await asyncio.wait_for(made.wait_synced(), 3 * PATIENCE)
 
 
 @pytest.mark.parametrize("size", [1, 5 * 1024 * 1024])
@@ -356,7 +357,7 @@ async def test_bookmarks_keep_a_quiet_watch_alive(faulty, reflect, make_widget, 
 
     faulty.behave = behave
     made = await reflect()
-    await asyncio.wait_for(made.wait_synced(), 2)
+    await asyncio.wait_for(made.wait_synced(), 2 * PATIENCE)
     before = made.last_activity
     await soon(lambda: len(sent) > 18)
     # At least three times the silence that means death; but it was not silent.
@@ -399,11 +400,12 @@ async def test_a_watch_asks_for_what_was_selected(faulty, connect, quick, soon):
 
 
 async def test_cancelling_closes_the_connection(faulty, reflect, soon):
-    gone = asyncio.Event()
+    begun, gone = asyncio.Event(), asyncio.Event()
 
     async def behave(asked, reply):
         if asked.is_watch:
             await reply.begin()
+            begun.set()
             await reply.peer_hangs_up()
             gone.set()
         else:
@@ -411,7 +413,7 @@ async def test_cancelling_closes_the_connection(faulty, reflect, soon):
 
     faulty.behave = behave
     made = await reflect()
-    await soon(lambda: faulty.watches)
+    await soon(begun.is_set)
     made.task.cancel()
-    await asyncio.wait_for(gone.wait(), 20)
+    await asyncio.wait_for(gone.wait(), 5 * PATIENCE)
     assert made.snapshot().synced
