@@ -162,6 +162,12 @@ class Registry:
             del self._kinds[key]
         self.generation += 1
 
+    def replace(self, kinds: Iterable[Resource]) -> None:
+        """Serve these kinds and no others."""
+        self._kinds.clear()
+        for kind in kinds:
+            self.add(kind)
+
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         """Return the kind behind a path, or None."""
         return self._kinds.get((group, version, plural))

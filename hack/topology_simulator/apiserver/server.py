@@ -41,6 +41,7 @@ from . import (
     statuses,
     storage,
     streams,
+    times,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _SELF = managed_fields.Writer("topology-simulator", "v1")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a server held: its objects (`Storage.dump`), the kinds that it served, and when (seconds, monotonic)."""
+
+    objects: str
+    kinds: tuple[resources.Resource, ...]
+    taken: float
 
 
 class ApiServer:
@@ -161,6 +171,15 @@ class ApiServer:
     def compact(self) -> None:
         """Forget the log: a watch from any earlier revision is answered with 410 from now on."""
         self.storage.compact()
+
+    def snapshot(self) -> Snapshot:
+        """Return what another server can go on from."""
+        return Snapshot(self.storage.dump(), tuple(self.registry.all()), time.monotonic())
+
+    def restore(self, saved: Snapshot) -> None:
+        """Hold what a snapshot holds, as if it were of now: every time in it is moved. Nobody may watch yet."""
+        self.storage.load(times.moved(saved.objects, int(time.monotonic() - saved.taken)))
+        self.registry.replace(saved.kinds)
 
     async def _serve(self, http: web.Request) -> web.StreamResponse:
         request = requests.parse(http.method, unquote(http.rel_url.raw_path), http.query, http.headers)

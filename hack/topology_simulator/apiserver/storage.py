@@ -219,6 +219,21 @@ class Storage:
             self._log.popleft()
         self._compacted = max(self._compacted, upto)
 
+    def dump(self) -> str:
+        """Return all objects as JSON, for `load`; the log is left out."""
+        return json.dumps({store: [one.obj for one in found.values()] for store, found in self._stores.items()})
+
+    def load(self, dumped: str) -> None:
+        """Hold what was dumped and nothing else, with a log that begins after it. Nobody may have subscribed."""
+        self._stores.clear()
+        self._order.clear()
+        for store, objects in json.loads(dumped).items():
+            items = [Item(obj, int(obj["metadata"]["resourceVersion"])) for obj in objects]
+            self._stores[store] = {one.key: one for one in items}
+            self._order[store] = sorted(self._stores[store])
+            self._revision = max([self._revision, *(one.revision for one in items)])
+        self.compact()
+
     def subscribe(self, store: str, subscriber: Subscriber) -> None:
         """Tell `subscriber` about every later change of a store."""
         self._subscribers[store][subscriber] = None
