@@ -364,10 +364,15 @@ class Stage:
         self.set_echoing(echoing=True)
         self.set_installed(installed=True)
         here, target = self.server.pair, self.world.target
-        started = self.server.phase == "Converging" and here == (target.control_plane, target.infrastructure)
+        started = (
+            self.server.phase == "Converging"
+            and here == (target.control_plane, target.infrastructure)
+            # While the record was lost another one could be made: that is judged as soon as this has completed.
+            and self.server.desired == target.control_plane
+        )
         if not started:
-            self.wish(None)
             self.drop_record()
+            self.wish(None)
             self.set_topology(self.world.source.control_plane, self.world.source.infrastructure)
             self.follow()
         self.mend_evidence()

@@ -168,3 +168,24 @@ def test_what_was_deleted_while_live_evidence_is_believed_is_reported_again_at_o
         assert on.server.objects[servers.OPERATOR]["status"]["extension"]["phase"] == "Pending"
         on.pass_time(70)
         assert on.server.phase == "Converging"
+
+
+def test_a_request_made_while_the_record_is_lost_waits_for_what_has_begun() -> None:
+    """No record forbids it then. The change has happened: that is completed first, the new request judged after it."""
+    with stage.Stage() as on:
+        leader = on.start()
+        on.wish("HighlyAvailable")
+        assert on.server.phase == "Converging"
+        on.kill(leader, release=True)
+        on.drop_record()
+        on.wish("DualReplica")
+        on.start()
+        on.follow()
+        on.pass_time(45)
+        assert on.server.phase == "Converging"
+        assert on.server.record["target"]["controlPlane"] == "HighlyAvailable"
+        on.check()
+        on.pass_time(45)
+        assert on.server.phase == "Unsupported"
+        assert on.server.pair == ("HighlyAvailable", "HighlyAvailable")
+        on.arrive()
