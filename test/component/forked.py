@@ -38,6 +38,7 @@ _IMPORTED = (
     "topology_controller.plugin.status",
     "topology_controller.plugin.setting",
 )
+_READ_ONCE = (("topology_controller.kube.lazy", "library"), ("topology_controller.operands.load", "shipped"))
 _MESSAGE_BYTES = 1 << 20
 _STREAM_LIMIT = 1 << 20
 
@@ -168,6 +169,9 @@ def main(control: socket.socket) -> int:
     """Fork what is asked for until nobody can ask any more. In a child: be that program, and return its exit code."""
     for name in _IMPORTED:
         importlib.import_module(name)
+    # What a program reads once in its life, whatever it is asked to do.
+    for module, read in _READ_ONCE:
+        getattr(importlib.import_module(module), read)()
     gc.collect()
     gc.freeze()
     children: dict[int, tuple[int, socket.socket]] = {}
