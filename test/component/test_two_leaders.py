@@ -124,7 +124,7 @@ async def test_a_leader_that_slept_since_its_live_read_does_not_flip(world: Worl
     assert await world.moves() == []
     assert await conflicts() == len(world.server.flips) == on_its_way
 
-    world.echo.on = True
+    await world.echo.go_on()
     await cluster.set_ready(world.api, "master-2", ready=True)
     await world.completed_once()
     assert world.server.flips[-1].who == "operator-b"
