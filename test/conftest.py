@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ exploring.load_profile()
 def pytest_configure(config: pytest.Config) -> None:
     """Choose what property tests try, before Hypothesis is configured."""
     further.register(config)
+    # The API servers, etcd and kubectl that tests start: memory they may have, time is what many of them have not.
+    os.environ.setdefault("GOGC", "400")
     config.pluginmanager.register(exploring.Exploring(exploring.seed_of(config)))
     if skips.in_ci():
         config.pluginmanager.register(skips.Skips())

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from topology_simulator.apiserver import requests
 
 
-@pytest.mark.on_real
 async def test_watches_that_are_cut_or_expired_come_back(
     apiserver: backend.Place, tmp_path: pathlib.Path, figure: Callable[[str], None]
 ) -> None:

@@ -133,7 +133,6 @@ def access(pinned: world.World, apiserver: backend.Place, request: pytest.Fixtur
     return session.server.kubeconfig()
 
 
-@pytest.mark.on_real
 async def test_what_a_reader_types_works(pinned: world.World, access: dict[str, Any], tmp_path: pathlib.Path) -> None:
     kubectl = test_kubectl.needed()
     place = tmp_path / "kubeconfig-reader"
