@@ -7,8 +7,6 @@ import collections
 import contextlib
 from typing import TYPE_CHECKING
 
-import pytest
-
 from test import polling, sentences
 from test.component.phases import IDLE, NOT_SERVED, OPEN, go_on, reach, side_by_side
 from topology_simulator import client as clients
