@@ -26,6 +26,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from test import processes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -160,6 +162,17 @@ def _started() -> tuple[subprocess.Popen[bytes], socket.socket]:
             stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment, start_new_session=True,
         )  # fmt: skip
     return parent, ours
+
+
+async def run(program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> processes.Ended:
+    """Run a program to its end."""
+    pipe = asyncio.subprocess.PIPE
+    given = os.environ if environment is None else environment
+    started = await start(program, arguments, environment=given, stdout=pipe, stderr=pipe)
+    async with processes.killed_after(started) as process:
+        printed, complaint = await process.communicate()
+    assert process.returncode is not None
+    return processes.Ended(process.returncode, printed.decode(), complaint.decode())
 
 
 # -- the parent

@@ -43,10 +43,7 @@ class Plugin:
 
     async def run(self, *words: str) -> Ended:
         """Run a verb to its end."""
-        async with self.running(*words) as process:
-            printed, complaint = await process.communicate()
-        assert process.returncode is not None
-        return Ended(process.returncode, printed.decode(), complaint.decode())
+        return Ended(*await forked.run(forked.PLUGIN, *words, environment=self._environ))
 
     async def json(self, *words: str) -> tuple[int, dict[str, Any]]:
         """Run a verb with `-o json`; return its code and its answer."""

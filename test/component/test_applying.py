@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ import pytest
 import yaml
 
 from test import processes
-from test.component import test_kubectl
+from test.component import forked, test_kubectl
 from topology_simulator import client as clients
 from topology_simulator import install, kinds, kubeconfig
 
@@ -48,7 +47,7 @@ class Administrator:
 
 
 async def printed_manifests(*flags: str) -> str:
-    ended = await processes.run(sys.executable, "-m", "topology_controller", "manifests", *flags)
+    ended = await forked.run(forked.OPERATOR, "manifests", *flags)
     assert ended.code == 0, ended.complaint
     return ended.printed
 

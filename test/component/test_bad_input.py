@@ -9,16 +9,17 @@ from __future__ import annotations
 import collections
 import pathlib
 import socket
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from test import polling, processes, sentences
+from test import polling, sentences
+from test.component import forked
 from topology_simulator.apiserver import server
 
 if TYPE_CHECKING:
+    from test import processes
     from test.component.world import World
 
 _BUILT_IN = pathlib.Path(__file__).parents[2] / "bindata" / "transitions" / "sno-to-ha-compact.yaml"
@@ -27,7 +28,7 @@ OK, FAILED, USAGE = 0, 1, 2
 
 async def command(*arguments: object) -> processes.Ended:
     """Run the operator's command line to its end."""
-    return await processes.run(sys.executable, "-m", "topology_controller", *arguments)
+    return await forked.run(forked.OPERATOR, *map(str, arguments))
 
 
 def a_reason(ended: processes.Ended, code: int) -> str:
