@@ -4,10 +4,10 @@
 PYTHON ?= python3
 SCENARIO ?= happy-path
 APISERVER ?= embedded
-JOBS ?= 4
+JOBS ?= 5
 ETCD ?= pretended
 # What one runs after each edit: the core, and a few stories of an operator as a process.
-QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration test/unit/kube \
+QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration \
   test/component/test_wish_to_topology.py::test_a_wish_becomes_a_topology \
   test/component/test_cancelling.py::test_a_wish_that_is_withdrawn_while_admitting_is_never_flipped \
   test/component/test_guards_of_the_flip.py::test_a_flip_without_an_answer_is_followed_by_a_look \
@@ -49,9 +49,9 @@ cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a seco
 	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD)
 
 quick: $(STAMP) ## what one runs after each edit: the core and a few stories, under a minute
-	$(BIN)/python -m pytest -q -n 2 --apiserver embedded --hypothesis-profile quick $(QUICK)
+	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(QUICK)
 
-test: $(STAMP) ## the tests of the operator, JOBS=4 at once; on a real API server too, where its binaries can be built
+test: $(STAMP) ## the tests of the operator, JOBS=5 at once; on a real API server too, where its binaries can be built
 	@$(NO_REAL_SERVER)
 	$(BIN)/python -m pytest -n $(JOBS)
 	@echo "== fuzz-short"
