@@ -13,6 +13,7 @@ with the pid and later with the exit code. It ends, and kills what it has forked
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import functools
 import gc
@@ -43,6 +44,7 @@ _IMPORTED = (
 _READ_ONCE = (("topology_controller.kube.lazy", "library"), ("topology_controller.operands.load", "shipped"))
 _MESSAGE_BYTES = 1 << 20
 _STREAM_LIMIT = 1 << 20
+_ENDS_SECONDS = 30.0
 
 
 _Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -161,7 +163,14 @@ def _started() -> tuple[subprocess.Popen[bytes], socket.socket]:
             [sys.executable, "-m", __name__, str(theirs.fileno())],
             stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment, start_new_session=True,
         )  # fmt: skip
+    atexit.register(_end, parent, ours)
     return parent, ours
+
+
+def _end(parent: subprocess.Popen[bytes], ours: socket.socket) -> None:
+    """Let the parent end, which it does when nobody can ask it any more, and wait for that."""
+    ours.close()
+    parent.wait(_ENDS_SECONDS)
 
 
 async def run(program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> processes.Ended:
