@@ -82,11 +82,9 @@ def voting_members(question: Question) -> CheckResult:
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)
     nodes = question.facts.control_plane_nodes
-    if isinstance(nodes, facts.Unobserved):
-        return question.unknown(nodes)
-    if broken := result.unreadable(nodes, facts.Node):
-        return question.unknown(broken)
-    homes = {address: node.name for node in nodes if isinstance(node, facts.Node) for address in node.addresses}
+    # Where they cannot be read `members` has no answer either; a voter without a home would be Unmet here.
+    known = () if isinstance(nodes, facts.Unobserved) else nodes
+    homes = {address: node.name for node in known if isinstance(node, facts.Node) for address in node.addresses}
     housed = {homes[where] for where in found.values() if where in homes}
     strangers = sorted(f"{key} at {where}" for key, where in found.items() if where not in homes)
     wanted = question.spec.at_least or 0

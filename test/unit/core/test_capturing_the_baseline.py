@@ -195,6 +195,14 @@ def test_many_pools_with_long_names_stay_below_eight_and_the_control_plane_is_am
     assert len(json.dumps(found.to_api())) < baseline.LARGEST
 
 
+def test_what_would_be_larger_than_allowed_is_refused_and_says_so(monkeypatch: pytest.MonkeyPatch):
+    size = len(json.dumps(captured(worlds.healthy()).to_api()))
+    monkeypatch.setattr(baseline, "LARGEST", size)
+    captured(worlds.healthy())
+    monkeypatch.setattr(baseline, "LARGEST", size - 1)
+    assert refused(worlds.healthy()) == [f"the baseline: would be larger than {size - 1} bytes"]
+
+
 NAMES = st.text(max_size=300)
 NUMBERS = st.integers(-(10**3), 10**20)
 

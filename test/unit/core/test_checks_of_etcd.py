@@ -172,3 +172,10 @@ def test_a_voter_elsewhere_is_never_counted_nor_allowed() -> None:
         status, message = ask(CheckName.ETCD_VOTING_MEMBERS, known)
         assert status is CheckStatus.UNMET
         assert "dead at 192.0.2.50 is no address of a control-plane node" in message
+
+
+def test_without_the_nodes_nobody_knows_where_a_voter_lives() -> None:
+    unread = facts.Unobserved("nodes", "Forbidden")
+    for nodes in (unread, (worlds.node(0), worlds.node(1), worlds.BROKEN)):
+        assert voting(("1", A), ("2", B), ("3", C), control_plane_nodes=nodes)[0] is CheckStatus.UNKNOWN
+    assert voting(("1", A), ("2", B), ("3", C), control_plane_nodes=())[0] is CheckStatus.UNMET

@@ -187,6 +187,17 @@ def test_an_operator_whose_operand_has_followed_need_not_have_been_busy() -> Non
     assert measured_cluster.followed().without_reaction().ask(STABLE)[0] is CheckStatus.MET
 
 
+def test_what_may_be_missing_and_was_missing_at_the_flip_makes_nobody_react() -> None:
+    """The operand of an operator that has not been busy: gone, and gone before (multi-network is disabled)."""
+    multus = "deployments.apps/openshift-multus/multus-admission-controller"
+    gone = facts.Unobserved(multus, "NotFound", missing=True)
+    cluster = measured_cluster.followed().without_reaction().having(multus, gone)
+    assert "network (" in cluster.ask(CheckName.CLUSTER_OPERATORS_STABLE)[1]
+    was = measured_cluster.baseline(dataclasses.replace(cluster.known)).operands
+    measured = cluster.measured_by(operands=was)
+    assert "network (" not in measured.ask(CheckName.CLUSTER_OPERATORS_STABLE)[1]
+
+
 def test_before_the_flip_nobody_has_to_react() -> None:
     cluster = (
         measured_cluster.followed().without_reaction().having(measured_cluster.CONSOLE, operand_worlds.workload(1))

@@ -253,6 +253,30 @@ def test_a_matrix_that_knows_nothing_of_it_lets_nothing_pass() -> None:
     assert cluster.ask(CONSOLE)[0] is CheckStatus.UNKNOWN
 
 
+def with_group(check: CheckName, **changes: Any) -> measured_cluster.MeasuredCluster:
+    """A cluster that has followed, by a matrix in which one check has another entry."""
+    cluster = measured_cluster.followed()
+    groups = tuple(
+        group.model_copy(update=changes) if group.check is check else group for group in cluster.yardstick.matrix.groups
+    )
+    matrix = cluster.yardstick.matrix.model_copy(update={"groups": groups})
+    return dataclasses.replace(cluster, yardstick=dataclasses.replace(cluster.yardstick, matrix=matrix))
+
+
+def test_an_entry_without_operands_lets_nothing_pass() -> None:
+    status, message = with_group(CONSOLE, operands=()).ask(CONSOLE)
+    assert status is CheckStatus.UNKNOWN
+    assert "names no operand for ConsoleReplicas" in message
+
+
+def test_a_topology_that_the_matrix_has_no_number_for_is_unknown() -> None:
+    group = next(one for one in worlds.MATRIX.groups if one.check is CONSOLE)
+    nameless = tuple(operand.model_copy(update={"replicas": {}}) for operand in group.operands)
+    status, message = with_group(CONSOLE, operands=nameless).ask(CONSOLE)
+    assert status is CheckStatus.UNKNOWN
+    assert f"{DOWNLOADS}: the operand matrix does not say what topology HighlyAvailable implies for it" in message
+
+
 NUMBER = st.integers(0, 4)
 WORKLOAD = st.builds(
     facts.Workload, NUMBER, observed=st.booleans(), wanted=NUMBER, updated=NUMBER, ready=NUMBER, available=NUMBER

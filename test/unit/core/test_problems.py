@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 AFTER = worlds.NOW + timedelta(minutes=2)
 TEN = timedelta(minutes=10)
 NOTHING_SEEN = Progress()
+UNREAD = facts.Unobserved("it", "Forbidden")
 
 
 def problem(decision: Decision) -> tuple[ProblemReason, datetime] | None:
@@ -116,6 +117,8 @@ def test_a_paused_pool_is_a_problem_when_nothing_else_is_left_to_wait_for() -> N
             "machine_config_pools": (rolled_master(), behind(paused=True)),
             "etcd": worlds.etcd(EtcdMembersDegraded="True"),
         },
+        {"machine_config_pools": UNREAD},
+        {"machine_config_pools": (rolled_master(), behind(paused=True)), "cluster_operators": UNREAD},
     ],
 )
 def test_while_something_else_is_waited_for_a_paused_pool_is_none(changes: dict[str, Any]) -> None:
