@@ -116,7 +116,7 @@ class Watches:
             await self._etcd.stop()
 
     async def first_answers(self) -> None:
-        """Wait until every open watch has read its first list, or has a reason why it could not."""
+        """Wait until every open watch has read its first list, has a reason why it could not, or died of a bug."""
         while any(self._awaited(watch) for watch in self._watches.values()):
             self._news.clear()
             await self._news.wait()
@@ -219,11 +219,12 @@ class Watches:
     @staticmethod
     def _awaited(watch: _Watch) -> bool:
         snapshot = watch.reflector.snapshot()
-        return not snapshot.synced and snapshot.error is None
+        return not watch.task.done() and not snapshot.synced and snapshot.error is None
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         # A watch ends only by being stopped. Anything else is a bug, and must wake the loop so that it is seen.
         if not task.cancelled() and task.exception() is not None:
+            self._news.set()
             self._on_change()
 
     def raise_failed(self) -> None:
