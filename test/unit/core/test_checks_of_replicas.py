@@ -257,9 +257,9 @@ def with_group(check: CheckName, **changes: Any) -> measured_cluster.MeasuredClu
     """A cluster that has followed, by a matrix in which one check has another entry."""
     cluster = measured_cluster.followed()
     groups = tuple(
-        group.model_copy(update=changes) if group.check is check else group for group in cluster.yardstick.matrix.groups
+        group.model_copy(update=changes) if group.check is check else group for group in worlds.MATRIX.groups
     )
-    matrix = cluster.yardstick.matrix.model_copy(update={"groups": groups})
+    matrix = worlds.MATRIX.model_copy(update={"groups": groups})
     return dataclasses.replace(cluster, yardstick=dataclasses.replace(cluster.yardstick, matrix=matrix))
 
 
