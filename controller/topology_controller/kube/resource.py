@@ -167,5 +167,8 @@ def is_older(version: str, than: str) -> bool:
     Versions of one resource are comparable as integers (Kubernetes KEP-5504). When one is not a number
     nothing is known.
     """
-    both_numbers = version.isascii() and version.isdigit() and than.isascii() and than.isdigit()
-    return both_numbers and int(version) < int(than)
+    if not all(one.isascii() and one.isdigit() for one in (version, than)):
+        return False
+    # As text: Python makes no number of more than 4,300 digits, and a server may send as many as it likes.
+    mine, other = version.lstrip("0"), than.lstrip("0")
+    return (len(mine), mine) < (len(other), other)

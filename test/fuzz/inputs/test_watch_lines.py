@@ -10,6 +10,7 @@ import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 from hypothesis import strategies as st
 
 from topology_controller.kube import answer, client, errors, exchange, reflector, resource, watch
@@ -136,6 +137,11 @@ class Server:
         return streaming(self._raw, self._piece)
 
 
+LONG = b'{"type":"%b","object":{"kind":"Widget","metadata":{"name":"a","resourceVersion":"' + b"9" * 5000 + b'"}}}\n'
+
+
+@hypothesis.example(raw=LONG % b"MODIFIED", piece=1 << 20)
+@hypothesis.example(raw=LONG % b"DELETED", piece=1 << 20)
 @bounds.fuzz(cut(), st.sampled_from([7, 1 << 20]))
 def test_a_store_never_holds_what_is_no_object_and_says_that_it_is_in_trouble(raw, piece):
     reduced: list[dict[str, Any]] = []

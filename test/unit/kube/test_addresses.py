@@ -93,6 +93,10 @@ def test_one_object_is_selected_by_field():
         ("", "1", False),
         ("²", "3", False),
         ("007", "8", True),
+        ("007", "7", False),
+        ("0", "00", False),
+        ("10", "9" * 5000, True),
+        ("9" * 5000, "10", False),
     ],
 )
 def test_versions_compare_as_numbers_or_not_at_all(version, than, older):
