@@ -22,7 +22,7 @@ from .envtest import openshift
 from .envtest import server as real
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Sequence
 
     from . import pace, scenario, serving
     from .etcd import certificates
@@ -68,6 +68,21 @@ class Box:
             await asyncio.Event().wait()
         else:
             await self.operator.watch()
+
+    async def beside(self, *parts: Awaitable[None]) -> None:
+        """Run parts beside the operator until the first of them ends; all others are cancelled then.
+
+        Raises what that one raised, OperatorDiedError when it was the operator.
+        """
+        tasks = [asyncio.ensure_future(part) for part in (*parts, self.watch_operator())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager

@@ -62,7 +62,8 @@ async def demo(
                 if opened.operator is not None:
                     screen.say("cluster", f"watch it in a browser: {opened.operator.url}/")
                 watch = stopwatch.Stopwatch(opened.api)
-                await _beside(_play(opened, played, speeds, screen), opened, screen, watch)
+                told = story.Story(opened.api, screen)
+                await opened.beside(_play(opened, played, speeds, screen), told.run(), watch.run())
                 await _show_tables(opened.api, screen)
                 _show_measured(watch, opened, screen)
     except TimeoutError:
@@ -99,7 +100,7 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
             played, speeds, folder, port=port, operator=operator, apiserver=apiserver, etcd=etcd
         ) as opened:
             _invite(screen, opened, played)
-            await _beside(_keep(opened, played, speeds, screen), opened, screen)
+            await opened.beside(_keep(opened, played, speeds, screen), story.Story(opened.api, screen).run())
     except _FAILURES as error:
         return _failed(screen, error, folder / "operator.log" if operator else None)
     return 0
@@ -147,27 +148,6 @@ async def _keep(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, s
     except play.ScenarioFailedError as error:
         screen.say("scenario", f"went another way: {error}", "yellow")
     await asyncio.Event().wait()
-
-
-async def _beside(
-    main: Awaitable[None],
-    opened: box.Box,
-    screen: terminal.Terminal,
-    watch: stopwatch.Stopwatch | None = None,
-) -> None:
-    """Run `main` while the story is told and the operator is watched; the first failure of any ends all."""
-    others = [story.Story(opened.api, screen).run(), opened.watch_operator()]
-    if watch is not None:
-        others.append(watch.run())
-    tasks = [asyncio.ensure_future(one) for one in (main, *others)]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:

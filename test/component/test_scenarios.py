@@ -74,17 +74,7 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
         witness = plan_witness.Witness(opened, story) if not apiserver.is_real or name in ON_REAL else None
         if not apiserver.is_real and _has_definitions():
             seen = await stack.enter_async_context(states.watching(opened.api))
-        playing = asyncio.create_task(player.play(story, before=witness.before if witness is not None else None))
-        watching = asyncio.create_task(opened.watch_operator())
-        try:
-            await asyncio.wait({playing, watching}, return_when=asyncio.FIRST_COMPLETED)
-            for one in (watching, playing):
-                if one.done():
-                    one.result()
-        finally:
-            for one in (playing, watching):
-                one.cancel()
-            await asyncio.gather(playing, watching, return_exceptions=True)
+        await opened.beside(player.play(story, before=witness.before if witness is not None else None))
         operator = opened.operator
         await event_counts.assert_told_once(opened.api, wishes=sum(step.said[0] == "wish" for step in story.steps))
     if witness is not None:

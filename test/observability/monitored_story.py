@@ -6,7 +6,6 @@ has seen what it is to see (`holding`): an alert takes as long as it takes, and 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 from dataclasses import dataclass, field
@@ -45,17 +44,7 @@ class MonitoredStory:
     async def play(self, before: Callable[[scenario.Step], Awaitable[None]] | None = None) -> None:
         """Play the story to its end, with an eye on the operator. Raises ScenarioFailedError, OperatorDiedError."""
         player = play.Player(self.box.api, self.box.actors, PACE, self.told.append, operator=self.operator)
-        playing = asyncio.create_task(player.play(self.story, before))
-        watching = asyncio.create_task(self.box.watch_operator())
-        try:
-            await asyncio.wait({playing, watching}, return_when=asyncio.FIRST_COMPLETED)
-            for one in (watching, playing):
-                if one.done():
-                    one.result()
-        finally:
-            for one in (playing, watching):
-                one.cancel()
-            await asyncio.gather(playing, watching, return_exceptions=True)
+        await self.box.beside(player.play(self.story, before))
 
     async def scraped(self) -> None:
         """Wait until Prometheus has scraped the operator; fails at once when the operator has ended."""

@@ -114,10 +114,9 @@ def test_one_registry_is_no_redundancy(record: TopologyTransition | None) -> Non
     assert told(dataclasses.replace(one, cluster_version=lacking), record) == {}
 
 
-@EVER
-def test_what_a_check_waits_for_comes_first(record: TopologyTransition | None) -> None:
-    """Everything at once: the pinned router is the one without which the transition does not complete."""
-    known = cluster(
+def with_everything() -> facts.Facts:
+    """A cluster in which each advisory is true."""
+    return cluster(
         ingress_controller=facts.IngressController(1, 1),
         dnsmasq=facts.Present(),
         lifecycle_agent=facts.Present(),
@@ -128,6 +127,12 @@ def test_what_a_check_waits_for_comes_first(record: TopologyTransition | None) -
             measured_cluster.REGISTRY_CONFIGURATION: facts.Managed("Managed", 1),
         },
     )
+
+
+@EVER
+def test_what_a_check_waits_for_comes_first(record: TopologyTransition | None) -> None:
+    """Everything at once: the pinned router is the one without which the transition does not complete."""
+    known = with_everything()
     names = list(told(known, record))
     assert names[0] == AdvisoryName.ROUTER_REPLICAS_PINNED
     assert len(names) >= 4
@@ -257,17 +262,7 @@ def test_what_cannot_be_read_gives_no_advisory(record: TopologyTransition | None
 
 
 def test_several_come_in_the_order_of_the_vocabulary() -> None:
-    known = cluster(
-        ingress_controller=facts.IngressController(1, 1),
-        dnsmasq=facts.Present(),
-        lifecycle_agent=facts.Present(),
-        own_operator=worlds.own(),
-        operands={
-            **cluster().operands,
-            **started(BEFORE),
-            measured_cluster.REGISTRY_CONFIGURATION: facts.Managed("Managed", 1),
-        },
-    )
+    known = with_everything()
     order = [name.value for name in AdvisoryName]
     assert list(told(known, CONVERGING)) == order[:-1]
     assert list(told(known, PENDING)) == [*order[:3], order[-1]]

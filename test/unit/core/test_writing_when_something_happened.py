@@ -43,11 +43,17 @@ def told(cluster: Cluster) -> dict[str, str]:
     return {check["name"]: check["status"] for check in extension["checks"]}
 
 
-@pytest.mark.looptime
-async def test_an_answer_that_changes_is_told_at_once_and_written_after_a_minute() -> None:
+def with_a_request_that_waits() -> Cluster:
+    """A cluster with a request that one preflight check keeps Pending."""
     cluster = Cluster()
     cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
     cluster.wish("HighlyAvailable")
+    return cluster
+
+
+@pytest.mark.looptime
+async def test_an_answer_that_changes_is_told_at_once_and_written_after_a_minute() -> None:
+    cluster = with_a_request_that_waits()
     async with running(cluster):
         await asyncio.sleep(5)
         before = writes(cluster)
@@ -63,9 +69,7 @@ async def test_an_answer_that_changes_is_told_at_once_and_written_after_a_minute
 
 @pytest.mark.looptime
 async def test_what_comes_and_goes_in_between_is_never_written() -> None:
-    cluster = Cluster()
-    cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
-    cluster.wish("HighlyAvailable")
+    cluster = with_a_request_that_waits()
     async with running(cluster):
         await asyncio.sleep(5)
         before = writes(cluster)
@@ -78,9 +82,7 @@ async def test_what_comes_and_goes_in_between_is_never_written() -> None:
 
 @pytest.mark.looptime
 async def test_a_phase_is_written_at_once_however_lately_something_was() -> None:
-    cluster = Cluster()
-    cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
-    cluster.wish("HighlyAvailable")
+    cluster = with_a_request_that_waits()
     async with running(cluster):
         await asyncio.sleep(1)
         assert cluster.phase == "Pending"
@@ -155,9 +157,7 @@ async def test_a_check_that_flaps_while_the_echo_is_awaited_is_two_writes_a_minu
 
 @pytest.mark.looptime
 async def test_a_record_that_was_dropped_or_changed_by_others_is_written_at_once() -> None:
-    cluster = Cluster()
-    cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
-    cluster.wish("HighlyAvailable")
+    cluster = with_a_request_that_waits()
     async with running(cluster):
         await asyncio.sleep(2)
         cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
