@@ -302,6 +302,7 @@ class Running:
     told: Told
     lease: Lease
     topologies: list[str]
+    board: board.Board
 
 
 class Etcd:
@@ -331,6 +332,7 @@ async def running(
     etcd: Etcd | None = None,
     transitions: load.Transitions = worlds.ONLY_COMPACT,
     configuration: current.Current | None = None,
+    told: Told | None = None,
 ) -> AsyncIterator[Running]:
     """Run the loop until the block ends; what ends the loop by itself is raised."""
     client: Any = cluster
@@ -338,7 +340,7 @@ async def running(
     lease = lease or Lease()
     measured = metrics.Metrics(transitions, lease="l")
     poll = None if etcd is None else members.Poll(way, chance=lambda: 0.5)
-    told: Any = Told()
+    events_told: Any = told or Told()
     topologies: list[str] = []
     work = queue.WorkQueue(measured)
     if configuration is not None:
@@ -347,13 +349,13 @@ async def running(
         watched.installed = facts.Installed()
         await watched.first_answers()
         hands, shown = act.Act(client, lease), board.Board()
-        rooms = reconcile.Rooms(client, watched, work, hands, told, measured, shown, way, configuration)
+        rooms = reconcile.Rooms(client, watched, work, hands, events_told, measured, shown, way, configuration)
         settings = reconcile.Settings("1.2.3", "ns")
         loop = reconcile.Reconciler(rooms, transitions, settings, on_topology=topologies.append, now=cluster.now)
         work.add()
         task = asyncio.create_task(loop.run())
         try:
-            yield Running(cluster, loop, watched, work, measured, told, lease, topologies)
+            yield Running(cluster, loop, watched, work, measured, events_told, lease, topologies, shown)
             if task.done():
                 task.result()
         finally:

@@ -1,0 +1,120 @@
+"""Help texts, exit codes of bad usage, names and what is applied to a cluster, as they are recorded."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import importlib.metadata
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from test import recorded
+
+from topology_api import vocabulary
+from topology_controller import logs
+
+from ..core import clusters
+from . import transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+TESTS = "test/unit/outside"
+OPERATOR, PLUGIN = "cluster-topology-operator", "kubectl-topology"
+HELP = {
+    OPERATOR: ((), ("run",), ("manifests",), ("render",), ("version",)),
+    PLUGIN: (
+        (), ("plan",), ("set",), ("cancel",), ("status",), ("wait",), ("graph",), ("audit",), ("accept",),
+    ),
+}  # fmt: skip
+WRONG: dict[str, Sequence[tuple[str, ...]]] = {
+    OPERATOR: (
+        (), ("walk",), ("run", "--lease-duration", "6", "--renew-deadline", "4", "--retry-period", "1"),
+        ("run", "--lease-duration", "6"), ("run", "--bind-address", "0.0.0.0:8443"), ("run", "--log-level", "loud"),
+        ("run", "--settle-seconds", "-1"), ("run", "--etcd-endpoints", "http://a"), ("run", "--bind-address", "x"),
+        ("manifests", "--crd", "/nowhere"), ("manifests", "--crd-only", "--crd-patch"),
+    ),
+    PLUGIN: (
+        (), ("flip",), ("set",), ("plan", "highlyavailable"), ("set", "External"), ("wait", "--timeout", "soon"),
+        ("accept",), ("accept", "--check", "EtcdHealthy"), ("accept", "--check", "Router"), ("graph", "-o", "png"),
+        ("set", "HighlyAvailable", "--timeout", "1m"), ("status", "--as", " "), ("--request-timeout", "x", "status"),
+    ),
+}  # fmt: skip
+"""What is wrong by the words alone: no cluster is asked."""
+RECORDED_WITH = pytest.mark.skipif(
+    sys.version_info[:2] != (3, 11), reason="recorded with Python 3.11, whose argparse words its help in its own way"
+)
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("KUBECONFIG", "/nowhere/kubeconfig")
+
+
+def _said(program: str, words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
+    entry = next(one for one in importlib.metadata.entry_points(group="console_scripts") if one.name == program)
+    main: Callable[[Sequence[str]], int] = entry.load()
+    try:
+        code: object = main(words)
+    except SystemExit as ended:
+        code = ended.code
+    said = capsys.readouterr()
+    return f"$ {' '.join((program, *words))}\n{said.out}{said.err}exit code {code}\n"
+
+
+@RECORDED_WITH
+@pytest.mark.parametrize("program", HELP)
+def test_help_texts(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [_said(program, (*words, "--help"), capsys) for words in HELP[program]]
+    recorded.compare(f"help-{program}.txt", "\n".join(texts), TESTS)
+
+
+@RECORDED_WITH
+@pytest.mark.parametrize("program", WRONG)
+def test_bad_usage(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [_said(program, words, capsys) for words in WRONG[program]]
+    recorded.compare(f"usage-{program}.txt", "\n".join(texts), TESTS)
+
+
+def test_names() -> None:
+    """Phases, reasons, conditions, checks, advisories, annotations: every constant of the vocabulary."""
+    found: list[str] = []
+    for name, value in sorted(vars(vocabulary).items()):
+        if isinstance(value, type) and issubclass(value, enum.Enum) and value.__module__ == vocabulary.__name__:
+            found += [f"{name}.{member.name} = {member.value}" for member in value]
+        elif name.isupper() and isinstance(value, str | int):
+            found.append(f"{name} = {value}")
+    recorded.compare("names.txt", "\n".join(found) + "\n", TESTS)
+
+
+@pytest.mark.looptime
+async def test_metrics() -> None:
+    """Name, type and help of each family."""
+    async with clusters.running(clusters.Cluster()) as running:
+        recorded.compare("metrics.txt", "\n".join(transcript.families(running)) + "\n", TESTS)
+
+
+@pytest.mark.parametrize("flags", [(), ("--crd-only",), ("--crd-patch",), ("--without-monitoring",)])
+def test_what_is_applied(flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each object by a sum of its content; the content itself is in bindata/, which is generated and compared."""
+    text = _said(OPERATOR, ("manifests", *flags), capsys)
+    name = f"manifests{''.join(flags)}.txt"
+    if "--crd-patch" in flags:
+        recorded.compare(name, text, TESTS)
+        return
+    body = text.partition("\n")[2].rpartition("exit code")[0]
+    lines = []
+    for item in yaml.safe_load_all(body):
+        metadata = item["metadata"]
+        total = hashlib.sha256(json.dumps(item, sort_keys=True).encode()).hexdigest()[:16]
+        lines.append(f"{item['kind']} {metadata.get('namespace', '')}/{metadata['name']} {total}")
+    recorded.compare(name, "\n".join(lines) + "\n", TESTS)
+
+
+def test_levels_and_formats_of_the_log() -> None:
+    assert (list(logs.LEVELS), list(logs.FORMATS)) == (["error", "warning", "info", "debug"], ["text", "json"])
