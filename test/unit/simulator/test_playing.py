@@ -75,8 +75,7 @@ async def test_what_should_have_stayed_but_did_not_fails(player):
 
 
 async def test_an_end_that_was_not_reached_fails(player, monkeypatch):
-    # Several requests: on a busy machine they take a while.
-    monkeypatch.setattr(play, "_END_SECONDS", 4.0)
+    monkeypatch.setattr(play, "_END_SECONDS", 0.1)
     with pytest.raises(play.ScenarioFailedError, match="wanted topology HighlyAvailable/HighlyAvailable, found Single"):
         await player.play(story({"pause": 0.1}, topology="HighlyAvailable/HighlyAvailable"))
 
