@@ -109,7 +109,7 @@ async def test_each_refusal_has_its_class_and_says_what_it_means(
     faulty, connect, code, reason, expected, may_pass, unknown
 ):
     faulty.behave = answers(code, status(code, reason))
-    client = await connect(request_timeout=0.4)
+    client = await connect(request_timeout=1.5)
     with pytest.raises(errors.KubeError) as caught:
         await client.merge_patch(CLUSTER, "a", {})
     error = caught.value
@@ -155,7 +155,8 @@ async def test_each_refusal_has_its_class_and_says_what_it_means(
 )
 async def test_what_is_not_an_answer_is_never_taken_for_one(faulty, connect, code, body, headers, expected, text):
     faulty.behave = answers(code, body, **headers)
-    client = await connect(request_timeout=0.3)
+    # What may pass is asked again for as long as that.
+    client = await connect(request_timeout=1.5)
     with pytest.raises(errors.KubeError) as caught:
         await client.get(CLUSTER, "a")
     assert type(caught.value) is expected
@@ -338,7 +339,7 @@ async def test_something_that_does_not_speak_http(faulty, connect):
         await reply.bytes(b"SSH-2.0-OpenSSH_9.6\r\n\r\n\r\n")
 
     faulty.behave = behave
-    client = await connect(request_timeout=0.4)
+    client = await connect(request_timeout=1.5)
     with pytest.raises(errors.Malformed):
         await client.get(CLUSTER, "a")
 
