@@ -101,7 +101,7 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
     stuck_at = max(deadline, progressed(scene, kept, definition) + _patience(definition))
     stuck = _stuck(pending, known.disturbed) if now >= stuck_at and waiting else None
     degraded = stuck or scenes.unreadable(pending, now)
-    kept = kept.model_copy(update={"problem": problems.after_change(scene, kept, definition, awaited, degraded)})
+    kept = kept.model_copy(update={"problem": problems.after_change(scene, kept, awaited, degraded)})
     # An answer that time alone takes back is looked at then, while it settles too.
     moments = [deadline, stuck_at, *scenes.lease_moments(known), *_failing_moments(known)]
     moments += [quiet_at] if all_met else scenes.unreadable_moments(converged)

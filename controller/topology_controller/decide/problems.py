@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 from topology_api.types import Problem, fit, whole_seconds
-from topology_api.vocabulary import CheckName, CheckStatus, Phase, ProblemReason, Reason, Stage
+from topology_api.vocabulary import CheckName, Phase, ProblemReason, Reason
 
-from ..checks import machine_config
-from ..checks import operators as checked
-from ..checks.result import Question, listed
+from ..checks.result import listed
 from ..observe import facts
 
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ..checks.result import CheckResult
-    from ..transitions import model
     from . import scene as scenes
     from .decision import Said
 
@@ -68,7 +65,6 @@ def blocked_at(record: TopologyTransition) -> datetime | None:
 def after_change(
     scene: scenes.Scene,
     record: TopologyTransition,
-    definition: model.Definition,
     awaited: tuple[CheckResult, ...],
     degraded: Said | None,
 ) -> Problem | None:
@@ -76,7 +72,7 @@ def after_change(
     if degraded is not None:
         stuck = degraded.reason is Reason.TRANSITION_STUCK
         return _problem(scene, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
-    if message := _paused_pools(scene, record, definition, awaited):
+    if message := _paused_pools(awaited):
         return _problem(scene, ProblemReason.PAUSED, message)
     target = record.target.control_plane if record.target is not None else None
     if target is not None and scene.infrastructure.desired is None:
@@ -93,33 +89,20 @@ def overwritten(scene: scenes.Scene, message: str) -> Problem:
     return _problem(scene, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
 
 
-def _paused_pools(
-    scene: scenes.Scene, record: TopologyTransition, definition: model.Definition, awaited: tuple[CheckResult, ...]
-) -> str:
+def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:
     """What to unpause, where nothing else is left to wait for; else empty."""
-    failing = {result.name for result in awaited if result.status is not CheckStatus.MET}
-    pools = CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT
-    spec = next((one for one in definition.convergence.checks if one.check is pools), None)
-    if spec is None or pools not in failing or not failing <= _OF_POOLS or _others_unstable(scene.known):
+    failing = {result.name: result for result in awaited if not result.met}
+    pools = failing.get(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
+    stable = failing.get(CheckName.CLUSTER_OPERATORS_STABLE)
+    if pools is None or not set(failing) <= _OF_POOLS:
         return ""
-    question = Question(scene.known, spec, definition, scene.now, scene.yardstick(record.baseline), Stage.CONVERGENCE)
-    paused = machine_config.waiting_for_unpausing(question)
-    if not paused:
+    if stable is not None and {finding.name for finding in stable.findings} != {_OPERATOR}:
         return ""
-    named = listed(f"{pool.name}: {machine_config.unpause(pool)}" for pool in paused)
+    behind = [finding for finding in pools.findings if finding.lacks is not None]
+    if not behind or not all(finding.action for finding in behind):
+        return ""
+    named = listed(f"{finding.name}: {finding.action}" for finding in behind)
     return f"All that is waited for are paused machine config pools. {named}"
-
-
-def _others_unstable(known: facts.Facts) -> bool:
-    """Is an operator other than that of the pools not at rest?"""
-    operators = known.cluster_operators
-    if isinstance(operators, facts.Unobserved):
-        return True
-    return any(
-        isinstance(operator, facts.Unobserved)
-        or (operator.name not in {_OPERATOR, vocabulary.CLUSTER_OPERATOR} and bool(checked.instability(operator)))
-        for operator in operators
-    )
 
 
 def _problem(scene: scenes.Scene, reason: ProblemReason, message: str) -> Problem:

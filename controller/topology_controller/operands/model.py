@@ -258,3 +258,7 @@ class Matrix(_Strict):
     def group(self, check: CheckName) -> Group | None:
         """The operands of a check, None for a check that is about something else."""
         return next((group for group in self.groups if group.check is check), None)
+
+    def reads_at_start(self, operator: str) -> bool:
+        """Does this ClusterOperator's operator read the topology only when it starts?"""
+        return any(reader.operator == operator for reader in self.startup_readers)

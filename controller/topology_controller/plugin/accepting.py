@@ -72,7 +72,7 @@ class Offer:
 def judged(seen: reading.Seen, transitions: load.Transitions, check: str) -> Offer | Ended:
     """Can this check be accepted now? If not, why not, and what could be."""
     record = seen.record
-    shown = view.look(None, seen.known, view.About(__version__, transitions), seen.now)
+    shown = view.look(None, seen.known, view.About(__version__, transitions))
     if shown["disabled"] is not None:
         return Ended(f"{shown['disabled']['message']} ({shown['disabled']['reason']})", judging.UNSUPPORTED)
     if record is not None and (done := _done(record, check)):

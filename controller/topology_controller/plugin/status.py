@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import Phase, Stage
 
 from .._version import __version__
+from ..checks import catalog
+from ..checks.result import Yardstick
+from ..decide import acceptance
 from ..observe import facts
-from ..report import followers, places, view
+from ..report import evidence, view
 from . import answers, plan, running
 
 if TYPE_CHECKING:
+    from ..checks.result import CheckResult
     from ..report import state
     from ..transitions import load
     from . import reading
@@ -27,18 +31,22 @@ NOT_NOW = "Looked at while a transition is under way"
 
 def status(seen: reading.Seen, transitions: load.Transitions) -> answers.Status:
     """Everything that `status` shows."""
-    shown = view.look(None, seen.known, view.About(__version__, transitions), seen.now)
+    shown = view.look(None, seen.known, view.About(__version__, transitions))
     record = seen.record
     stage = _STAGES.get(shown["stage"] or "")
     definition = transitions.named(record.name) if record is not None else None
+    results: tuple[CheckResult, ...] = ()
+    if record is not None and definition is not None and stage is not None:
+        yardstick = Yardstick(record.baseline, transitions.matrix, acceptance.names(record))
+        results = catalog.ask(stage, definition, seen.known, seen.now, yardstick)
     operands: state.Operands = {"items": [], "said": NOT_NOW}
     if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
-        operands = followers.operands(seen.known, record, definition, transitions.matrix, seen.now)
+        operands = evidence.operands(results, definition, transitions.matrix)
     nodes: state.Nodes = {"items": [], "said": NOT_NOW}
     etcd: state.Members = {"items": [], "said": NOT_NOW}
     if seen.known.control_plane_nodes is not facts.NOT_READ:
-        nodes = places.nodes(seen.known, definition, stage, leads=True)
-        etcd = places.members(seen.known, stage, leads=True)
+        nodes = evidence.nodes(seen.known, results, leads=True)
+        etcd = evidence.members(seen.known, stage, leads=True)
     return {
         "apiVersion": answers.API_VERSION,
         "kind": "TopologyStatus",

@@ -6,6 +6,5 @@
 * `narration`: what a leader says in the log about its decisions, only when it differs from what it said before.
 * `metrics`: everything that Prometheus scrapes.
 * `board`: holds the last decision for whoever looks.
-* `view`: what the status page shows, in the shape of `state`; nodes and etcd come from `places`, operands from
-  `followers`.
+* `view`: what the status page shows, in the shape of `state`; nodes, etcd and operands come from `evidence`.
 """

@@ -215,7 +215,7 @@ class Page:
         number, moment = self._board.number, asyncio.get_running_loop().time()
         seen = self._seen
         if seen is None or seen[0] != number or moment - seen[1] >= self._rhythm.apart:
-            found = view.look(self._board.pinned, self._watches.known(), self._about, self._now())
+            found = view.look(self._board.pinned, self._watches.known(), self._about)
             seen = self._seen = number, moment, json.dumps(found, separators=(",", ":"))
         return seen[2]
 

@@ -31,12 +31,12 @@ def led(
 ) -> dict[str, Any]:
     """What the process that leads shows once it has decided; what comes back has been through JSON."""
     decided = worlds.decide(known, term, now, transitions)
-    return _through(view.look(board.Pinned(decided, known, now, 1), known, about(transitions), now))
+    return _through(view.look(board.Pinned(decided, known, now, 1), known, about(transitions)))
 
 
 def standing_by(known: facts.Facts, now: datetime = worlds.NOW) -> dict[str, Any]:
     """What a process without the lease shows."""
-    return _through(view.look(None, known, about(), now))
+    return _through(view.look(None, known, about()))
 
 
 def _through(found: Any) -> dict[str, Any]:

@@ -1,20 +1,23 @@
-"""Where things run, as the status page shows it: control-plane nodes and the members of etcd.
+"""Nodes, members of etcd and operands, as the status page shows them.
 
-Which node is eligible and which address is a voter is what the checks say (`checks.nodes`, `checks.etcd`); here it is
-only put side by side. Facts that are not watched are said to be so, facts that could not be read say why.
+What is said of each is a finding of a check, taken as it is: nothing is judged here. Facts that are not watched are
+said to be so, facts that could not be read say why.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CheckName, Stage
+from topology_api.vocabulary import CheckName, CheckStatus, Stage
 
 from ..checks import etcd
-from ..checks import nodes as node_checks
 from ..observe import facts, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..checks.result import CheckResult, Finding
+    from ..operands import model as matrices
     from ..transitions import model
     from . import state
 
@@ -30,34 +33,57 @@ def _said(found: facts.Unobserved, *, leads: bool) -> str:
     return f"Cannot tell: {found}"
 
 
-def nodes(known: facts.Facts, definition: model.Definition | None, stage: Stage | None, *, leads: bool) -> state.Nodes:
+def operands(
+    results: Iterable[CheckResult], definition: model.Definition | None, matrix: matrices.Matrix
+) -> state.Operands:
+    """Every operand that convergence asks about, in the order of the definition, as its check judges it alone."""
+    if definition is None:
+        return {"items": [], "said": "Without its definition nobody can tell who has to follow"}
+    items: list[state.Operand] = []
+    answers = tuple(results)
+    if not answers:
+        return {"items": [], "said": unwatched(leads=True)}
+    for answer in answers:
+        findings = answer.findings if matrix.group(answer.name) is not None else ()
+        for finding in findings:
+            count = finding.count
+            if count is not None and count.wanted == 0 and finding.lacks is None:
+                # A pool without machines.
+                continue
+            items.append(
+                {
+                    "check": answer.name.value,
+                    "kind": finding.kind,
+                    "name": finding.name,
+                    "unit": "" if count is None else count.unit,
+                    "have": None if count is None else count.have,
+                    "wanted": None if count is None else count.wanted,
+                    "status": finding.status.value,
+                    "message": finding.message,
+                }
+            )
+    return {"items": items, "said": ""}
+
+
+def nodes(known: facts.Facts, results: Iterable[CheckResult], *, leads: bool) -> state.Nodes:
     """Every control-plane node, whether it is Ready, and whether it could carry the control plane of the target."""
     found = known.control_plane_nodes
     if isinstance(found, facts.Unobserved):
         return {"items": [], "said": _said(found, leads=leads)}
-    reasons, why = _reasons(known, definition, stage)
+    answer = next((result for result in results if result.name is CheckName.CONTROL_PLANE_NODES), None)
+    findings = {finding.name: finding for finding in (answer.findings if answer is not None else ())}
+    # Without findings the check could not be answered, and says why.
+    why = answer.message if answer is not None and not findings else ""
     items: list[state.Node] = []
     for node in found:
         if isinstance(node, facts.Unobserved):
             items.append({"name": node.what, "ready": "Unknown", "eligible": None, "why": str(node)})
-            continue
-        known_of = node.name in reasons
-        reason = reasons.get(node.name)
-        items.append(
-            {
-                "name": node.name,
-                "ready": node.ready,
-                "eligible": reason is None if known_of else None,
-                "why": (reason or "") if known_of else why,
-            }
-        )
-    seen = {item["name"] for item in items}
+        elif node.name in findings:
+            items.append(_node(findings.pop(node.name), node.ready))
+        else:
+            items.append({"name": node.name, "ready": node.ready, "eligible": None, "why": why})
     # A candidate that lacks the label control-plane is no Node fact: only its name and why are known.
-    items += [
-        {"name": name, "ready": "Unknown", "eligible": False, "why": reason or ""}
-        for name, reason in reasons.items()
-        if name not in seen
-    ]
+    items += [_node(finding, "Unknown") for finding in findings.values()]
     items.sort(key=lambda item: item["name"])
     return {
         "items": items,
@@ -65,20 +91,9 @@ def nodes(known: facts.Facts, definition: model.Definition | None, stage: Stage 
     }
 
 
-def _reasons(
-    known: facts.Facts, definition: model.Definition | None, stage: Stage | None
-) -> tuple[dict[str, str | None], str]:
-    """The first failing reason by node, or none at all and why that cannot be told."""
-    if definition is None:
-        return {}, ""
-    specs = definition.stages[stage or Stage.PREFLIGHT]
-    spec = next((one for one in specs if one.check is CheckName.CONTROL_PLANE_NODES), None)
-    if spec is None:
-        return {}, f"{definition.name} does not ask {CheckName.CONTROL_PLANE_NODES}"
-    found = node_checks.candidates(known, spec, definition)
-    if isinstance(found, facts.Unobserved):
-        return {}, f"Cannot tell: {found}"
-    return found, ""
+def _node(finding: Finding, ready: str) -> state.Node:
+    eligible = finding.status is CheckStatus.MET
+    return {"name": finding.name, "ready": ready, "eligible": eligible, "why": "" if eligible else finding.found}
 
 
 def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> state.Members:
