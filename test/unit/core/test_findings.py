@@ -1,4 +1,4 @@
-"""A check answers with a finding for each object; what others show of it is that finding, and no check is asked again."""
+"""A check answers with a finding for each object. What others show of an object is that; no check is asked again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOWNLOADS = "deployments.apps/openshift-console/downloads"
 SHORT = facts.Workload(generation=1, observed=True, wanted=2, updated=1, ready=1, available=1)
 
 
-def answers(**found: facts.Fact[facts.Operand]):
+def answers(found: dict[str, facts.Fact[facts.Operand]]):
     cluster = measured_cluster.followed()
     for key, fact in found.items():
         cluster = cluster.having(key, fact)
@@ -27,14 +27,14 @@ def answers(**found: facts.Fact[facts.Operand]):
 
 
 def test_each_operand_of_a_check_has_its_finding_in_the_order_of_the_matrix():
-    found = answers()
+    found = answers({})
     for group in worlds.MATRIX.groups:
         if group.operands and group.check in found:
             assert [one.kind for one in found[group.check].findings] == [one.kind for one in group.operands]
 
 
 def test_one_that_is_short_is_said_alone_and_in_the_answer():
-    answer = answers(**{DOWNLOADS: SHORT})[CheckName.CONSOLE_REPLICAS]
+    answer = answers({DOWNLOADS: SHORT})[CheckName.CONSOLE_REPLICAS]
     console, downloads = answer.findings
     assert (console.status, downloads.status) == (CheckStatus.MET, CheckStatus.UNMET)
     assert downloads.message in answer.message
@@ -44,13 +44,13 @@ def test_one_that_is_short_is_said_alone_and_in_the_answer():
 
 
 def test_what_cannot_be_read_is_said_besides_what_is_short_and_alone_where_nothing_is():
-    both = answers(**{CONSOLE: worlds.BROKEN, DOWNLOADS: SHORT})[CheckName.CONSOLE_REPLICAS]
+    both = answers({CONSOLE: worlds.BROKEN, DOWNLOADS: SHORT})[CheckName.CONSOLE_REPLICAS]
     assert (both.status, [one.status for one in both.findings]) == (
         CheckStatus.UNMET,
         [CheckStatus.UNKNOWN, CheckStatus.UNMET],
     )
     assert f"and it cannot be told: {worlds.BROKEN}" in both.message
-    only = answers(**{DOWNLOADS: worlds.BROKEN})[CheckName.CONSOLE_REPLICAS]
+    only = answers({DOWNLOADS: worlds.BROKEN})[CheckName.CONSOLE_REPLICAS]
     assert (only.status, only.message) == (CheckStatus.UNKNOWN, f"Cannot tell: {worlds.BROKEN}")
 
 
