@@ -1,6 +1,6 @@
 """Pure: facts, definitions, what this leader knows, and the time go in; one `Decision` comes out.
 
-* `decision`: the `Decision`, its steps, and what this leader remembers between two of them (`Term`).
+* `decision`: the `Decision`, its steps, and what this leader remembers between two of them (`LeaderState`).
 * `applicability`: when this operator must not act at all (DESIGN section 9).
 * `records`: builds `status.topologyTransition`, and recovers it when somebody lost it.
 * `phases`: the life of a transition (DESIGN section 4): where `decide` is.

@@ -126,7 +126,7 @@ def _admitting(scene: scenes.Scene, *, echoed: bool) -> str:
 
     Another text once the echo is there would be a write between it and the change.
     """
-    voids = scene.term.voids
+    voids = scene.leader.voids
     if not echoed or voids.count < SLOW:
         return "All preflight checks are met; once ClusterVersion blocks upgrades, everything is read again, live"
     return (
@@ -141,11 +141,11 @@ def _hold(scene: scenes.Scene) -> str:
     own = scene.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
         return "Paused by annotation topology.openshift.io/paused on ClusterOperator topology: nothing new is admitted"
-    if scene.term.misconfigured is not None and scene.term.misconfigured.holds:
+    if scene.leader.misconfigured is not None and scene.leader.misconfigured.holds:
         return "The configuration cannot be read: nothing new is admitted. See condition Degraded"
     if unread := applicability.native_unreadable(scene.known):
         return f"It cannot be told whether the native controller is in charge: {unread}"
-    if applicability.native_awaited(scene.known, scene.term, scene.now) is not None:
+    if applicability.native_awaited(scene.known, scene.leader, scene.now) is not None:
         return "Feature gate MutableTopology is on: waiting whether the native controller shows up"
     if _holding(scene):
         return "What was read live differed from what was watched: waiting a moment"
@@ -154,8 +154,8 @@ def _hold(scene: scenes.Scene) -> str:
 
 def _pausing(scene: scenes.Scene) -> str:
     """Why a request whose checks are all met is not admitted again at once: each admission is two writes."""
-    fell_back = scene.term.fell_back
-    if fell_back is None or scene.now >= fell_back + cadence.pause(scene.term):
+    fell_back = scene.leader.fell_back
+    if fell_back is None or scene.now >= fell_back + cadence.pause(scene.leader):
         return ""
     return "All preflight checks are met, but an admission has just gone back to Pending: the next begins in a minute"
 
@@ -189,16 +189,16 @@ def _kept_baseline(
 
 def _holding(scene: scenes.Scene) -> bool:
     """Did live evidence disagree with the watches so lately that these may still be behind?"""
-    return scene.term.hold_until is not None and scene.now < scene.term.hold_until
+    return scene.leader.hold_until is not None and scene.now < scene.leader.hold_until
 
 
 def _attempt(scene: scenes.Scene, definition: model.Definition) -> str:
     """The attempt to record: the one under way if this leader recorded it for this definition, else a new one."""
     record = scene.record
     under_way = record is not None and record.phase is Phase.ADMITTING and record.name == definition.name
-    if under_way and record is not None and record.attempt is not None and record.attempt == scene.term.attempt:
+    if under_way and record is not None and record.attempt is not None and record.attempt == scene.leader.attempt:
         return record.attempt
-    return scene.term.next_attempt
+    return scene.leader.next_attempt
 
 
 def _is_ours(scene: scenes.Scene, record: TopologyTransition) -> bool:
@@ -208,7 +208,7 @@ def _is_ours(scene: scenes.Scene, record: TopologyTransition) -> bool:
         isinstance(found, TopologyTransition)
         and found.phase is Phase.ADMITTING
         and found.attempt is not None
-        and found.attempt == scene.term.attempt == record.attempt
+        and found.attempt == scene.leader.attempt == record.attempt
         and (found.name, found.source, found.target) == (record.name, record.source, record.target)
     )
 
@@ -279,11 +279,11 @@ def _next_look(scene: scenes.Scene, record: TopologyTransition) -> float | None:
         moments.append(happenings.stands_at(record))
         if (at := problems.blocked_at(record)) is not None:
             moments.append(at)
-    if scene.term.hold_until is not None:
-        moments.append(scene.term.hold_until)
-    if scene.term.fell_back is not None:
-        moments.append(scene.term.fell_back + cadence.pause(scene.term))
-    awaited = applicability.native_awaited(scene.known, scene.term, scene.now)
+    if scene.leader.hold_until is not None:
+        moments.append(scene.leader.hold_until)
+    if scene.leader.fell_back is not None:
+        moments.append(scene.leader.fell_back + cadence.pause(scene.leader))
+    awaited = applicability.native_awaited(scene.known, scene.leader, scene.now)
     if awaited is not None:
         moments.append(scene.now + timedelta(seconds=awaited))
     if record.phase_transition_time is not None:

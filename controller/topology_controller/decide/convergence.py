@@ -23,9 +23,9 @@ from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, 
 from ..checks import catalog, machine_config, operators
 from ..checks.result import listed
 from ..observe import facts
-from . import acceptance, applicability, problems, records
+from . import acceptance, applicability, leader, problems, records
 from . import scene as scenes
-from .decision import Decision, Happening, Progress, Said, Step, Voids
+from .decision import Decision, Happening, Said, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
     from ..transitions import model
-    from .decision import Term
-
-_MOST_ANSWERS = 2048
-"""Answers that are remembered; a transition that has given more only comes and goes."""
 
 
 def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
@@ -155,42 +151,19 @@ def minutes(definition: model.Definition, known: facts.Facts) -> timedelta:
     )
 
 
-def remembered(term: Term, decision: Decision, now: datetime) -> Term:
-    """What this leader remembers of a decision: its record, whether it was progress, whether an admission ended."""
-    if decision.record is None:
-        return term
-    progress = Progress()
-    if decision.phase is Phase.CONVERGING:
-        known = term.progress.answers
-        answers = _answers(decision.record)
-        fresh = answers - known and len(known) < _MOST_ANSWERS
-        # What the first look finds is no progress: it may have been so for long.
-        at = now if fresh and known else term.progress.at
-        progress = Progress(known | answers if fresh else known, at)
-    before = term.latest.phase if term.latest is not None else None
-    fell_back = now if (before, decision.phase) == (Phase.ADMITTING, Phase.PENDING) else term.fell_back
-    if decision.phase not in {Phase.PENDING, Phase.ADMITTING}:
-        fell_back = None
-    # They are counted in a row: an admission that has ended says nothing of the next.
-    voids = Voids() if decision.phase is Phase.PENDING else term.voids
-    return dataclasses.replace(term, latest=decision.record, progress=progress, fell_back=fell_back, voids=voids)
-
-
 def progressed(scene: scenes.Scene, record: TopologyTransition, definition: model.Definition) -> datetime:
     """When there was last an answer that had not been given before in this attempt.
 
     A leader that has seen none goes by the record: by a problem that says Stuck, else by when it began to lead.
     """
-    term = scene.term
-    known = term.progress.answers
-    if known and len(known) < _MOST_ANSWERS and _answers(record) - known:
+    if leader.is_progress(scene.leader, record):
         return scene.now
-    if term.progress.at is not None:
-        return term.progress.at
+    if scene.leader.progress.at is not None:
+        return scene.leader.progress.at
     problem = scene.record.problem if scene.record is not None else None
     if problem is not None and problem.reason is ProblemReason.STUCK:
         return problem.since - _patience(definition)
-    return term.since
+    return scene.leader.since
 
 
 def _patience(definition: model.Definition) -> timedelta:
@@ -199,28 +172,12 @@ def _patience(definition: model.Definition) -> timedelta:
     return timedelta(minutes=min(convergence.stuck_minutes, convergence.deadline_minutes))
 
 
-def _answers(record: TopologyTransition) -> frozenset[int]:
-    """The answers of convergence, by hash."""
-    return frozenset(
-        hash((record.attempt, check.name, check.status, check.message))
-        for check in records.of_stage(record, Stage.CONVERGENCE)
-    )
-
-
 def _failing_moments(known: facts.Facts) -> list[datetime]:
     """When templates that fail have failed for too long."""
     config = known.controller_config
     if isinstance(config, facts.Unobserved) or config.failing_since is None:
         return []
     return [config.failing_since + machine_config.FAILING_BOUND]
-
-
-def awaits(decision: Decision) -> bool:
-    """Does this decision wait for a check of convergence that is not Met, and that nobody has accepted?"""
-    if decision.phase is not Phase.CONVERGING or decision.record is None:
-        return False
-    accepted = acceptance.names(decision.record)
-    return any(not result.met and result.name not in accepted for result in decision.results)
 
 
 def _asked(
@@ -243,11 +200,11 @@ def _asked(
 
 def _quiet_at(scene: scenes.Scene, converged: tuple[Check, ...], definition: model.Definition) -> datetime:
     """When it will have been quiet for long enough, if all checks are Met and stay so."""
-    term = scene.term
-    settle = definition.convergence.settle_seconds if term.settle_seconds is None else term.settle_seconds
+    state = scene.leader
+    settle = definition.convergence.settle_seconds if state.settle_seconds is None else state.settle_seconds
     # Times are kept in whole seconds: one more makes up for the fraction that was cut off.
     changed = max(check.last_transition_time for check in converged) + timedelta(seconds=1)
-    return max(changed, term.since, term.steady_since or term.since) + timedelta(seconds=settle)
+    return max(changed, state.since, state.steady_since or state.since) + timedelta(seconds=settle)
 
 
 def _note(scene: scenes.Scene, record: TopologyTransition, text: str) -> str:

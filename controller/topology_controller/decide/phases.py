@@ -21,7 +21,7 @@ from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, Reason
 from ..checks import operators
 from ..checks.result import listed
 from ..observe import facts
-from . import acceptance, admission, applicability, cadence, clock, convergence, observer, problems, records
+from . import acceptance, admission, applicability, cadence, convergence, observer, problems, records
 from . import scene as scenes
 from .decision import Decision, Said, Step
 
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from topology_api.types import RecordCopy
 
     from ..transitions import load, model
-    from .decision import Term
+    from .leader import LeaderState
 
 _MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
 _HOLDING = frozenset({Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 
 
-def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: datetime) -> Decision:
+def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
     """Decide what follows from the facts. The same arguments always give the same decision."""
-    decision = _decide(known, transitions, term, now)
-    if term.refused and decision.watch and Step.FLIP not in decision.steps:
-        decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {term.refused}")
-    if term.misconfigured is None:
+    decision = _decide(known, transitions, leader, now)
+    if leader.refused and decision.watch and Step.FLIP not in decision.steps:
+        decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {leader.refused}")
+    if leader.misconfigured is None:
         return decision
-    said = Said(Reason.CONFIGURATION_INVALID, term.misconfigured.message)
+    said = Said(Reason.CONFIGURATION_INVALID, leader.misconfigured.message)
     return dataclasses.replace(decision, misconfigured=said)
 
 
-def _decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: datetime) -> Decision:
+def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
     infrastructure, own = known.infrastructure, known.own_operator
     if isinstance(own, facts.Unobserved) and not own.missing:
         # The copy of the record may be in it: without having read it nothing can be called a fresh start, and nothing
@@ -59,7 +59,7 @@ def _decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: 
         return _without_infrastructure(infrastructure, own)
     if (newer := _newer(infrastructure, own)) is not None:
         return _too_new(newer, lost=newer is not infrastructure.record)
-    scene = scenes.Scene(known, infrastructure, _record(infrastructure, own, term, now), transitions, term, now)
+    scene = scenes.Scene(known, infrastructure, _record(infrastructure, own, leader, now), transitions, leader, now)
     record = scene.record
     if isinstance(known.installed, facts.Installed) and known.installed.lacks:
         return _not_installed(scene, known.installed.lacks)
@@ -76,13 +76,13 @@ def _decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: 
 
 
 def _record(
-    infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], term: Term, now: datetime
+    infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], leader: LeaderState, now: datetime
 ) -> TopologyTransition | None:
     """The record as it stands, with the newest answers; where it was lost, what can be rebuilt of it."""
     found = records.recover(infrastructure, own)
     if found is infrastructure.record:
-        found = cadence.newest(found, term.latest)
-    return None if found is None else clock.believed(found, now)
+        found = cadence.newest(found, leader.latest)
+    return None if found is None else records.believed(found, now)
 
 
 def _blind(infrastructure: facts.Fact[facts.Infrastructure], own: facts.Unobserved) -> Decision:
@@ -303,7 +303,7 @@ def _idle(scene: scenes.Scene) -> Decision:
     record = _idle_record(scene)
     note = applicability.orphaned_native_wish(scene.known, scene.infrastructure)
     note = note or applicability.native_missing(scene.known)
-    if scene.infrastructure.record is None and scene.record is None and scene.term.available is None:
+    if scene.infrastructure.record is None and scene.record is None and scene.leader.available is None:
         # The first record waits for what discovery finds: one write instead of two.
         return Decision(Phase.IDLE, steps=(Step.REPORT,), note=note)
     return scenes.written(scene, Decision(Phase.IDLE, record, note=note))
@@ -348,7 +348,7 @@ def _keep(scene: scenes.Scene, record: TopologyTransition) -> Decision:
             "observed_generation": scene.infrastructure.generation,
             "available": scenes.available(scene),
             # Nothing is watched any more: what is left to do is looked at again when discovery reads.
-            "advisories": record.advisories if scene.term.advisories is None else scene.term.advisories,
+            "advisories": record.advisories if scene.leader.advisories is None else scene.leader.advisories,
             "problem": None,
         }
     )

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
     from ..transitions import load
-    from .decision import Decision, Term
+    from .decision import Decision
+    from .leader import LeaderState
 
 UNREADABLE_BOUND = timedelta(minutes=5)
 """How long a fact may be unreadable before the operator calls itself Degraded."""
@@ -47,7 +48,7 @@ class Scene:
     infrastructure: facts.Infrastructure
     record: TopologyTransition | None
     transitions: load.Transitions
-    term: Term
+    leader: LeaderState
     now: datetime
 
     @property
@@ -76,7 +77,7 @@ class Scene:
 
 def available(scene: Scene) -> tuple[AvailableTransition, ...]:
     """What the record says could be asked for: what was discovered last, as far as it still leads away from here."""
-    found = discovery.merged(scene.record.available if scene.record else (), scene.term.available)
+    found = discovery.merged(scene.record.available if scene.record else (), scene.leader.available)
     # What was discovered before the topology moved leads away from where the cluster no longer is.
     here = {definition.name for definition in scene.transitions.starting_at(records.pair(scene.infrastructure))}
     return tuple(item for item in found if item.name in here)
@@ -140,7 +141,7 @@ def written(scene: Scene, decision: Decision) -> Decision:
     found = scene.infrastructure.record
     stored = found if isinstance(found, TopologyTransition) else None
     reported = dataclasses.replace(decision, steps=(Step.REPORT,))
-    return with_happenings(scene, cadence.due(reported, stored, scene.term, scene.now))
+    return with_happenings(scene, cadence.due(reported, stored, scene.leader, scene.now))
 
 
 def with_happenings(scene: Scene, decision: Decision) -> Decision:

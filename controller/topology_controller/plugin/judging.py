@@ -19,7 +19,7 @@ from topology_api.vocabulary import CheckName, Phase, Reason, Stage
 
 from ..checks import advisories
 from ..checks.result import CheckResult
-from ..decide import applicability, decision, discovery, phases, records
+from ..decide import applicability, discovery, leader, phases, records
 from ..observe import facts
 from . import errors
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import Advisory, AvailableTransition, TopologyPair, TopologyTransition
 
+    from ..decide import decision
     from ..transitions import load, model
 
 DONE, FAILED, USAGE, BLOCKED, UNSUPPORTED, TIMED_OUT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
@@ -166,7 +167,7 @@ def _decided(
         asked = dataclasses.replace(asked, own_operator=_OPERATOR)
     # Nobody here has admitted anything, and whoever leads has led for long: what has to be waited for after a change of
     # leaders is not what stands in the way of a wish.
-    term = decision.Term(since=now - _LONG_AGO, next_attempt="planned")
+    term = leader.LeaderState(since=now - _LONG_AGO, next_attempt="planned")
     return phases.decide(asked, transitions, term, now), unseen
 
 

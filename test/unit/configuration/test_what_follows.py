@@ -18,7 +18,8 @@ from topology_api import vocabulary
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller import bindata
 from topology_controller.configuration import current, model, understand
-from topology_controller.decide.decision import Misconfigured, Step
+from topology_controller.decide.decision import Step
+from topology_controller.decide.leader import Misconfigured
 from topology_controller.files import follow
 from topology_controller.report import conditions
 

@@ -12,7 +12,7 @@ from . import worlds
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_controller.decide import decision
+    from topology_controller.decide import leader
     from topology_controller.observe import facts
     from topology_controller.transitions import load
 
@@ -26,7 +26,7 @@ def about(transitions: load.Transitions = worlds.ONLY_COMPACT, **changes: Any) -
 def led(
     known: facts.Facts,
     now: datetime = worlds.NOW,
-    term: decision.Term | None = None,
+    term: leader.LeaderState | None = None,
     transitions: load.Transitions = worlds.ONLY_COMPACT,
 ) -> dict[str, Any]:
     """What the process that leads shows once it has decided; what comes back has been through JSON."""

@@ -19,7 +19,7 @@ from ..core.strategies import terms, worlds_of_any_kind
 from . import replies
 
 if TYPE_CHECKING:
-    from topology_controller.decide import decision
+    from topology_controller.decide import leader
 
 TARGETS = st.just("HighlyAvailable") | st.sampled_from([topology.value for topology in Topology])
 
@@ -31,7 +31,7 @@ def _wished(known: facts.Facts, target: str) -> facts.Facts:
 
 @given(known=worlds_of_any_kind(), term=terms(), target=TARGETS)
 def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
-    known: facts.Facts, term: decision.Term, target: str
+    known: facts.Facts, term: leader.LeaderState, target: str
 ) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
     # What a leader holds back for a moment, because its watches were behind, is nothing that a person could ask about;
