@@ -56,12 +56,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The answer to one question, and what it rests on: a finding for each object that was judged."""
+    """The answer to one question, and what it rests on: a finding for each object that was judged.
+
+    Two answers that say the same are equal: a count that changes among what is Met is no news.
+    """
 
     name: CheckName
     status: CheckStatus
     message: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = field(default=(), compare=False)
 
     @property
     def met(self) -> bool:
