@@ -185,11 +185,11 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
     """Wait for the caches and the lease, then reconcile for as long as it is ours."""
     await watched.first_answers()
     watched.installed = await live.installed(client)
-    teller = events.Teller(client, who, reconcile.utcnow)
+    recorder = events.EventRecorder(client, who, reconcile.utcnow)
     settings = reconcile.Settings(reported_version(), options.namespace, options.settle_seconds)
     if not options.leader_elect:
         hands = act.Act(client, act.Unelected())
-        rooms = reconcile.Rooms(client, watched, work, hands, teller, measured, shown, etcd, chosen)
+        rooms = reconcile.Rooms(client, watched, work, hands, recorder, measured, shown, etcd, chosen)
         # Nobody else may lead, so this one does: what is told only of the leader is told here.
         measured.leading(leads=True)
         await _work(rooms, chosen, settings, lambda _: None)
@@ -198,7 +198,7 @@ async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, ha
     topology = seen.control_plane if isinstance(seen, facts.Infrastructure) else None
     timing = options.lease or timing_for(topology or "")
     elector = lease.Elector(client, options.namespace, LEASE, who, timing)
-    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), teller, measured, shown, etcd, chosen)
+    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), recorder, measured, shown, etcd, chosen)
 
     def adapt(control_plane: str) -> None:
         if options.lease is None:
@@ -237,7 +237,7 @@ async def _work(
     loop = reconcile.Reconciler(rooms, chosen.transitions, settings, on_topology=adapt)
     rooms.queue.add()
     async with asyncio.TaskGroup() as group:
-        group.create_task(rooms.teller.run(), name="events")
+        group.create_task(rooms.events.run(), name="events")
         group.create_task(loop.run(), name="loop")
 
 

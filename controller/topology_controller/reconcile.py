@@ -26,7 +26,7 @@ from .decide import leader, phases
 from .decide.decision import Step
 from .kube import errors
 from .observe import catalog, facts, live
-from .report import clusteroperator, events, narration
+from .report import clusteroperator, events, log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +72,7 @@ class Rooms:
     watches: watching.Watches
     queue: queues.WorkQueue
     act: act.Act
-    teller: events.Teller
+    events: events.EventRecorder
     metrics: measuring.Metrics
     board: boards.Board
     etcd: members.Members | None = None
@@ -105,7 +105,7 @@ class Reconciler:
         self._discoverer = discover.Discoverer(rooms.client, transitions, rooms.etcd, now)
         self._told_after_restart = False
         self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, Happening]] = []
-        self._narrator = narration.Narrator()
+        self._log = log.DecisionLog()
         self.decisions = 0
 
     async def run(self) -> None:
@@ -124,7 +124,7 @@ class Reconciler:
             except (errors.KubeError, act.Voided) as error:
                 delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
                 self._rooms.metrics.reconciled(loop.time() - began, ok=False)
-                self._narrator.failed(error, delay)
+                self._log.failed(error, delay)
                 asked = error.retry_after if isinstance(error, errors.KubeError) else None
                 await asyncio.sleep(min(delay, max(_MIN_RETRY, asked or 0.0)))
             except BaseException:
@@ -278,7 +278,7 @@ class Reconciler:
             self._tell(decision, seen)
 
     def _show(self, known: facts.Facts, decision: Decision) -> None:
-        self._narrator.decided(decision)
+        self._log.decided(decision)
         self._rooms.metrics.decided(decision, known)
         self._rooms.board.pin(decision, known, self._now())
         infrastructure = known.infrastructure
@@ -288,7 +288,7 @@ class Reconciler:
     def _send_news(self) -> None:
         news, self._news = self._news, []
         for infrastructure, record, happening in news:
-            self._rooms.teller.tell(infrastructure, record, happening)
+            self._rooms.events.record(infrastructure, record, happening)
 
     def _tell(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
         # A decision that leaves the record alone speaks of the one that is there: events are named after it.
@@ -314,11 +314,11 @@ class Reconciler:
                 raise
             _LOG.info(
                 "topology moved from %(source)s to %(target)s by %(definition)s",
-                {"source": record.source, "target": record.target, **narration.about(record)},
+                {"source": record.source, "target": record.target, **log.about(record)},
             )
         else:
             raw = await self._rooms.act.save(infrastructure, record)
-            _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **narration.about(record)})
+            _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **log.about(record)})
         self._rooms.watches.apply(catalog.INFRASTRUCTURE, raw)
         before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
         stored = before if isinstance(before, TopologyTransition) else None

@@ -15,12 +15,13 @@ import asyncio
 import hashlib
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
 from ..decide import happenings
-from ..kube import backoff, errors, events
+from ..kube import backoff, errors, microtime
+from ..kube import resource as resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
     from ..observe import facts
 
 _LOG = logging.getLogger(__name__)
+EVENTS = resources.Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
+_NAMESPACE = "default"
+"""Of events about a cluster-scoped object: the API refuses others."""
+# Kubernetes, pkg/apis/core/validation/events.go.
+_NOTE_BYTES = 1024
+_WORD_BYTES = 128
 _WAITING = 64
 _REMEMBERED = 256
 _RECENT = 600.0
@@ -73,13 +80,13 @@ class _Event:
     time: datetime
 
 
-class Teller:
+class EventRecorder:
     """Sends events in order, one at a time. Run `run()` as a task."""
 
     def __init__(self, client: clients.Client, identity: str, utcnow: Callable[[], datetime]) -> None:
         self._client = client
         # In bytes, as the API counts.
-        self._identity = identity.encode()[: events.WORD_BYTES].decode(errors="ignore")
+        self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
         self._waiting: dict[str, _Event] = {}
         self._news = asyncio.Event()
@@ -88,7 +95,7 @@ class Teller:
         self._trouble: tuple[object, ...] | None = None
         self._overflown = False
 
-    def tell(
+    def record(
         self, infrastructure: facts.Infrastructure, record: TopologyTransition | None, happening: Happening
     ) -> None:
         """Let an event wait that was not told before; when too many wait, the oldest of them is given up."""
@@ -132,24 +139,11 @@ class Teller:
 
     async def _send(self, event: _Event) -> errors.KubeError | None:
         """Send one and say why it waits still; one that the API would never take is given up."""
+        new = True
         try:
-            new = await events.post(
-                self._client,
-                name=event.name,
-                regarding={
-                    "apiVersion": "config.openshift.io/v1",
-                    "kind": "Infrastructure",
-                    "name": "cluster",
-                    "uid": event.uid,
-                },
-                reason=event.happening.reason.value,
-                action=event.phase.value,
-                note=event.happening.note,
-                type_="Warning" if event.happening.warning else "Normal",
-                reporting_controller=OPERATOR_NAME,
-                reporting_instance=self._identity,
-                now=event.time,
-            )
+            await self._client.create(EVENTS, self._body(event), namespace=_NAMESPACE)
+        except errors.AlreadyExists:
+            new = False
         except errors.Invalid as error:
             self._waiting.pop(event.name, None)
             _LOG.warning(
@@ -178,6 +172,30 @@ class Teller:
             self._trouble, self._overflown = None, False
             _LOG.info("events are sent again")
         return None
+
+    def _body(self, event: _Event) -> dict[str, Any]:
+        note = event.happening.note.encode()
+        if len(note) > _NOTE_BYTES:
+            # A letter may be several bytes: one that was cut is dropped.
+            note = note[: _NOTE_BYTES - 3].decode(errors="ignore").encode() + b"..."
+        return {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {"name": event.name, "namespace": _NAMESPACE},
+            "eventTime": microtime.micro_time(event.time),
+            "regarding": {
+                "apiVersion": "config.openshift.io/v1",
+                "kind": "Infrastructure",
+                "name": "cluster",
+                "uid": event.uid,
+            },
+            "reason": event.happening.reason.value,
+            "action": event.phase.value,
+            "note": note.decode(),
+            "type": "Warning" if event.happening.warning else "Normal",
+            "reportingController": OPERATOR_NAME,
+            "reportingInstance": self._identity,
+        }
 
     async def _flush(self) -> None:
         """The end: send what waits, once each, while there is time; no pauses for what is refused."""

@@ -264,7 +264,7 @@ class Told:
         self.reasons: list[str] = []
         self._names: set[str] = set()
 
-    def tell(self, infrastructure: facts.Infrastructure, record: Any, happening: Any) -> None:
+    def record(self, infrastructure: facts.Infrastructure, record: Any, happening: Any) -> None:
         """Remember the reason."""
         assert infrastructure.uid
         assert record is not None

@@ -14,7 +14,6 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckStatus, EventReason, Phase
 from topology_controller.decide import decision, happenings
 from topology_controller.kube import errors
-from topology_controller.kube import events as kube_events
 from topology_controller.report import events
 
 from . import clusters, worlds
@@ -57,7 +56,7 @@ class Api:
 
     def fail(self, kind: type[errors.KubeError], status: int) -> None:
         def refuse(_: dict[str, Any]) -> None:
-            raise kind("create", kube_events.EVENTS, "default", None, status, kind.__name__, "as the test wants")
+            raise kind("create", events.EVENTS, "default", None, status, kind.__name__, "as the test wants")
 
         self.fault = refuse
 
@@ -67,11 +66,11 @@ class Telling:
 
     def __init__(self, api: Api, identity: str = "me") -> None:
         client: Any = api
-        self.teller = events.Teller(client, identity, clusters.virtual_now)
-        self.task = asyncio.create_task(self.teller.run())
+        self.events = events.EventRecorder(client, identity, clusters.virtual_now)
+        self.task = asyncio.create_task(self.events.run())
 
     def tell(self, happening: decision.Happening, record: TopologyTransition) -> None:
-        self.teller.tell(worlds.infrastructure(), record, happening)
+        self.events.record(worlds.infrastructure(), record, happening)
 
     async def end(self) -> float:
         """End it as the operator does, and say how long that took."""
@@ -148,6 +147,56 @@ def test_another_set_of_checks_is_another_event_and_the_order_of_checks_is_none(
 # -- what the API takes
 
 
+async def test_an_event_is_written_as_the_api_wants_it() -> None:
+    api = Api()
+    telling = Telling(api)
+    telling.tell(BLOCKED, pending())
+    await asyncio.sleep(1)
+    ((name, body),) = api.bodies.items()
+    assert body == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": "default"},
+        "eventTime": "2026-03-01T12:00:00.000000Z",
+        "regarding": {
+            "apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "name": "cluster",
+            "uid": worlds.infrastructure().uid,
+        },
+        "reason": "TransitionBlocked",
+        "action": "Pending",
+        "note": BLOCKED.note,
+        "type": "Warning",
+        "reportingController": "cluster-topology-operator",
+        "reportingInstance": "me",
+    }  # fmt: skip
+    await telling.end()
+
+
+async def test_an_event_that_exists_was_told_before_a_crash(caplog: pytest.LogCaptureFixture) -> None:
+    api = Api()
+    for _ in range(2):
+        telling = Telling(api)
+        telling.tell(REQUESTED, pending())
+        await asyncio.sleep(1)
+        assert await telling.end() < 1.0, "nothing waits"
+    assert api.reasons == ["TransitionRequested"]
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.parametrize("note", ["x" * 1024, "x" * 1025, "ä" * 600, "x" * 1020 + "ä" * 5, "𝄞" * 400])
+async def test_a_long_note_loses_its_end(note: str) -> None:
+    api = Api()
+    telling = Telling(api)
+    telling.tell(dataclasses.replace(BLOCKED, note=note), pending())
+    await asyncio.sleep(1)
+    (body,) = api.bodies.values()
+    sent = body["note"]
+    assert 1015 < len(sent.encode()) <= 1024
+    assert sent == note if len(note.encode()) <= 1024 else sent.endswith("...")
+    assert note.startswith(sent.removesuffix("..."))
+    await telling.end()
+
+
 async def test_limits_of_the_api_are_kept_whatever_the_names_are() -> None:
     api = Api()
     telling = Telling(api, identity="ä" * 200)
@@ -211,7 +260,7 @@ async def test_one_that_is_refused_does_not_hold_up_the_others() -> None:
 
     def mind(body: dict[str, Any]) -> None:
         if body["reason"] == "TransitionBlocked":
-            raise errors.Forbidden("create", kube_events.EVENTS, "default", None, 403, "Forbidden", "a webhook")
+            raise errors.Forbidden("create", events.EVENTS, "default", None, 403, "Forbidden", "a webhook")
 
     api.fault = mind
     telling = Telling(api)

@@ -13,8 +13,9 @@ import yaml
 from topology_api import vocabulary
 from topology_controller import bindata, discover, manifests
 from topology_controller import rights as operand_rights
-from topology_controller.kube import events, lease
+from topology_controller.kube import lease
 from topology_controller.observe import catalog
+from topology_controller.report import events
 from topology_controller.serve import access, reviews, settings
 from topology_controller.transitions import load as transitions
 

@@ -85,9 +85,9 @@ class Events(clusters.Told):
         super().__init__()
         self._transcript = transcript
 
-    def tell(self, infrastructure: Any, record: Any, happening: decision.Happening) -> None:
+    def record(self, infrastructure: Any, record: Any, happening: decision.Happening) -> None:
         before = len(self.reasons)
-        super().tell(infrastructure, record, happening)
+        super().record(infrastructure, record, happening)
         if len(self.reasons) > before:
             kind = "Warning" if happening.warning else "Normal"
             self._transcript.note(f"event {kind} {happening.reason.value}: {happening.note}")

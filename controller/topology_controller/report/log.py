@@ -24,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 _FAILING_STILL = 300.0
 
 
-class Narrator:
+class DecisionLog:
     """The voice of one term of leadership."""
 
     def __init__(self) -> None:
