@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .configuration import current as configured
-    from .decide.decision import Decision, Happening
+    from .decide.decision import Decision, EventSpec
     from .kube import client as clients
     from .kube import queue as queues
     from .observe import members
@@ -104,7 +104,7 @@ class Reconciler:
         self._conflicts = 0
         self._discoverer = discover.Discoverer(rooms.client, transitions, rooms.etcd, now)
         self._told_after_restart = False
-        self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, Happening]] = []
+        self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, EventSpec]] = []
         self._log = log.DecisionLog()
         self.decisions = 0
 
@@ -287,14 +287,14 @@ class Reconciler:
 
     def _send_news(self) -> None:
         news, self._news = self._news, []
-        for infrastructure, record, happening in news:
-            self._rooms.events.record(infrastructure, record, happening)
+        for infrastructure, record, spec in news:
+            self._rooms.events.record(infrastructure, record, spec)
 
     def _tell(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
         # A decision that leaves the record alone speaks of the one that is there: events are named after it.
         kept = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
-        for happening in self._happened(decision, infrastructure):
-            self._news.append((infrastructure, decision.record or kept, happening))
+        for spec in self._happened(decision, infrastructure):
+            self._news.append((infrastructure, decision.record or kept, spec))
 
     async def _write(
         self,
@@ -360,7 +360,7 @@ class Reconciler:
         )
         return dataclasses.replace(decision, look_again=min(hold, decision.look_again or hold))
 
-    def _happened(self, decision: Decision, infrastructure: facts.Infrastructure) -> tuple[Happening, ...]:
+    def _happened(self, decision: Decision, infrastructure: facts.Infrastructure) -> tuple[EventSpec, ...]:
         kept = infrastructure.record
         # Somebody may have dropped it meanwhile: then it is the one that was rebuilt.
         record = decision.record if kept is None or isinstance(kept, facts.Unobserved) else kept

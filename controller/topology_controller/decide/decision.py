@@ -40,7 +40,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class EventSpec:
     """Something worth an event about Infrastructure, told after the steps were performed."""
 
     reason: EventReason
@@ -73,7 +73,7 @@ class Decision:
     disabled: Said | None = None
     degraded: Said | None = None
     upgrade_block: str | None = None
-    happened: tuple[Happening, ...] = ()
+    happened: tuple[EventSpec, ...] = ()
     observed: TopologyTransition | None = None
     taken: tuple[Accepted, ...] = ()
     ignored: tuple[str, ...] = ()

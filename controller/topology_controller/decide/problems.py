@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ..checks.result import CheckResult
-    from . import scene as scenes
+    from . import context as contexts
     from .decision import Said
 
 BLOCKED_BOUND = timedelta(hours=1)
@@ -40,20 +40,20 @@ _OPERATOR = "machine-config"
 
 
 def before_change(
-    scene: scenes.Scene, record: TopologyTransition, unreadable: Said | None, note: str
+    context: contexts.Context, record: TopologyTransition, unreadable: Said | None, note: str
 ) -> Problem | None:
     """The problem of a request that is Pending or Admitting."""
-    own = scene.known.own_operator
+    own = context.known.own_operator
     if unreadable is not None:
-        return _problem(scene, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
+        return _problem(context, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
     if not isinstance(own, facts.Unobserved) and own.paused:
         message = (
             f"Annotation {vocabulary.PAUSED_ANNOTATION} is set, so no change begins. Remove it with: "
             f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
         )
-        return _problem(scene, ProblemReason.PAUSED, message)
-    if record.phase is Phase.PENDING and (at := blocked_at(record)) is not None and scene.now >= at:
-        return _problem(scene, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
+        return _problem(context, ProblemReason.PAUSED, message)
+    if record.phase is Phase.PENDING and (at := blocked_at(record)) is not None and context.now >= at:
+        return _problem(context, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
     return None
 
 
@@ -63,7 +63,7 @@ def blocked_at(record: TopologyTransition) -> datetime | None:
 
 
 def after_change(
-    scene: scenes.Scene,
+    context: contexts.Context,
     record: TopologyTransition,
     awaited: tuple[CheckResult, ...],
     degraded: Said | None,
@@ -71,22 +71,22 @@ def after_change(
     """The problem of a transition that converges. `awaited` are the answers that it still goes by."""
     if degraded is not None:
         stuck = degraded.reason is Reason.TRANSITION_STUCK
-        return _problem(scene, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
+        return _problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
     if message := _paused_pools(awaited):
-        return _problem(scene, ProblemReason.PAUSED, message)
+        return _problem(context, ProblemReason.PAUSED, message)
     target = record.target.control_plane if record.target is not None else None
-    if target is not None and scene.infrastructure.desired is None:
+    if target is not None and context.infrastructure.desired is None:
         message = (
             f"The topology has changed to {record.target}, and spec.{vocabulary.WISH} is gone. Restore it with: "
             f"""oc patch infrastructure cluster --type merge -p '{{"spec":{{"{vocabulary.WISH}":"{target}"}}}}'"""
         )
-        return _problem(scene, ProblemReason.REQUEST_LOST, message)
+        return _problem(context, ProblemReason.REQUEST_LOST, message)
     return None
 
 
-def overwritten(scene: scenes.Scene, message: str) -> Problem:
+def overwritten(context: contexts.Context, message: str) -> Problem:
     """The problem of a topology that was set back."""
-    return _problem(scene, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
+    return _problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
 
 
 def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:
@@ -105,7 +105,7 @@ def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:
     return f"All that is waited for are paused machine config pools. {named}"
 
 
-def _problem(scene: scenes.Scene, reason: ProblemReason, message: str) -> Problem:
-    before = scene.record.problem if scene.record is not None else None
-    since = before.since if before is not None and before.reason is reason else whole_seconds(scene.now)
+def _problem(context: contexts.Context, reason: ProblemReason, message: str) -> Problem:
+    before = context.record.problem if context.record is not None else None
+    since = before.since if before is not None and before.reason is reason else whole_seconds(context.now)
     return Problem(reason=reason, message=fit(message), since=since)

@@ -2,7 +2,7 @@
 
 * `conditions`: the conditions of ClusterOperator `topology` that follow from a decision (DESIGN section 8).
 * `clusteroperator`: the status object around them, and whether it differs from what stands on the server.
-* `events`: tells happenings beside Infrastructure, after the writes, without delaying them.
+* `events`: records events beside Infrastructure, after the writes, without delaying them.
 * `log`: what a leader says in the log about its decisions, only when it differs from what it said before.
 * `metrics`: everything that Prometheus scrapes.
 * `board`: holds the last decision for whoever looks.

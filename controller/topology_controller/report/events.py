@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
-from ..decide import happenings
+from ..decide import events as decided
 from ..kube import backoff, errors, microtime
 from ..kube import resource as resources
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyTransition
 
-    from ..decide.decision import Happening
+    from ..decide.decision import EventSpec
     from ..kube import client as clients
     from ..observe import facts
 
@@ -66,7 +66,7 @@ def name(uid: str, reason: EventReason, record: TopologyTransition | None, gener
         request = reason is EventReason.TRANSITION_REQUESTED
         occurrence, phase = (wished, "") if request else (record.attempt or wished, record.phase.value)
         if reason is EventReason.TRANSITION_BLOCKED:
-            phase = f"{phase}/{','.join(happenings.unmet(record))}"
+            phase = f"{phase}/{','.join(decided.unmet(record))}"
     digest = hashlib.sha256(f"{uid}/{reason}/{occurrence}/{phase}".encode()).hexdigest()
     return f"topology.{digest[:16]}"
 
@@ -75,7 +75,7 @@ def name(uid: str, reason: EventReason, record: TopologyTransition | None, gener
 class _Event:
     name: str
     uid: str
-    happening: Happening
+    spec: EventSpec
     phase: Phase
     time: datetime
 
@@ -95,15 +95,13 @@ class EventRecorder:
         self._trouble: tuple[object, ...] | None = None
         self._overflown = False
 
-    def record(
-        self, infrastructure: facts.Infrastructure, record: TopologyTransition | None, happening: Happening
-    ) -> None:
+    def record(self, infrastructure: facts.Infrastructure, record: TopologyTransition | None, spec: EventSpec) -> None:
         """Let an event wait that was not told before; when too many wait, the oldest of them is given up."""
-        called = name(infrastructure.uid, happening.reason, record, self._made_in(record, happening.reason))
+        called = name(infrastructure.uid, spec.reason, record, self._made_in(record, spec.reason))
         if called in self._told:
             return
         phase = Phase.IDLE if record is None else record.phase
-        self._waiting[called] = _Event(called, infrastructure.uid, happening, phase, self._utcnow())
+        self._waiting[called] = _Event(called, infrastructure.uid, spec, phase, self._utcnow())
         self._news.set()
         # What lasts (a transition that is stuck) is decided again with every look; it is one event.
         self._told[called] = None
@@ -148,7 +146,7 @@ class EventRecorder:
             self._waiting.pop(event.name, None)
             _LOG.warning(
                 "event %(event)s was not sent, and is given up: %(error)s",
-                {"event": event.happening.reason, "error": error},
+                {"event": event.spec.reason, "error": error},
             )
             return None
         except errors.KubeError as error:
@@ -156,16 +154,16 @@ class EventRecorder:
                 self._trouble = error.same_as
                 _LOG.warning(
                     "event %(event)s was not sent: %(error)s; it waits and is tried again, as are those that follow",
-                    {"event": event.happening.reason, "error": error},
+                    {"event": event.spec.reason, "error": error},
                 )
             return error
         self._waiting.pop(event.name, None)
         _LOG.debug(
             "event %(event)s %(done)s: %(message)s",
             {
-                "event": event.happening.reason,
+                "event": event.spec.reason,
                 "done": "is told" if new else "was told before",
-                "message": event.happening.note,
+                "message": event.spec.note,
             },
         )
         if self._trouble is not None:
@@ -174,7 +172,7 @@ class EventRecorder:
         return None
 
     def _body(self, event: _Event) -> dict[str, Any]:
-        note = event.happening.note.encode()
+        note = event.spec.note.encode()
         if len(note) > _NOTE_BYTES:
             # A letter may be several bytes: one that was cut is dropped.
             note = note[: _NOTE_BYTES - 3].decode(errors="ignore").encode() + b"..."
@@ -189,10 +187,10 @@ class EventRecorder:
                 "name": "cluster",
                 "uid": event.uid,
             },
-            "reason": event.happening.reason.value,
+            "reason": event.spec.reason.value,
             "action": event.phase.value,
             "note": note.decode(),
-            "type": "Warning" if event.happening.warning else "Normal",
+            "type": "Warning" if event.spec.warning else "Normal",
             "reportingController": OPERATOR_NAME,
             "reportingInstance": self._identity,
         }
@@ -208,7 +206,7 @@ class EventRecorder:
         except TimeoutError:
             pass
         if self._waiting:
-            reasons = ", ".join(event.happening.reason.value for event in self._waiting.values())
+            reasons = ", ".join(event.spec.reason.value for event in self._waiting.values())
             _LOG.warning(
                 "%(count)d events were not sent before the end, and are not told: %(events)s",
                 {"count": len(self._waiting), "events": reasons},
@@ -232,11 +230,11 @@ class EventRecorder:
             self._overflown = True
             _LOG.warning(
                 "more than %(count)d events wait: the oldest are given up, %(event)s first",
-                {"count": _WAITING, "event": event.happening.reason},
+                {"count": _WAITING, "event": event.spec.reason},
             )
 
 
-def after_restart(record: TopologyTransition, now: datetime) -> tuple[Happening, ...]:
+def after_restart(record: TopologyTransition, now: datetime) -> tuple[EventSpec, ...]:
     """What a predecessor may not have told any more: the events of a phase that was entered a moment ago."""
     entered = record.phase_transition_time
     if entered is None or (now - entered).total_seconds() > _RECENT:
@@ -245,4 +243,4 @@ def after_restart(record: TopologyTransition, now: datetime) -> tuple[Happening,
         return ()
     # The same events as for the step that led here, whichever open phase it came from.
     before = record.model_copy(update={"phase": Phase.ADMITTING})
-    return happenings.between(before, record, None, "", now)
+    return decided.between(before, record, None, "", now)

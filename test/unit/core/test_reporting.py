@@ -126,7 +126,7 @@ async def test_what_lasts_is_one_event_however_often_it_is_decided() -> None:
     """A transition that is stuck is decided again with every look."""
     posted: Any = Posted()
     recorder = events.EventRecorder(posted, "me", lambda: worlds.NOW)
-    happening = decision.Happening(EventReason.TRANSITION_STUCK, "n", warning=True)
+    happening = decision.EventSpec(EventReason.TRANSITION_STUCK, "n", warning=True)
     sending = asyncio.create_task(recorder.run())
     # Nothing in the way waits for time: what is queued is sent in these turns of the loop, and decided again after it.
     for turn in range(500):

@@ -12,7 +12,8 @@ import pytest
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckStatus, EventReason, Phase
-from topology_controller.decide import decision, happenings
+from topology_controller.decide import decision
+from topology_controller.decide import events as decided
 from topology_controller.kube import errors
 from topology_controller.report import events
 
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 pytestmark = pytest.mark.looptime
-REQUESTED = decision.Happening(EventReason.TRANSITION_REQUESTED, "Topology HighlyAvailable is wanted")
-BLOCKED = decision.Happening(EventReason.TRANSITION_BLOCKED, "Waiting for ControlPlaneNodes", warning=True)
-CANCELLED = decision.Happening(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn")
-STUCK = decision.Happening(EventReason.TRANSITION_STUCK, "Not converged", warning=True)
+REQUESTED = decision.EventSpec(EventReason.TRANSITION_REQUESTED, "Topology HighlyAvailable is wanted")
+BLOCKED = decision.EventSpec(EventReason.TRANSITION_BLOCKED, "Waiting for ControlPlaneNodes", warning=True)
+CANCELLED = decision.EventSpec(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn")
+STUCK = decision.EventSpec(EventReason.TRANSITION_STUCK, "Not converged", warning=True)
 
 
 class Api:
@@ -69,7 +70,7 @@ class Telling:
         self.events = events.EventRecorder(client, identity, clusters.virtual_now)
         self.task = asyncio.create_task(self.events.run())
 
-    def tell(self, happening: decision.Happening, record: TopologyTransition) -> None:
+    def tell(self, happening: decision.EventSpec, record: TopologyTransition) -> None:
         self.events.record(worlds.infrastructure(), record, happening)
 
     async def end(self) -> float:
@@ -413,10 +414,10 @@ def test_standing_is_reckoned_from_the_last_check_that_changed() -> None:
     record = pending(2, "EtcdHealthy")
     later = worlds.NOW + timedelta(seconds=90)
     changed = (record.checks[0].model_copy(update={"last_transition_time": later}), *record.checks[1:])
-    assert happenings.stands_at(record) == worlds.NOW + happenings.STANDING
-    assert happenings.stands_at(record.model_copy(update={"checks": changed})) == later + happenings.STANDING
+    assert decided.stands_at(record) == worlds.NOW + decided.STANDING
+    assert decided.stands_at(record.model_copy(update={"checks": changed})) == later + decided.STANDING
 
 
 def test_a_record_that_says_no_time_has_stood_long_enough() -> None:
     """Somebody may have written it by hand."""
-    assert happenings.stands_at(TopologyTransition(phase=Phase.PENDING)) < worlds.NOW
+    assert decided.stands_at(TopologyTransition(phase=Phase.PENDING)) < worlds.NOW

@@ -85,12 +85,12 @@ class Events(clusters.Told):
         super().__init__()
         self._transcript = transcript
 
-    def record(self, infrastructure: Any, record: Any, happening: decision.Happening) -> None:
+    def record(self, infrastructure: Any, record: Any, spec: decision.EventSpec) -> None:
         before = len(self.reasons)
-        super().record(infrastructure, record, happening)
+        super().record(infrastructure, record, spec)
         if len(self.reasons) > before:
-            kind = "Warning" if happening.warning else "Normal"
-            self._transcript.note(f"event {kind} {happening.reason.value}: {happening.note}")
+            kind = "Warning" if spec.warning else "Normal"
+            self._transcript.note(f"event {kind} {spec.reason.value}: {spec.note}")
 
 
 def flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

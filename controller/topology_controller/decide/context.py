@@ -1,7 +1,7 @@
-"""What every phase works with: the scene of one decision, and what decisions have in common.
+"""What every phase works with: the context of one decision, and what decisions have in common.
 
-`phases` sets the scene; `admission` and `convergence` decide on it. Everything here is small and pure: how a record is
-turned into steps, when time alone could change a decision, and what has been unreadable for too long.
+`phases` makes the context; `admission` and `convergence` decide on it. Everything here is small and pure: how a record
+is turned into steps, when time alone could change a decision, and what has been unreadable for too long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from topology_api.vocabulary import CheckStatus, Phase, Reason
 from ..checks import advisories, etcd
 from ..checks.result import Yardstick, listed
 from ..observe import facts
-from . import cadence, discovery, happenings, records
+from . import cadence, discovery, events, records
 from .decision import Said, Step
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ BEFORE_FLIP = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Context:
     """Everything that one decision looks at, once it is clear that there is something to decide."""
 
     known: facts.Facts
@@ -75,32 +75,32 @@ class Scene:
         return any(isinstance(fact, facts.Unobserved) and fact.awaited for fact in found)
 
 
-def available(scene: Scene) -> tuple[AvailableTransition, ...]:
+def available(context: Context) -> tuple[AvailableTransition, ...]:
     """What the record says could be asked for: what was discovered last, as far as it still leads away from here."""
-    found = discovery.merged(scene.record.available if scene.record else (), scene.leader.available)
+    found = discovery.merged(context.record.available if context.record else (), context.leader.available)
     # What was discovered before the topology moved leads away from where the cluster no longer is.
-    here = {definition.name for definition in scene.transitions.starting_at(records.pair(scene.infrastructure))}
+    here = {definition.name for definition in context.transitions.starting_at(records.pair(context.infrastructure))}
     return tuple(item for item in found if item.name in here)
 
 
-def advised(scene: Scene, record: TopologyTransition, target: TopologyPair | None) -> tuple[Advisory, ...]:
+def advised(context: Context, record: TopologyTransition, target: TopologyPair | None) -> tuple[Advisory, ...]:
     """What a person has to do on the way to the target, by what is watched."""
     if target is None:
         return ()
-    return advisories.advise(scene.known, target, scene.transitions.matrix, record, scene.now)
+    return advisories.advise(context.known, target, context.transitions.matrix, record, context.now)
 
 
-def requested(scene: Scene, target: TopologyPair | None) -> datetime:
+def requested(context: Context, target: TopologyPair | None) -> datetime:
     """When this wish was first seen: kept while the target stays."""
-    record = scene.record
+    record = context.record
     if record is not None and record.phase in BEFORE_FLIP and record.requested_time and record.target == target:
         return record.requested_time
-    own = scene.known.own_operator
+    own = context.known.own_operator
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if record is None and copy is not None and copy.phase in BEFORE_FLIP and copy.target == target:
         # Somebody dropped the record: it is the same wish, and its events were told under this time.
-        return copy.requested_time or scene.now.replace(microsecond=0)
-    return scene.now.replace(microsecond=0)
+        return copy.requested_time or context.now.replace(microsecond=0)
+    return context.now.replace(microsecond=0)
 
 
 def what_is_unmet(failing: list[CheckResult]) -> str:
@@ -136,19 +136,21 @@ def unreadable(checks: tuple[Check, ...], now: datetime) -> Said | None:
     return Said(Reason.EVIDENCE_UNREADABLE, f"Cannot be told for more than 5 minutes: {text}")
 
 
-def written(scene: Scene, decision: Decision) -> Decision:
+def written(context: Context, decision: Decision) -> Decision:
     """Add the steps that a decision without a flip needs: save the record when it is time for that, then report."""
-    found = scene.infrastructure.record
+    found = context.infrastructure.record
     stored = found if isinstance(found, TopologyTransition) else None
     reported = dataclasses.replace(decision, steps=(Step.REPORT,))
-    return with_happenings(scene, cadence.due(reported, stored, scene.leader, scene.now))
+    return with_events(context, cadence.due(reported, stored, context.leader, context.now))
 
 
-def with_happenings(scene: Scene, decision: Decision) -> Decision:
+def with_events(context: Context, decision: Decision) -> Decision:
     """Add the events for the way from the present record to the decided one."""
     if decision.record is None:
         return decision
-    happened = happenings.between(scene.record, decision.record, scene.infrastructure.desired, decision.note, scene.now)
+    happened = events.between(
+        context.record, decision.record, context.infrastructure.desired, decision.note, context.now
+    )
     return dataclasses.replace(decision, happened=happened)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckStatus, EventReason, Phase, Stage
 
 from . import acceptance
-from .decision import Happening
+from .decision import EventSpec
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
@@ -26,7 +26,7 @@ STANDING = timedelta(minutes=5)
 
 def between(
     before: TopologyTransition | None, after: TopologyTransition, wish: str | None, note: str, now: datetime
-) -> tuple[Happening, ...]:
+) -> tuple[EventSpec, ...]:
     """Events for the way from one record to the next; `note` is what Progressing says.
 
     What blocks a wish is told when the wish is made, when a check takes its admission back, and whenever it has stood
@@ -36,23 +36,23 @@ def between(
     was = before.phase if before is not None else Phase.IDLE
     if phase is Phase.PENDING and was in _OPEN:
         stands = now >= stands_at(after) or (was is Phase.ADMITTING and bool(unmet(after)))
-        return (Happening(EventReason.TRANSITION_BLOCKED, note, warning=True),) if stands else ()
+        return (EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True),) if stands else ()
     if was is phase:
         return ()
     route = f"from {after.source} to {after.target}" if after.source and after.target else ""
-    found: list[Happening] = []
+    found: list[EventSpec] = []
     if phase in _OPEN and was not in _OPEN:
-        found.append(Happening(EventReason.TRANSITION_REQUESTED, f"Topology {wish} is wanted"))
+        found.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"Topology {wish} is wanted"))
     if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
-        found.append(Happening(EventReason.TRANSITION_BLOCKED, note, warning=True))
+        found.append(EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True))
     if phase is Phase.CONVERGING:
-        found.append(Happening(EventReason.TRANSITION_ADMITTED, f"Transition {after.name} {route} was admitted"))
-        found.append(Happening(EventReason.TOPOLOGY_CHANGED, f"Topology moved {route}"))
+        found.append(EventSpec(EventReason.TRANSITION_ADMITTED, f"Transition {after.name} {route} was admitted"))
+        found.append(EventSpec(EventReason.TOPOLOGY_CHANGED, f"Topology moved {route}"))
     if phase is Phase.COMPLETED:
         said = f"Transition {after.name} {route} is completed{acceptance.told(after)}"
-        found.append(Happening(EventReason.TRANSITION_COMPLETED, said))
+        found.append(EventSpec(EventReason.TRANSITION_COMPLETED, said))
     if phase is Phase.IDLE and was in _OPEN and withdrawn(before, wish):
-        found.append(Happening(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn before the topology moved"))
+        found.append(EventSpec(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn before the topology moved"))
     return tuple(found)
 
 
