@@ -98,7 +98,7 @@ def preflight(context: contexts.Context, definition: model.Definition, wish: str
     unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     record = record.model_copy(
         update={
-            "advisories": contexts.advised(context, record, target),
+            "advisories": contexts.advised(context, record),
             "problem": problems.before_change(context, record, unreadable, note),
         }
     )
@@ -114,7 +114,7 @@ def preflight(context: contexts.Context, definition: model.Definition, wish: str
         look_again=_next_look(context, record),
     )
     decision = contexts.written(context, decision)
-    if not ready or not echo.met:
+    if not ready or not echo.met or not isinstance(measured, Baseline):
         return decision
     if known.live and _is_ours(context, record):
         return _flip(context, definition, decision, record, measured)
@@ -231,12 +231,10 @@ def _flip(
     definition: model.Definition,
     decision: Decision,
     record: TopologyTransition,
-    measured: Baseline | baseline.Unmeasured,
+    measured: Baseline,
 ) -> Decision:
     """Everything holds, live: move the topology and the record in one write."""
     now = context.now
-    if not isinstance(measured, Baseline):
-        return decision
     results = catalog.ask(Stage.CONVERGENCE, definition, context.known, now, context.yardstick(measured))
     admitted = now.replace(microsecond=0)
     after = record.model_copy(
@@ -255,7 +253,7 @@ def _flip(
     # What has to be done after the flip is known already: one write instead of two.
     after = after.model_copy(
         update={
-            "advisories": contexts.advised(context, after, after.target),
+            "advisories": contexts.advised(context, after),
             "deadline_time": convergence.deadline_of(after, definition, context.known, now),
         }
     )
@@ -276,9 +274,7 @@ def _next_look(context: contexts.Context, record: TopologyTransition) -> float |
     """When time alone could change this decision, in seconds."""
     moments = [*contexts.lease_moments(context.known), *contexts.unreadable_moments(record.checks)]
     if record.phase is Phase.PENDING:
-        moments.append(events.stands_at(record))
-        if (at := problems.blocked_at(record)) is not None:
-            moments.append(at)
+        moments += [events.stands_at(record), problems.blocked_at(record, context.now)]
     if context.leader.hold_until is not None:
         moments.append(context.leader.hold_until)
     if context.leader.fell_back is not None:
@@ -286,7 +282,6 @@ def _next_look(context: contexts.Context, record: TopologyTransition) -> float |
     awaited = applicability.native_awaited(context.known, context.leader, context.now)
     if awaited is not None:
         moments.append(context.now + timedelta(seconds=awaited))
-    if record.phase_transition_time is not None:
-        bound = ECHO_BOUND if record.phase is Phase.ADMITTING else ECHO_BACKOFF
-        moments.append(record.phase_transition_time + bound)
+    bound = ECHO_BOUND if record.phase is Phase.ADMITTING else ECHO_BACKOFF
+    moments.append((record.phase_transition_time or context.now) + bound)
     return contexts.until(moments, context.now)

@@ -83,10 +83,9 @@ def available(context: Context) -> tuple[AvailableTransition, ...]:
     return tuple(item for item in found if item.name in here)
 
 
-def advised(context: Context, record: TopologyTransition, target: TopologyPair | None) -> tuple[Advisory, ...]:
-    """What a person has to do on the way to the target, by what is watched."""
-    if target is None:
-        return ()
+def advised(context: Context, record: TopologyTransition) -> tuple[Advisory, ...]:
+    """What an administrator has to do on the way to the record's target, by what is watched."""
+    target = record.target or records.pair(context.infrastructure)
     return advisories.advise(context.known, target, context.transitions.matrix, record, context.now)
 
 
@@ -146,11 +145,8 @@ def written(context: Context, decision: Decision) -> Decision:
 
 def with_events(context: Context, decision: Decision) -> Decision:
     """Add the events for the way from the present record to the decided one."""
-    if decision.record is None:
-        return decision
-    happened = events.between(
-        context.record, decision.record, context.infrastructure.desired, decision.note, context.now
-    )
+    desired, after = context.infrastructure.desired, decision.record
+    happened = () if after is None else events.between(context.record, after, desired, decision.note, context.now)
     return dataclasses.replace(decision, happened=happened)
 
 

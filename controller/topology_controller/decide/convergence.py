@@ -58,7 +58,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
     record, results, ignored = _asked(context, record, definition, late=now >= deadline)
     taken = record.accepted[len(before) :]
     converged = records.checks(record, Stage.CONVERGENCE, results, now)
-    advised = contexts.advised(context, record, record.target)
+    advised = contexts.advised(context, record)
     kept = record.model_copy(
         update={
             "checks": (*records.of_stage(record, Stage.PREFLIGHT), *converged),

@@ -50,9 +50,8 @@ def text(known: facts.Facts, phase: Phase) -> str:
 
 def _said(known: facts.Facts) -> facts.Condition | None:
     native = known.native_controller
-    if isinstance(native, facts.Unobserved):
-        return None
-    return native.conditions.find(_UPGRADEABLE) or native.conditions.find(_PROGRESSING)
+    found = facts.Conditions() if isinstance(native, facts.Unobserved) else native.conditions
+    return found.find(_UPGRADEABLE) or found.find(_PROGRESSING)
 
 
 def _phase(said: facts.Condition | None, infrastructure: facts.Infrastructure) -> Phase:

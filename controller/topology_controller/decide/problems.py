@@ -52,14 +52,14 @@ def before_change(
             f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
         )
         return _problem(context, ProblemReason.PAUSED, message)
-    if record.phase is Phase.PENDING and (at := blocked_at(record)) is not None and context.now >= at:
+    if record.phase is Phase.PENDING and context.now >= blocked_at(record, context.now):
         return _problem(context, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
     return None
 
 
-def blocked_at(record: TopologyTransition) -> datetime | None:
+def blocked_at(record: TopologyTransition, now: datetime) -> datetime:
     """From when on a request that stays Pending is a problem."""
-    return None if record.phase_transition_time is None else record.phase_transition_time + BLOCKED_BOUND
+    return (record.phase_transition_time or now) + BLOCKED_BOUND
 
 
 def after_change(

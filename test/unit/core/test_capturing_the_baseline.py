@@ -136,6 +136,11 @@ def test_an_optional_operand_that_is_not_there_is_recorded_as_missing():
     assert operand(found, key) == OperandBaseline(name=key, missing=True)
 
 
+def test_an_operand_that_is_another_kind_is_no_measure():
+    found = with_operand(worlds.healthy(), CONSOLE, facts.Managed("Managed", 1))
+    assert refused(found) == [f"{CONSOLE}: is no Deployment"]
+
+
 def test_an_operand_that_should_be_there_and_is_not_keeps_the_admission_back():
     assert refused(with_operand(worlds.healthy(), CONSOLE, missing(CONSOLE))) == [str(missing(CONSOLE))]
 
