@@ -57,22 +57,15 @@ def policy(page: str, *, forms: bool = False) -> str:
 
     `forms` says that the page may send a form to its own origin.
     """
-    allowed: dict[str, list[str]] = {"script": [], "style": []}
+    hashes: dict[str, list[str]] = {"script": [], "style": []}
     for kind, text in _INLINE.findall(page):
         digest = hashlib.sha256(text.encode()).digest()
-        allowed[kind].append(f"'sha256-{base64.b64encode(digest).decode()}'")
-    none, own = "'none'", "'self'"
-    return "; ".join(
-        (
-            f"default-src {none}",
-            f"script-src {' '.join(allowed['script']) or none}",
-            f"style-src {' '.join(allowed['style']) or none}",
-            f"connect-src {own}",
-            "img-src data:",
-            f"base-uri {none}",
-            f"form-action {own if forms else none}",
-            f"frame-ancestors {none}",
-        )
+        hashes[kind].append(f"'sha256-{base64.b64encode(digest).decode()}'")
+    scripts, styles = (" ".join(inline) or "'none'" for inline in hashes.values())
+    target = "'self'" if forms else "'none'"
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src {styles}; connect-src 'self'; img-src data:; "
+        f"base-uri 'none'; form-action {target}; frame-ancestors 'none'"
     )
 
 
