@@ -94,7 +94,8 @@ class Act:
         """Move the topology: the one write that matters.
 
         Raises Voided without evidence, when it is older than 2 s, or when the lease has less than one request timeout
-        left, KubeError otherwise; `outcome_unknown` errors must be followed by a live read before anything else is written.
+        left, KubeError otherwise; `outcome_unknown` errors must be followed by a live read before anything else is
+        written.
         """
         target = record.target
         if evidence is None:

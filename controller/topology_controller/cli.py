@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .kube import lease
-    from .serve import address as addresses
+    from .serve import server
 
 _LOG = logging.getLogger(__name__)
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
@@ -261,14 +261,14 @@ def _run(options: argparse.Namespace) -> int:
         _complain(error)
         return FAILED
     from . import process
-    from .serve import address as addresses
+    from .serve import server
 
     gc.enable()
     gc.freeze()
     try:
         figures = _lease_timing(options)
         address = _address(options.bind_address)
-        addresses.refuse_open_http(address, options.serving_cert_dir)
+        server.refuse_open_http(address, options.serving_cert_dir)
     except ValueError as error:
         _complain(error)
         return USAGE
@@ -303,11 +303,11 @@ def _run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _address(text: str) -> addresses.Address:
-    from .serve import address as addresses
+def _address(text: str) -> server.Address:
+    from .serve import server
 
     try:
-        return addresses.Address.parse(text)
+        return server.Address.parse(text)
     except ValueError as error:
         raise ValueError(f"--bind-address: {error}") from None
 

@@ -27,14 +27,13 @@ from .kube import client as clients
 from .kube import config, lease, queue
 from .observe import catalog, facts, live, watches
 from .report import board, events, metrics, view
-from .serve import page, probes, scrape, security, server
+from .serve import page, routes, server
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable, Coroutine
 
     from .observe import members
-    from .serve import address as addresses
     from .transitions import load
 
 _LOG = logging.getLogger(__name__)
@@ -65,7 +64,7 @@ class Options:
     kubeconfig: str | None
     context: str | None
     namespace: str
-    address: addresses.Address
+    address: server.Address
     certificates: pathlib.Path | None
     leader_elect: bool
     lease: lease.LeaseTiming | None
@@ -136,20 +135,26 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         )
         shown = board.Board()
         about = view.About(__version__, chosen.transitions, options.settle_seconds)
-        pages = page.Page(shown, watched, about)
+        pages = page.Page(shown, watched.known, about)
 
         def configure() -> None:
             pages.tell(dataclasses.replace(about, transitions=chosen.transitions))
             work.add()
 
         chosen.changed = configure
-        secured = None if options.certificates is None else security.Security(client, options.certificates)
-        routes = (
-            *probes.Probes(watched, work).routes(),
-            *scrape.Scrape(measured, watched, *(() if secured is None else (secured,))).routes(),
-            *pages.routes(),
+        secured = None if options.certificates is None else server.Security(client, options.certificates)
+        activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
+        served = await stack.enter_async_context(
+            server.Server(
+                options.address,
+                (
+                    *routes.probes(lambda: watched.troubles, lambda: work.working_since),
+                    *routes.scrape(measured, *activities),
+                    *pages.routes(),
+                ),
+                secured,
+            )
         )
-        served = await stack.enter_async_context(server.Server(options.address, routes, secured))
         await stack.enter_async_context(pages)
         _LOG.info(
             "%(program)s %(version)s serves on port %(port)d",
