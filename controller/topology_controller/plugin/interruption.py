@@ -7,10 +7,8 @@ outcome is known. `main` prints it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
-
-from . import pasting
 
 _READING: Final = "nothing was written. The same command can be given again at any time"
 _BEGINNING: Final = {
@@ -23,15 +21,13 @@ _BEGINNING: Final = {
 
 @dataclass(slots=True)
 class Interruption:
-    """What would be said if the command ended now; `flags` are what commands that are printed repeat."""
+    """What would be said if the command ended now."""
 
     said: str = _READING
-    flags: pasting.Flags = field(default_factory=pasting.Flags)
 
-    def begin(self, verb: str, flags: pasting.Flags | None = None) -> None:
+    def begin(self, verb: str) -> None:
         """Say what holds for a verb before it has sent anything."""
         self.said = _BEGINNING.get(verb, _READING)
-        self.flags = flags or pasting.Flags()
 
     def now(self, said: str) -> None:
         """Say from here on: one sentence or two, without a full stop at the end."""

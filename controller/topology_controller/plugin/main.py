@@ -17,7 +17,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from . import arguments, errors, interruption, pasting
+from . import arguments, errors, interruption
 
 if TYPE_CHECKING:
     import argparse
@@ -43,10 +43,10 @@ def main(words: Sequence[str] | None = None) -> int:
         if sys.stderr.isatty():
             # The terminal has written ^C where the cursor was.
             sys.stderr.write("\n")
-        _complain(left.flags.mentions(f"interrupted; {left.said}"))
+        _complain(f"interrupted; {left.said}")
         return INTERRUPTED
     except errors.PluginError as error:
-        _complain(left.flags.mentions(str(error)))
+        _complain(error)
         return FAILED
     except BrokenPipeError:
         # Whatever is still buffered has no reader; the interpreter would complain about it at its end.
@@ -58,7 +58,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str] | None, left: interruption.Interruption) -> int:
     options = arguments.parse(words)
-    left.begin(options.verb, pasting.Flags.of(options))
+    left.begin(options.verb)
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_print(stream)
     import logging
@@ -254,9 +254,9 @@ async def _accept(made: connection.Connection, options: argparse.Namespace, tran
     asked = accepting.Asked(options.check, options.reason, options.timeout)
     found = await accepting.accept(made, transitions, options.operator_namespace, asked, consent)
     if found.code == judging.DONE:
-        sys.stdout.write(f"{made.interruption.flags.mentions(paper.plain(found.said))}\n")
+        sys.stdout.write(f"{paper.plain(found.said)}\n")
     else:
-        _complain(made.interruption.flags.mentions(paper.plain(found.said)))
+        _complain(paper.plain(found.said))
     return found.code
 
 
@@ -314,7 +314,7 @@ def _print(options: argparse.Namespace, found: Mapping[str, Any], sheet: Any) ->
 
         sys.stdout.write(yaml.safe_dump(found, sort_keys=False, width=120))
     else:
-        sys.stdout.write(pasting.Flags.of(options).lines(sheet.text()))
+        sys.stdout.write(sheet.text())
 
 
 def _complain(text: object) -> None:
