@@ -1,8 +1,8 @@
-"""What a person is told when Ctrl-C or SIGTERM ends a command: what is true now, and how to go on.
+"""What is printed when Ctrl-C or SIGTERM ends a command: what is true now, and how to go on.
 
-One object travels with the connection. It begins with what holds for the verb as long as nothing was sent; whoever
-writes replaces it right before the write leaves (nobody knows then whether it will be executed), and again when its
-outcome is known. `main` prints it.
+One object travels with the connection. It begins with what holds for the verb before anything is sent. A verb that
+writes replaces it right before the write leaves, when nothing is known of its outcome, and again when that is known.
+`main` prints it.
 """
 
 from __future__ import annotations
