@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from . import live
 
 
+_LOST_LINES: Final = 3
+
+
 @contextlib.contextmanager
 def taken(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Iterator[live.Show]:
     """Take the terminal behind a stream, and draw on it. It is given back however this ends.
@@ -82,8 +85,10 @@ def drawing(update: live.Update, now: datetime, console: Console) -> list[Text]:
     width, height = console.size
     cut: OverflowMethod = "crop" if console.options.ascii_only else "ellipsis"
     sheet = document.Document(width)
+    if update.stale:
+        sheet.add("", [f"cannot be followed: {', '.join(update.stale)}"], document.Rank.UNMET)
     printing.status(sheet, update.answer, now)
-    warnings = [line for text in _warnings(update, now) for line in _folded(text, console)]
+    lost = [*_folded(_lost(update.lost, now), console)][:_LOST_LINES] if update.lost is not None else []
     titles = [section.title for section in sheet.sections]
     rows = [
         _row(number, row, columns, console, cut)
@@ -91,8 +96,8 @@ def drawing(update: live.Update, now: datetime, console: Console) -> list[Text]:
         for table, columns in section.tables()
         for row in table
     ]
-    shown, room = _chosen(rows, titles, height - 1 - len(warnings))
-    parts = [warnings] if warnings else []
+    shown, room = _chosen(rows, titles, height - 1 - len(lost))
+    parts = [lost] if lost else []
     for number, of_section in itertools.groupby(shown, key=lambda row: row.section):
         title = [Text(titles[number], "bold")] if titles[number] else []
         parts.append([*title, *(line for row in of_section for line in shown[row])])
@@ -106,14 +111,10 @@ def drawing(update: live.Update, now: datetime, console: Console) -> list[Text]:
     return lines[:height]
 
 
-def _warnings(update: live.Update, now: datetime) -> Iterator[Text]:
-    """What is to be said of the watching itself."""
-    if update.lost is not None:
-        since, why = answers.stamp(update.lost.since), document.plain(update.lost.why)
-        text = f"not connected since {since}{printing.ago(since, now)}: {why}. What was known is shown; trying again"
-        yield Text(text, "bold red")
-    if update.stale:
-        yield Text(f"cannot be followed: {document.plain(', '.join(update.stale))}", "yellow")
+def _lost(lost: live.Lost, now: datetime) -> Text:
+    since, why = answers.stamp(lost.since), document.plain(lost.why)
+    text = f"not connected since {since}{printing.ago(since, now)}: {why}. What was known is shown; trying again"
+    return Text(text, "bold red")
 
 
 def _row(section: int, row: document.Row, columns: Sequence[int], console: Console, cut: OverflowMethod) -> _Row:

@@ -199,6 +199,15 @@ def test_a_lost_connection_is_told_above_what_was_known(seconds: int) -> None:
     assert f"not connected since {lost.since:%Y-%m-%dT%H:%M:%SZ} ({seconds}s ago): its way is gone" in text
 
 
+def test_however_much_cannot_be_followed_the_head_stays() -> None:
+    lost = live.Lost(worlds.NOW, "its way is gone " * 50)
+    lines = drawn(CONVERGING, 80, 24, lost=lost, stale=tuple(f"kind{number}: malformed" for number in range(60)))
+    assert sum(line.startswith("cannot be followed: kind0: malformed, kind1") for line in lines) == 1
+    for name in ("Cluster ", "Topology ", "Phase ", "Progress "):
+        assert any(line.startswith(name) for line in lines), lines
+    assert any(line.startswith("  Unmet  ") for line in lines)
+
+
 def test_more_than_fits_hides_the_least_important_and_says_how_much() -> None:
     checks = [{**CONVERGING["checks"][0], "name": f"Check{number:03}", "status": "Unmet" if number < 100 else "Met"}
               for number in range(200)]  # fmt: skip
