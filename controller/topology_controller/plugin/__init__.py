@@ -14,14 +14,14 @@ operator (`observe`), and judges them with the same functions (`checks`, `decide
 * `expecting`: what a transition disturbs, and what nobody but a person can check. Pure.
 * `answers`: the shapes of `-o json` and `-o yaml`.
 * `plan`, `status`, `wait`, `graph`, `audit`: the verbs that only read.
+* `document`, `printing`: what the verbs print, as sections of rows; and their text, for a terminal or for a pipe.
 * `live`: `status --watch`: the answer of `status` as often as there is news. `live_lines` prints it line by line;
-  `live_view` and `live_layout` draw it, `live_screen` holds the terminal. Only those three import rich.
+  `live_screen` draws on a terminal what `status` prints. Only that imports rich.
 * `completion`: the executable `kubectl_complete-topology`: what may come next on the command line.
 * `manifest`, `manifest_files`: what the manifests of a repository ask for, in the place of a target.
 * `svg`, `layout`: the graph as a picture.
 * `setting`, `cancelling`: the verbs `set` and `cancel`: may the wish be made, or withdrawn?
 * `writing`: the one write of both, and what became of it. `answering`: has the operator heard it?
-* `interruption`: what is told when Ctrl-C ends a command.
-* `accepting`, `printing_acceptance`, `asking`: the verb `accept`: a check that will not come, and a person's consent.
-* `paper`, `printing`, `printing_wishes`: text for a terminal of any width, or for a pipe.
+* `interruption`: what is said when Ctrl-C ends a command.
+* `accepting`, `asking`: the verb `accept`: a check that will not come, and a person's consent.
 """

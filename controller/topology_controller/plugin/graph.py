@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyPair
 
-from . import paper
+from . import document
 
 if TYPE_CHECKING:
     from ..observe import facts
@@ -112,8 +112,8 @@ def mermaid(found: tuple[Edge, ...], here: TopologyPair) -> str:
 
 
 def _dot(text: str) -> str:
-    return paper.plain(text).replace("\\", "\\\\").replace('"', '\\"')
+    return document.plain(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _quoted(text: str) -> str:
-    return paper.plain(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    return document.plain(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

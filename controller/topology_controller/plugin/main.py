@@ -10,6 +10,7 @@ imported by the command that needs it, after the arguments were understood. Exit
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import os
@@ -17,7 +18,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from . import arguments, errors, interruption, pasting
+from . import arguments, errors, interruption
 
 if TYPE_CHECKING:
     import argparse
@@ -43,10 +44,10 @@ def main(words: Sequence[str] | None = None) -> int:
         if sys.stderr.isatty():
             # The terminal has written ^C where the cursor was.
             sys.stderr.write("\n")
-        _complain(left.flags.mentions(f"interrupted; {left.said}"))
+        _complain(f"interrupted; {left.said}")
         return INTERRUPTED
     except errors.PluginError as error:
-        _complain(left.flags.mentions(str(error)))
+        _complain(error)
         return FAILED
     except BrokenPipeError:
         # Whatever is still buffered has no reader; the interpreter would complain about it at its end.
@@ -58,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str] | None, left: interruption.Interruption) -> int:
     options = arguments.parse(words)
-    left.begin(options.verb, pasting.Flags.of(options))
+    left.begin(options.verb)
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_print(stream)
     import logging
@@ -156,9 +157,9 @@ async def _verb(options: argparse.Namespace, transitions: load.Transitions, left
 
 
 async def _plan(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import paper, plan, printing, reading
+    from . import document, plan, printing, reading
 
-    sheet = paper.Paper.of(sys.stdout)
+    sheet = document.Document.of(sys.stdout)
     if options.target is None and options.manifests is None:
         seen = await reading.overview(made, transitions, options.operator_namespace)
         ways, verdict = plan.overview(seen, transitions)
@@ -177,12 +178,12 @@ async def _plan(made: connection.Connection, options: argparse.Namespace, transi
 
 
 async def _set(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import judging, paper, printing_wishes, setting
+    from . import document, judging, printing, setting
 
     asked = setting.Asked(options.target, options.confirm, options.allow_pending)
     found, code = await setting.wish(made, transitions, options.operator_namespace, asked, ask_back=not options.wait)
-    sheet = paper.Paper.of(sys.stdout)
-    printing_wishes.wish(sheet, found)
+    sheet = document.Document.of(sys.stdout)
+    printing.wish(sheet, found)
     _print(options, found, sheet)
     # Without a wish there is nothing to wait for: the cluster is what was asked for.
     if not options.wait or code != judging.DONE or (found["result"] == "Unchanged" and found["wish"] is None):
@@ -192,23 +193,23 @@ async def _set(made: connection.Connection, options: argparse.Namespace, transit
 
 
 async def _cancel(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import cancelling, paper, printing_wishes
+    from . import cancelling, document, printing
 
     found, code = await cancelling.cancel(made, transitions, options.operator_namespace)
-    sheet = paper.Paper.of(sys.stdout)
-    printing_wishes.cancel(sheet, found)
+    sheet = document.Document.of(sys.stdout)
+    printing.cancel(sheet, found)
     _print(options, found, sheet)
     return code
 
 
 async def _status(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import paper, printing, reading, status
+    from . import document, printing, reading, status
 
     if options.watch:
         await _follow(made, options, transitions)
     seen = await reading.present(made, transitions, options.operator_namespace)
     found = status.status(seen, transitions)
-    sheet = paper.Paper.of(sys.stdout)
+    sheet = document.Document.of(sys.stdout)
     printing.status(sheet, found)
     _print(options, found, sheet)
     return 0
@@ -220,14 +221,14 @@ async def _follow(made: connection.Connection, options: argparse.Namespace, tran
     gc.freeze()
     gc.enable()
     made.interruption.now("nothing was written. Watch on with: oc topology status --watch")
-    sheet: live.Sheet
-    if options.output == "text" and live_lines.can_draw(sys.stdout, os.environ):
+    draws = options.output == "text" and live_lines.can_draw(sys.stdout, os.environ)
+    following = live.Following(made, transitions, options.operator_namespace, draws=draws)
+    if draws:
         from . import live_screen
 
-        sheet = live_screen.Screen(sys.stdout)
-    else:
-        sheet = live_lines.Lines(sys.stdout, sys.stderr, options.output)
-    await live.follow(made, transitions, options.operator_namespace, sheet)
+        await following.show(live_screen.taken(sys.stdout))
+    lines = live_lines.Lines(sys.stdout, sys.stderr, options.output)
+    await following.show(contextlib.nullcontext(lines.show))
 
 
 async def _wait(made: connection.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
@@ -235,11 +236,11 @@ async def _wait(made: connection.Connection, options: argparse.Namespace, _: loa
 
 
 async def _accept(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import accepting, asking, judging, paper, printing_acceptance
+    from . import accepting, asking, document, judging, printing
 
     async def consent(found: accepting.Offer) -> accepting.Ended | None:
-        sheet = paper.Paper.of(sys.stderr)
-        printing_acceptance.offer(sheet, found)
+        sheet = document.Document.of(sys.stderr)
+        printing.offer(sheet, found)
         sys.stderr.write(sheet.text())
         sys.stderr.flush()
         if options.yes:
@@ -254,27 +255,27 @@ async def _accept(made: connection.Connection, options: argparse.Namespace, tran
     asked = accepting.Asked(options.check, options.reason, options.timeout)
     found = await accepting.accept(made, transitions, options.operator_namespace, asked, consent)
     if found.code == judging.DONE:
-        sys.stdout.write(f"{made.interruption.flags.mentions(paper.plain(found.said))}\n")
+        sys.stdout.write(f"{document.plain(found.said)}\n")
     else:
-        _complain(made.interruption.flags.mentions(paper.plain(found.said)))
+        _complain(document.plain(found.said))
     return found.code
 
 
 async def _waited(made: connection.Connection, seconds: float | None, out: TextIO) -> int:
-    from . import judging, paper, wait
+    from . import document, judging, wait
 
     gc.freeze()
     gc.enable()
 
     def tell(text: str) -> None:
-        sys.stderr.write(f"{paper.plain(text)}\n")
+        sys.stderr.write(f"{document.plain(text)}\n")
         sys.stderr.flush()
 
     found = await wait.wait(made, seconds, tell)
     if found.code == judging.DONE:
-        out.write(f"{paper.plain(found.said)}\n")
+        out.write(f"{document.plain(found.said)}\n")
         return judging.DONE
-    _complain(paper.plain(found.said))
+    _complain(document.plain(found.said))
     return judging.FAILED if found.code is None else found.code
 
 
@@ -295,11 +296,11 @@ async def _graph(made: connection.Connection, options: argparse.Namespace, trans
 
 
 async def _audit(made: connection.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
-    from . import audit, paper, printing, reading
+    from . import audit, document, printing, reading
 
     seen = await reading.census(made, options.operator_namespace)
     found, code = audit.audit(seen)
-    sheet = paper.Paper.of(sys.stdout)
+    sheet = document.Document.of(sys.stdout)
     printing.audit(sheet, found)
     _print(options, found, sheet)
     return code
@@ -314,7 +315,7 @@ def _print(options: argparse.Namespace, found: Mapping[str, Any], sheet: Any) ->
 
         sys.stdout.write(yaml.safe_dump(found, sort_keys=False, width=120))
     else:
-        sys.stdout.write(pasting.Flags.of(options).lines(sheet.text()))
+        sys.stdout.write(sheet.text())
 
 
 def _complain(text: object) -> None:

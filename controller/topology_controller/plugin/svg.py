@@ -13,7 +13,7 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from . import layout, paper
+from . import document, layout
 from .graph import places
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def svg(found: Sequence[Edge], here: TopologyPair, caption: Iterable[str] = ()) 
         ],
     )
     width = max(laid.width + 2 * _MARGIN, _LEAST)
-    above = [line for text in caption for line in _wrapped(_Text(paper.plain(text)), width - 2 * _MARGIN)]
+    above = [line for text in caption for line in _wrapped(_Text(document.plain(text)), width - 2 * _MARGIN)]
     if above:
         above[0] = _Text(above[0].text, "heading", "heading")
     top = _MARGIN + sum(line.height for line in above) + (_PADDING if above else 0)
@@ -183,7 +183,7 @@ def _wrapped(line: _Text, widest: float = _WIDEST) -> list[_Text]:
     """The same text in lines that are no wider than that; a word that is too long is cut."""
     lines: list[str] = []
     current = ""
-    for word in paper.plain(line.text).split():
+    for word in document.plain(line.text).split():
         longer = f"{current} {word}" if current else word
         if _width(longer, line.size) <= widest:
             current = longer
@@ -267,7 +267,7 @@ def _told(edge: Edge) -> str:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(paper.plain(text), quote=True)
+    return html.escape(document.plain(text), quote=True)
 
 
 def _point(one: layout.Point) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import audit, paper, plan, printing, reading, status
+from topology_controller.plugin import audit, document, plan, printing, reading, status
 
 from ..core import worlds
 
@@ -49,7 +49,7 @@ def through_json(found: Any) -> dict[str, Any]:
 
 
 def printed(found: Any, width: int = 0, *, colour: bool = False) -> str:
-    sheet = paper.Paper(width, colour)
+    sheet = document.Document(width, colour)
     by_kind: dict[str, Any] = {
         "TopologyPlan": printing.plan,
         "TopologyPlanList": printing.overview,

@@ -14,7 +14,7 @@ import pytest
 from topology_api.types import Accepted, TopologyTransition
 from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import accepting, asking, judging, paper, printing, printing_acceptance, status
+from topology_controller.plugin import accepting, asking, document, judging, printing, status
 
 from ..core import worlds
 from . import replies
@@ -136,8 +136,8 @@ def test_a_person_is_told_what_they_give_up() -> None:
         answer = next(one for one in recorded(known).checks if one.name == check and one.stage.value == "Convergence")
         record = recorded(known)
         for width in (0, 80):
-            sheet = paper.Paper(width)
-            printing_acceptance.offer(sheet, accepting.Offer(record, "mine", answer, "operator-a leads"))
+            sheet = document.Document(width)
+            printing.offer(sheet, accepting.Offer(record, "mine", answer, "operator-a leads"))
             text = sheet.text()
             assert f"If you accept that {check} does not come" in text
             assert "It is not repaired: " in text
@@ -146,7 +146,7 @@ def test_a_person_is_told_what_they_give_up() -> None:
 
 def test_status_shows_it_with_its_reason_and_offers_it_only_while_it_is_stuck() -> None:
     def text(known: facts.Facts) -> str:
-        sheet = paper.Paper()
+        sheet = document.Document()
         printing.status(sheet, status.status(replies.seen(known, DEADLINE), worlds.TRANSITIONS))
         return sheet.text()
 

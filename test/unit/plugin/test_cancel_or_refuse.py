@@ -8,7 +8,7 @@ import pytest
 
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
-from topology_controller.plugin import cancelling, errors, paper, printing_wishes
+from topology_controller.plugin import cancelling, document, errors, printing
 
 from ..core import worlds
 from . import replies
@@ -76,9 +76,9 @@ def test_what_can_be_withdrawn(known: facts.Facts, result: str, code: int, words
 
 @pytest.mark.parametrize("width", [0, 40, 80])
 def test_a_refusal_can_be_read_at_any_width(width: int) -> None:
-    sheet = paper.Paper(width)
+    sheet = document.Document(width)
     found, _ = cancelling.judged(replies.seen(replies.in_phase(Phase.CONVERGING)), worlds.TRANSITIONS, "oc")
-    printing_wishes.cancel(sheet, found)
+    printing.cancel(sheet, found)
     text = " ".join(sheet.text().split())
     assert "HighlyAvailable, made by oc" in text
     assert "Nothing was written." in text

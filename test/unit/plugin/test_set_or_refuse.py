@@ -10,7 +10,7 @@ from hypothesis import assume, given
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import connection, errors, paper, printing_wishes, setting
+from topology_controller.plugin import connection, document, errors, printing, setting
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
@@ -27,8 +27,8 @@ def judged(known: facts.Facts, target: str = "HighlyAvailable", **asked: Any) ->
 
 
 def told(found: Any, width: int = 0) -> str:
-    sheet = paper.Paper(width)
-    printing_wishes.wish(sheet, found)
+    sheet = document.Document(width)
+    printing.wish(sheet, found)
     return sheet.text()
 
 
