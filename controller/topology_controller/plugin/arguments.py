@@ -109,8 +109,8 @@ def parser() -> argparse.ArgumentParser:
         help=f"what {vocabulary.WISH} would be set to: {', '.join(topology.value for topology in Topology)}",
     )
     plan.add_argument(
-        "--manifests", type=pathlib.Path, metavar="DIR",
-        help="take TARGET from the manifest of Infrastructure cluster in this folder; - is standard input",
+        "-f", "--filename", metavar="FILE",
+        help="take TARGET from the manifest of Infrastructure cluster in this file; - is standard input",
     )  # fmt: skip
     _output(plan)
     _set(verbs)
@@ -244,8 +244,8 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     found.as_group = [*found.as_group, *vars(found).pop("as_group_after", ())]
     if found.as_user is None and (found.as_group or found.as_uid is not None):
         made.error("--as-group and --as-uid are about the user of --as: name one")
-    if found.verb == "plan" and found.manifests is not None and found.target is not None:
-        made.error("TARGET stands in the manifests: leave it out, or leave --manifests out")
+    if found.verb == "plan" and found.filename is not None and found.target is not None:
+        made.error("TARGET stands in the manifest: leave it out, or leave -f out")
     if found.verb == "set":
         if found.wait and not found.confirm:
             made.error("--wait needs --confirm: without it nothing is written that could be waited for")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from topology_api.vocabulary import CheckName
 
 if TYPE_CHECKING:
-    from . import accepting
+    from .commands import accept as accepting
     from .paper import Paper
 
 _GIVEN_UP: Final = {
