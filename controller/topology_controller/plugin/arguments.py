@@ -18,7 +18,7 @@ from topology_api.vocabulary import EXTERNAL, Topology
 from .._version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 PROGRAM = "kubectl-topology"
 DEFAULT_REQUEST_TIMEOUT = 10.0
@@ -27,7 +27,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
 _PLAIN = re.compile(r"[0-9]{1,9}\Z")
 _ACCEPTABLE = [one.value for one in vocabulary.ACCEPTABLE_CHECKS]
-_DEFAULTS = {
+_DEFAULTS: dict[str, Any] = {
     "kubeconfig": None, "context": None, "request_timeout": DEFAULT_REQUEST_TIMEOUT, "insecure_skip_tls_verify": False,
     "as_user": None, "as_group": [], "as_uid": None, "operator_namespace": vocabulary.DEFAULT_NAMESPACE,
     "transitions_dir": None,
@@ -62,18 +62,14 @@ def target(text: str) -> str:
             f"{EXTERNAL} is no wish: a hosted control plane is made on the management cluster. "
             f"Legal are {', '.join(legal)}"
         )
-    closest = _closest(text, legal)
-    meant = f"; did you mean {closest}?" if closest else "."
-    raise argparse.ArgumentTypeError(f"unknown target {text!r}{meant} Legal are {', '.join(legal)}")
+    raise _unknown("target", text, "Legal are", legal)
 
 
 def check(text: str) -> str:
     """The name of a check; what is none is refused with the closest of those that can be accepted."""
     if text in set(vocabulary.CheckName):
         return text
-    closest = _closest(text, _ACCEPTABLE)
-    meant = f"; did you mean {closest}?" if closest else "."
-    raise argparse.ArgumentTypeError(f"unknown check {text!r}{meant} Can be accepted: {', '.join(_ACCEPTABLE)}")
+    raise _unknown("check", text, "Can be accepted:", _ACCEPTABLE)
 
 
 def reason(text: str) -> str:
@@ -84,12 +80,13 @@ def reason(text: str) -> str:
     return words
 
 
-def _closest(text: str, words: Iterable[str]) -> str | None:
+def _unknown(noun: str, text: str, are: str, words: list[str]) -> argparse.ArgumentTypeError:
     import difflib  # noqa: PLC0415 - only a wrong word needs it
 
     by_lower = {word.lower(): word for word in words}
-    found = difflib.get_close_matches(text.lower(), by_lower, n=1, cutoff=0.4)
-    return by_lower[found[0]] if found else None
+    close = difflib.get_close_matches(text.lower(), by_lower, n=1, cutoff=0.4)
+    meant = f"; did you mean {by_lower[close[0]]}?" if close else "."
+    return argparse.ArgumentTypeError(f"unknown {noun} {text!r}{meant} {are} {', '.join(words)}")
 
 
 def parser() -> argparse.ArgumentParser:

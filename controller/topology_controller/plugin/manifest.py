@@ -77,35 +77,32 @@ class Wanted:
 def wanted(source: str) -> Wanted:
     """What the manifests in a file ask for; "-" is standard input. Raises ManifestError."""
     place = _place(source)
-    problems: list[tuple[int, str]] = []
+    problems: list[str] = []
     skipped: list[tuple[str, str]] = []
     manifests: list[tuple[int, str | None]] = []
     for above, text in _documents(_read(source)):
-        try:
-            infrastructures = _infrastructures(text)
-        except _UnreadableError as error:
-            problems.append((above + error.line, error.text))
-            continue
-        for node in infrastructures:
+        document, line, problem = _parsed(text)
+        if problem:
+            problems.append(f"{place}:{above + line}: {problem}")
+        for node in _infrastructures(document):
+            faults = [f"{place}:{above + _line(faulty)}: {problem}" for faulty, problem in _faults(node)]
+            desired = _get(_get(node, "spec"), "desiredTopology")
             if why := _another(node):
                 skipped.append((f"{place}:{above + _line(node)}", why))
-                continue
-            faults = [(above + _line(faulty), text) for faulty, text in _faults(node)]
-            desired = _get(_get(node, "spec"), "desiredTopology")
-            if not faults:
+            elif faults:
+                problems += faults
+            else:
                 manifests.append((above + _line(desired or node), _string(desired)))
-            problems += faults
-    if problems:
-        raise ManifestError(f"{place}:{line}: {text}" for line, text in sorted(problems))
-    if not manifests:
+    if not problems and not manifests:
         besides = "".join(f"; {other} {why}" for other, why in skipped[:3])
-        raise ManifestError([f"{place}: no manifest of Infrastructure cluster ({_API_VERSION}){besides}"])
-    if len({desired for _, desired in manifests}) > 1:
-        asking = (
-            f"{place}:{line}: this one " + (f"asks for {desired}" if desired else "has no spec.desiredTopology")
-            for line, desired in manifests
-        )
-        raise ManifestError([f"{place}: the manifests of Infrastructure cluster differ", *asking])
+        problems = [f"{place}: no manifest of Infrastructure cluster ({_API_VERSION}){besides}"]
+    if not problems and len({desired for _, desired in manifests}) > 1:
+        problems = [f"{place}: the manifests of Infrastructure cluster differ"]
+        for line, topology in manifests:
+            asks = f"asks for {topology}" if topology else "has no spec.desiredTopology"
+            problems.append(f"{place}:{line}: this one {asks}")
+    if problems:
+        raise ManifestError(problems)
     return Wanted(source, manifests[0][1], tuple(line for line, _ in manifests), tuple(skipped))
 
 
@@ -151,41 +148,32 @@ def _documents(text: str) -> Iterator[tuple[int, str]]:
             at = stop
 
 
-class _UnreadableError(Exception):
-    """A document cannot be parsed; `line` counts from 1 within it."""
-
-    def __init__(self, line: int, text: str) -> None:
-        super().__init__(line, text)
-        self.line = line
-        self.text = text
-
-
-def _infrastructures(text: str) -> list[yaml.MappingNode]:
-    """Every Infrastructure of our API group in a document, or in the list that it is."""
+def _parsed(text: str) -> tuple[yaml.Node | None, int, str]:
+    """A document, or none, the line of what is wrong with it, and that."""
     if len(text) > LARGEST_DOCUMENT:
-        raise _UnreadableError(1, f"this document is larger than {LARGEST_DOCUMENT} characters")
+        return None, 1, f"this document is larger than {LARGEST_DOCUMENT} characters"
     try:
-        document = yaml.compose(text, Loader=yaml.SafeLoader)
+        return yaml.compose(text, Loader=yaml.SafeLoader), 0, ""
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = f"cannot be parsed: {error.problem or error.context}. If it is a template, render it first"
-        raise _UnreadableError(mark.line + 1 if mark else 1, problem) from error
+        what = f"{error.problem or error.context}. If it is a template, render it first"
+        return None, mark.line + 1 if mark else 1, f"cannot be parsed: {what}"
+    except RecursionError:
+        return None, 1, "cannot be parsed: nested too deeply"
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise _UnreadableError(1, f"cannot be parsed: {' '.join(str(error).split())}") from error
-    except RecursionError as error:
-        raise _UnreadableError(1, "cannot be parsed: nested too deeply") from error
+        return None, 1, f"cannot be parsed: {' '.join(str(error).split())}"
+
+
+def _infrastructures(document: yaml.Node | None) -> Iterator[yaml.MappingNode]:
+    """Every Infrastructure of our API group in a document, or in the list that it is."""
     nodes: list[yaml.Node | None] = [document]
-    kind, version = _string(_get(document, "kind")), _string(_get(document, "apiVersion"))
-    if version is not None and _LISTS.get(kind or "") == version:
+    if _string(_get(document, "apiVersion")) == _LISTS.get(_string(_get(document, "kind")) or "", "no list"):
         items = _get(document, "items")
         nodes = items.value if isinstance(items, yaml.SequenceNode) else []
-    return [
-        node
-        for node in nodes
-        if isinstance(node, yaml.MappingNode)
-        and _string(_get(node, "kind")) == "Infrastructure"
-        and (_string(_get(node, "apiVersion")) or "").partition("/")[0] == _GROUP
-    ]
+    for node in nodes:
+        group = (_string(_get(node, "apiVersion")) or "").partition("/")[0]
+        if isinstance(node, yaml.MappingNode) and _string(_get(node, "kind")) == "Infrastructure" and group == _GROUP:
+            yield node
 
 
 def _another(node: yaml.MappingNode) -> str:
@@ -209,21 +197,20 @@ def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
                 yield key, f"{where}the key {_quoted(text)} stands here twice"
             else:
                 keys.add(text)
-    if status is not None and not _is_null(status) and status.value:
-        yield status, "sets status, which an apply does not write: the operators do. Remove it from the manifest"
     if spec is not None and not _is_null(spec) and not isinstance(spec, yaml.MappingNode):
         yield spec, f"spec is {_shown(spec)}; wanted a mapping"
     desired = _get(spec, "desiredTopology")
-    if desired is None or _is_null(desired):
-        return
-    text = _string(desired)
-    if text is None:
-        yield desired, f"spec.desiredTopology is {_shown(desired)}; wanted one of {', '.join(Topology)}"
-        return
-    try:
-        arguments.target(text)
-    except argparse.ArgumentTypeError as error:
-        yield desired, f"spec.desiredTopology: {error}"
+    if desired is not None and not _is_null(desired):
+        text = _string(desired)
+        try:
+            if text is None:
+                yield desired, f"spec.desiredTopology is {_shown(desired)}; wanted one of {', '.join(Topology)}"
+            else:
+                arguments.target(text)
+        except argparse.ArgumentTypeError as error:
+            yield desired, f"spec.desiredTopology: {error}"
+    if status is not None and not _is_null(status) and status.value:
+        yield status, "sets status, which an apply does not write: the operators do. Remove it from the manifest"
 
 
 def _get(node: yaml.Node | None, key: str) -> yaml.Node | None:

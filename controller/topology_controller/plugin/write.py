@@ -3,7 +3,7 @@
 Each is a merge patch that carries the resourceVersion of the object that was judged: the server answers 409 when that
 has moved on, and 422 only when it refuses the change itself. (A JSON patch with a test would be answered with 422 in
 both cases.) It takes the right `patch`, as `oc patch` does. A write whose answer was lost may have been executed:
-`desired` reads what became of it.
+`write` reads what became of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..observe import catalog, fields, parse
 from . import cluster, errors
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable
 
     from topology_api.vocabulary import Phase
 
@@ -37,6 +37,7 @@ OBSERVED_TIMEOUT = 5.0
 """Seconds that the operator has to speak of what was written; normally it takes a tenth of one."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two reads that look for the operator's answer; each pause is twice the one before."""
+UNKNOWN_WRITER = "somebody unknown"
 _NAME = catalog.INFRASTRUCTURE.selection.name or ""
 _DENIED = (" denied request: ", " denied the request: ")
 """In the 403 of an admission policy and of a webhook, which is no missing right."""
@@ -111,7 +112,7 @@ class Refused:
     why: str
 
 
-async def desired(
+async def write(
     connection: cluster.Connection, judge: Callable[[int], Awaitable[tuple[T, Raw | None]]]
 ) -> tuple[T, Written | Refused | None]:
     """`guarded` for spec.desiredTopology: returns the last answer of `judge`, and what became of its patch.
@@ -132,12 +133,12 @@ async def desired(
 async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kube.KubeError) -> Written | Refused:
     wanted: str | None = body["spec"][vocabulary.WISH]
     if not isinstance(outcome, kube.KubeError):
-        if wanted is not None and _desired_of(outcome) != wanted:
+        if wanted is not None and _desired(outcome) != wanted:
             raise errors.PluginError(
                 f"the API server took the write and dropped spec.{vocabulary.WISH}: its API lacks our fields",
                 f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
             )
-        return Written(_generation(outcome))
+        return Written(fields.whole(outcome, "metadata.generation"))
     if outcome.outcome_unknown:
         return await _look(connection, body["metadata"]["resourceVersion"], wanted, outcome)
     if outcome.status == 422 or any(words in outcome.message for words in _DENIED):
@@ -159,19 +160,19 @@ async def _look(connection: cluster.Connection, version: str, wanted: str | None
             "whether it was executed",
             "Once the API server answers again, oc topology status tells",
         ) from error
-    unchanged = (fields.text(raw, "metadata.resourceVersion") or "") == version
-    if _desired_of(raw) == wanted and not unchanged:
+    desired, is_unchanged = _desired(raw), (fields.text(raw, "metadata.resourceVersion") or "") == version
+    if desired == wanted and not is_unchanged:
         note = f"The write was not answered ({why}), but Infrastructure was read again, and there it is"
-        return Written(_generation(raw), note)
-    if unchanged:
+        return Written(fields.whole(raw, "metadata.generation"), note)
+    if is_unchanged:
         raise errors.PluginError(
             f"the write was not answered ({why}), and when Infrastructure was read again it was as before: nothing was "
             "written",
             "The same command begins again",
         )
     raise errors.PluginError(
-        f"the write was not answered ({why}), and Infrastructure has been changed by {changed_by(raw)} since: the wish "
-        f"is {_desired_of(raw) or 'none'} now",
+        f"the write was not answered ({why}), and Infrastructure has been changed by {writers(raw) or UNKNOWN_WRITER} "
+        f"since: the wish is {desired or 'none'} now",
         "Look at it first: oc topology status",
     )
 
@@ -204,47 +205,30 @@ def command(body: Raw, acting: cluster.Acting | None = None) -> str:
     return f"{shlex.join(words)} -p '{json.dumps(body, separators=(',', ':'))}'"
 
 
-def _desired_of(raw: Raw) -> str | None:
+def _desired(raw: Raw) -> str | None:
     return fields.text(raw, f"spec.{vocabulary.WISH}")
 
 
-def _generation(raw: Raw) -> int:
-    return fields.whole(raw, "metadata.generation")
+def writers(raw: Raw, name: str = "") -> str | None:
+    """The field manager that wrote Infrastructure last, or this field of its spec; None when none is known.
 
-
-def desired_by(raw: Raw) -> str | None:
-    """The field manager that wrote spec.desiredTopology last, None when none is known."""
-    name = f"f:{vocabulary.WISH}"
-    return _newest(entry for entry in _managed(raw) if name in fields.mapping(entry, "fieldsV1.f:spec"))
-
-
-def changed_by(raw: Raw) -> str:
-    """The field manager that wrote Infrastructure last, several when they wrote within one second."""
-    return _newest(_managed(raw)) or "somebody unknown"
-
-
-def _managed(raw: Raw) -> list[Raw]:
-    return fields.items(raw, "metadata.managedFields")
-
-
-def _newest(entries: Iterable[Raw]) -> str | None:
-    """The times of managed fields have whole seconds, so there may be more than one that is the newest."""
-    latest, managers = "", list[str]()
-    for entry in entries:
-        when, manager = fields.text(entry, "time") or "", fields.text(entry, "manager") or "somebody unknown"
-        if when > latest:
-            latest, managers = when, []
-        if when == latest and manager not in managers:
-            managers.append(manager)
-    return " or ".join(managers) or None
+    The times of managed fields have whole seconds, so there may be more than one.
+    """
+    entries = [
+        (fields.text(entry, "time") or "", fields.text(entry, "manager") or UNKNOWN_WRITER)
+        for entry in fields.items(raw, "metadata.managedFields")
+        if not name or f"f:{name}" in fields.mapping(entry, "fieldsV1.f:spec")
+    ]
+    latest = max((time for time, _ in entries), default="")
+    return " or ".join(dict.fromkeys(manager for time, manager in entries if time == latest)) or None
 
 
 async def last_writer(connection: cluster.Connection) -> str:
     """Read who wrote Infrastructure last."""
     try:
-        return changed_by(await connection.client.get(catalog.INFRASTRUCTURES, _NAME))
+        return writers(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)) or UNKNOWN_WRITER
     except (kube.KubeError, fields.Malformed):
-        return "somebody unknown"
+        return UNKNOWN_WRITER
 
 
 async def observed(
@@ -276,8 +260,9 @@ async def observed_generation(
     connection: cluster.Connection, generation: int, phase: Phase | None = None
 ) -> TopologyTransition | None:
     """The first record that speaks of this generation, and is in that phase if one is given; None when none comes."""
-
-    def speaks(record: TopologyTransition) -> TopologyTransition | None:
-        return record if (record.observed_generation or 0) >= generation and phase in {None, record.phase} else None
-
-    return await observed(connection, speaks)
+    return await observed(
+        connection,
+        lambda record: (
+            record if (record.observed_generation or 0) >= generation and phase in {None, record.phase} else None
+        ),
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
 from ...decide import records
@@ -48,17 +49,18 @@ async def withdraw(
         snapshots.append(snapshot)
         before, desired = snapshots[0].infrastructure.desired, snapshot.infrastructure.desired
         if desired not in {None, before}:
+            who = write.writers(raw) or write.UNKNOWN_WRITER
             raise errors.PluginError(
-                f"{write.changed_by(raw)} has changed the wish from {before} to {desired} while it was being "
-                "withdrawn. Nothing was written",
+                f"{who} has changed the wish from {before} to {desired} while it was being withdrawn. Nothing was "
+                "written",
                 "If that is to go too, the same command withdraws it",
             )
-        answer, code = judged(snapshot, transitions, write.desired_by(raw), connection.acting)
+        answer, code = judged(snapshot, transitions, write.writers(raw, vocabulary.WISH), connection.acting)
         if attempt and answer["patch"] is None:
             answer["message"] = f"Infrastructure changed while the wish was being withdrawn. {answer['message']}"
         return (answer, code), answer["patch"] and answer["patch"]["body"]
 
-    (answer, code), outcome = await write.desired(connection, judge)
+    (answer, code), outcome = await write.write(connection, judge)
     if outcome is None:
         return answer, code
     if isinstance(outcome, write.Refused):

@@ -82,7 +82,7 @@ async def request(
         patch = answer["patch"] if asked.confirm else None
         return (answer, code), patch and patch["body"]
 
-    (answer, code), outcome = await write.desired(connection, judge)
+    (answer, code), outcome = await write.write(connection, judge)
     if outcome is None:
         return answer, code
     if isinstance(outcome, write.Refused):
