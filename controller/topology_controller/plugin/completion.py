@@ -12,6 +12,7 @@ imported, no cluster is asked, and whatever goes wrong is no candidate.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import pathlib
 import sys
@@ -156,12 +157,9 @@ def _contexts(given: str | None, environ: Mapping[str, str]) -> Candidates:
     home = pathlib.Path(environ.get("HOME") or "/", ".kube", "config")
     contexts: Candidates = {}
     for path in [given] if given else (environ.get("KUBECONFIG") or str(home)).split(os.pathsep):
-        try:
-            read = yaml.safe_load(pathlib.Path(path).expanduser().read_bytes())
-            here = {context["name"]: f"cluster {context['context']['cluster']}" for context in read["contexts"]}
-        except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
-            continue
-        contexts = here | contexts
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+            for context in yaml.safe_load(pathlib.Path(path).expanduser().read_bytes())["contexts"]:
+                contexts.setdefault(str(context["name"]), f"cluster {context['context']['cluster']}")
     return contexts
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from .commands.graph import Edge
 
+    _Places = Mapping[TopologyPair, "_Box"]
+
 Text = tuple[str, str]
 """A line of text, and its style: a key of _SIZES."""
 _MARGIN, _PADDING, _GAP, _CHANNEL, _HEAD, _LEAST = 24, 12, 22, 60, 9, 560
@@ -97,16 +99,16 @@ def svg(edges: Iterable[Edge], here: TopologyPair, caption: Iterable[str] = ()) 
     left = {pair: _Box(_place(pair, is_here=pair == here)) for pair in [*alone, *sources]}
     right = {pair: _Box(_place(pair, is_here=pair == here and pair not in left)) for pair in targets}
     edges.sort(key=lambda edge: list(left).index(edge.source))
-    cards = [_Box(_card(edge)) for edge in edges]
+    cards = [(edge, _Box(_card(edge))) for edge in edges]
     above = [line for text in caption for line in _wrapped(text, "text", 2 * _LETTERS)]
     above[:1] = [(text, "heading") for text, _ in above[:1]]
     top = _MARGIN + _height(above) + (_PADDING if above else 0)
-    width = max(_columns([left.values(), cards, right.values()]), 2 * _MARGIN + _width(above), _LEAST)
-    height = _rows(edges, cards, left, right, top)
+    columns = _columns([left.values(), [card for _, card in cards], right.values()])
+    width, height = max(columns, 2 * _MARGIN + _width(above), _LEAST), _rows(left, cards, right, top)
     leaving = {pair: box.ports(sources.count(pair)) for pair, box in left.items()}
     entering = {pair: box.ports(targets.count(pair)) for pair, box in right.items()}
     drawn = _texts(above, _MARGIN, _MARGIN)
-    for edge, card in zip(edges, cards, strict=True):
+    for edge, card in cards:
         source, tip, y = left[edge.source], right[edge.target].x, next(entering[edge.target])
         drawn += [
             f'<g class="{_KINDS[edge.verdict]}">',
@@ -144,17 +146,11 @@ def _columns(columns: Iterable[Iterable[_Box]]) -> float:
     return x - _CHANNEL + _MARGIN
 
 
-def _rows(
-    edges: Sequence[Edge],
-    cards: Sequence[_Box],
-    left: Mapping[TopologyPair, _Box],
-    right: Mapping[TopologyPair, _Box],
-    top: float,
-) -> float:
+def _rows(left: _Places, cards: Sequence[tuple[Edge, _Box]], right: _Places, top: float) -> float:
     """Set the height of each box: a place in the middle of its cards, and apart from the next. Returns the bottom."""
     y = top
     for pair, box in left.items():
-        own = [card for edge, card in zip(edges, cards, strict=True) if edge.source == pair]
+        own = [card for edge, card in cards if edge.source == pair]
         tall = sum(card.height + _GAP for card in own) - _GAP
         band = max(box.height, tall)
         box.y, below = y + (band - box.height) / 2, y + (band - tall) / 2
@@ -163,10 +159,7 @@ def _rows(
             below += card.height + _GAP
         y += band + _GAP
     bottom, y = y, top
-    middles = {
-        pair: statistics.fmean(card.middle for edge, card in zip(edges, cards, strict=True) if edge.target == pair)
-        for pair in right
-    }
+    middles = {pair: statistics.fmean(card.middle for edge, card in cards if edge.target == pair) for pair in right}
     for pair, box in sorted(right.items(), key=lambda entry: middles[entry[0]]):
         box.y = max(y, middles[pair] - box.height / 2)
         y = box.y + box.height + _GAP

@@ -58,7 +58,8 @@ async def withdraw(
         answer, code = judged(snapshot, transitions, write.writers(raw, vocabulary.WISH), connection.acting)
         if attempt and answer["patch"] is None:
             answer["message"] = f"Infrastructure changed while the wish was being withdrawn. {answer['message']}"
-        return (answer, code), answer["patch"] and answer["patch"]["body"]
+        patch = answer["patch"]
+        return (answer, code), patch["body"] if patch is not None else None
 
     (answer, code), outcome = await write.write(connection, judge)
     if outcome is None:

@@ -80,7 +80,7 @@ async def request(
             )
         answer, code = judged(snapshot, transitions, asked, connection.acting)
         patch = answer["patch"] if asked.confirm else None
-        return (answer, code), patch and patch["body"]
+        return (answer, code), patch["body"] if patch is not None else None
 
     (answer, code), outcome = await write.write(connection, judge)
     if outcome is None:
