@@ -26,7 +26,7 @@ DEFAULT_REQUEST_TIMEOUT = 10.0
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
 _PLAIN = re.compile(r"[0-9]{1,9}\Z")
-_ACCEPTABLE = [one.value for one in vocabulary.ACCEPTABLE_CHECKS]
+_ACCEPTABLE = [name.value for name in vocabulary.ACCEPTABLE_CHECKS]
 _DEFAULTS: dict[str, Any] = {
     "kubeconfig": None, "context": None, "request_timeout": DEFAULT_REQUEST_TIMEOUT, "insecure_skip_tls_verify": False,
     "as_user": None, "as_group": [], "as_uid": None, "operator_namespace": vocabulary.DEFAULT_NAMESPACE,
@@ -46,7 +46,7 @@ def duration(text: str) -> float:
 
 
 def _name(text: str) -> str:
-    """Somebody's name, as it may stand in a header."""
+    """The name of a user or a group, as it may stand in a header."""
     if text and text.isprintable() and text == text.strip():
         return text
     raise argparse.ArgumentTypeError(f"{text!r} is no name")

@@ -120,12 +120,12 @@ def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) ->
     elif action is None:
         positionals = [action for action in line.actions if not action.option_strings]
         action = positionals[line.positionals] if line.positionals < len(positionals) else None
-    found, directive = values(action, line.given, environ) if action is not None else ({}, NOTHING)
-    return _beginning(begun, found), directive
+    offered, directive = values(action, line.given, environ) if action is not None else ({}, NOTHING)
+    return _beginning(begun, offered), directive
 
 
-def _beginning(begun: str, found: Candidates) -> Candidates:
-    return {word: said for word, said in found.items() if word.startswith(begun)}
+def _beginning(begun: str, offered: Candidates) -> Candidates:
+    return {word: description for word, description in offered.items() if word.startswith(begun)}
 
 
 def _described(action: argparse.Action) -> str:
@@ -163,12 +163,12 @@ def _contexts(given: str | None, environ: Mapping[str, str]) -> Candidates:
     return contexts
 
 
-def text(found: Candidates, directive: int) -> str:
+def text(offered: Candidates, directive: int) -> str:
     """The answer as kubectl reads it: nothing that would break a line, or be taken for a description."""
     lines = []
-    for word, said in found.items():
+    for word, description in offered.items():
         if word and word.isprintable() and not word.startswith(":"):
-            clean = " ".join("".join(letter if letter.isprintable() else " " for letter in said).split())
+            clean = " ".join("".join(letter if letter.isprintable() else " " for letter in description).split())
             lines.append(f"{word}\t{clean}\n" if clean else f"{word}\n")
     return f"{''.join(lines)}:{directive}\n"
 
@@ -177,7 +177,7 @@ def main() -> int:
     """Print what may come next, and nothing else, whatever happens."""
     try:
         answer = text(*candidates(sys.argv[1:]))
-    except Exception:  # noqa: BLE001 - somebody is typing: an error has no place to be shown
+    except Exception:  # noqa: BLE001 - in the middle of a command line an error has no place to be shown
         answer = f":{FAILED}\n"
     try:
         sys.stdout.write(answer)

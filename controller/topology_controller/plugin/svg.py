@@ -120,13 +120,13 @@ def svg(edges: Iterable[Edge], here: TopologyPair, caption: Iterable[str] = ()) 
     for box in (*left.values(), *right.values()):
         drawn += [f'<g class="{"here" if box.lines[0] == _HERE else "place"}">', *_framed(box)]
     is_here = f"The cluster is here: control plane {here.control_plane}, infrastructure {here.infrastructure}"
-    told = " ".join(f"{sentence}." for sentence in (*(text for text, _ in above), is_here, *map(_told, edges)))
+    sentences = [*(text for text, _ in above), is_here, *map(_told, edges)]
     size = f'width="{width:.1f}" height="{height:.1f}"'
     view = f'viewBox="0 0 {width:.1f} {height:.1f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} {view} class="topology" role="img">',
         f"<title>{_escaped(f'Topology transitions of this cluster, which is at {here}')}</title>",
-        f"<desc>{_escaped(told)}</desc>",
+        f"<desc>{_escaped(' '.join(f'{sentence}.' for sentence in sentences))}</desc>",
         f"<style>\n{_style()}</style>",
         f'<rect class="paper" {size}/>',
         *drawn,

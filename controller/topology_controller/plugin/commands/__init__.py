@@ -55,4 +55,4 @@ def phase(snapshot: cluster.Snapshot) -> str | None:
 
 def unread(snapshot: cluster.Snapshot) -> list[answers.Unread]:
     """What could not be read."""
-    return [{"what": one.what, "why": one.why, "right": one.right} for one in snapshot.unread]
+    return [{"what": fact.what, "why": fact.why, "right": fact.right} for fact in snapshot.unread]

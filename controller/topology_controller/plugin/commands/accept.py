@@ -244,8 +244,8 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
             return Ended(f"{check} has come by itself meanwhile: the transition is completed", errors.ExitCode.DONE)
         return done
 
-    if (found := await write.observed(connection, ended, asked.timeout)) is not None:
-        return found
+    if (end := await write.observed(connection, ended, asked.timeout)) is not None:
+        return end
     message = f"{check} is not recorded as accepted after {asked.timeout:g} s; {_STANDS}"
     checks = records.of_stage(latest, Stage.CONVERGENCE)
     if any(item.name == check and item.status is CheckStatus.MET for item in checks):

@@ -2,7 +2,7 @@
 
 It is read and judged as `plan` does, and written only if nothing has changed since (`write`). A check that is not met
 refuses it, unless the operator is to wait for that; no flag skips a check, since the operator would not. When
-Infrastructure has moved on it is read and judged again, but a request that somebody else has made meanwhile is never
+Infrastructure has moved on it is read and judged again, but a request that another client has made meanwhile is never
 replaced unseen. `judged` is pure.
 """
 
@@ -62,7 +62,7 @@ async def request(
 ) -> tuple[answers.Set, errors.ExitCode]:
     """Read, judge, write; with `ask_operator` also see whether the operator answers.
 
-    Raises PluginError when the cluster cannot be asked, a right lacks, somebody else has changed the request meanwhile,
+    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request meanwhile,
     or writes in between again and again.
     """
     first: cluster.Snapshot | None = None

@@ -70,7 +70,7 @@ async def wait(connection: cluster.Connection, seconds: float | None, tell: Call
     deadline = None if seconds is None else loop.time() + seconds
     await cluster.infrastructure(connection)
     news = asyncio.Event()
-    told = ""
+    before = ""
     async with watches.Watches(connection.client, news.set, sources=()) as watched:
         try:
             async with asyncio.timeout_at(deadline):
@@ -81,12 +81,12 @@ async def wait(connection: cluster.Connection, seconds: float | None, tell: Call
                     now = standing(watched.known())
                     if now.code is not None:
                         return now
-                    if now.message != told:
-                        told = now.message
-                        tell(told)
+                    if now.message != before:
+                        before = now.message
+                        tell(before)
                     await news.wait()
         except TimeoutError:
-            return Standing(f"not completed after {seconds:g} s. {told}".strip(), errors.ExitCode.TIMED_OUT)
+            return Standing(f"not completed after {seconds:g} s. {before}".strip(), errors.ExitCode.TIMED_OUT)
 
 
 def standing(known: facts.Facts) -> Standing:
@@ -116,10 +116,9 @@ def standing(known: facts.Facts) -> Standing:
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
         return Standing(f"Fulfilled: the cluster is {records.pair(here)}", errors.ExitCode.DONE)
     if record.phase is Phase.UNSUPPORTED:
-        told = conditions.get(ConditionType.PROGRESSING)
-        is_reason = told is not None and told.reason == Reason.UNSUPPORTED_TRANSITION
-        message = told.message if told is not None and is_reason else f"No transition leads to {here.desired}"
-        return Standing(message, errors.ExitCode.UNSUPPORTED)
+        now = conditions.get(ConditionType.PROGRESSING)
+        why = now.message if now is not None and now.reason == Reason.UNSUPPORTED_TRANSITION else ""
+        return Standing(why or f"No transition leads to {here.desired}", errors.ExitCode.UNSUPPORTED)
     return Standing(progress(record, degraded))
 
 
