@@ -38,7 +38,7 @@ async def withdraw(
 ) -> tuple[answers.Cancel, errors.ExitCode]:
     """Read, judge, write, and see whether the operator answers.
 
-    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request meanwhile,
+    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
     or writes in between again and again.
     """
     snapshots: list[cluster.Snapshot] = []

@@ -62,7 +62,7 @@ async def request(
 ) -> tuple[answers.Set, errors.ExitCode]:
     """Read, judge, write; with `ask_operator` also see whether the operator answers.
 
-    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request meanwhile,
+    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
     or writes in between again and again.
     """
     first: cluster.Snapshot | None = None
