@@ -25,8 +25,10 @@ from ..kube import reflector, watch
 from ..observe import catalog, facts, watches
 from ..observe import live as live_reads
 from ..observe import reading as readings
-from . import connection as connections
-from . import errors, reading, status
+from . import cluster as connections
+from . import cluster as reading
+from . import errors
+from .commands import status
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..report import state
-    from . import accepting, answers
+    from . import answers
+    from .commands import accept
     from .document import Document
 
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
@@ -70,7 +71,7 @@ def overview(document: Document, answer: answers.Overview) -> None:
 
 
 def plan(document: Document, answer: answers.Plan) -> None:
-    """`plan TARGET`, and `plan --manifests`."""
+    """`plan TARGET`, and `plan -f`."""
     manifest, transition, left = answer.get("manifest"), answer["transition"], answer.get("notCompleteUntil", [])
     fields = [("Phase", answer["phase"] or "")]
     if manifest is not None:
@@ -100,7 +101,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
     _unread(document, answer["unread"])
     if manifest is not None:
         skipped = [(file["file"], file["why"]) for file in manifest["skipped"]]
-        document.add("Not looked at in the folder of manifests", skipped)
+        document.add("Not looked at in the manifest", skipped)
     if answer["command"] is not None:
         possible = answer["verdict"] == "Possible"
         document.add(
@@ -257,7 +258,7 @@ def cancel(document: Document, answer: answers.Cancel) -> None:
     _next(document, answer["next"])
 
 
-def offer(document: Document, answer: accepting.Offer) -> None:
+def offer(document: Document, answer: accept.Offer) -> None:
     """`accept`, before the consent: what was found, what is given up, and that it is final."""
     record, check = answer.record, answer.check
     _fields(

@@ -11,7 +11,8 @@ from hypothesis import assume, given
 from topology_api import audit as rules
 from topology_controller.kube import errors as kube
 from topology_controller.observe import census, facts
-from topology_controller.plugin import audit, errors, reading
+from topology_controller.plugin import cluster, errors
+from topology_controller.plugin.commands import audit
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
@@ -136,7 +137,7 @@ def test_any_cluster_gets_an_answer_and_what_is_unknown_is_named(known: facts.Fa
 
 async def test_rights_that_lack_are_named_and_a_crd_without_our_fields_is_not_even_asked_for() -> None:
     server = infrastructure_api.Api()
-    census = await reading.census(server.made(), "openshift-topology-operator")
+    census = await cluster.census(server.made(), "openshift-topology-operator")
     found = replies.through_json(audit.audit(census)[0])
     conforms(found)
     assert {one["right"] for one in found["unread"]} == {"list nodes", "get schedulers.config.openshift.io/cluster"}
@@ -150,4 +151,4 @@ async def test_without_infrastructure_there_is_no_audit() -> None:
     server = infrastructure_api.Api()
     server.unreadable = infrastructure_api.error(kube.NotFound, 404, "NotFound", "no")
     with pytest.raises(errors.PluginError, match="does not exist"):
-        await reading.census(server.made(), "openshift-topology-operator")
+        await cluster.census(server.made(), "openshift-topology-operator")

@@ -12,7 +12,8 @@ from test import sentences
 
 from topology_api import crd, vocabulary
 from topology_controller.kube import errors as kube
-from topology_controller.plugin import connection, errors, live
+from topology_controller.plugin import cluster as connection
+from topology_controller.plugin import errors, live
 
 from ..core import clusters, worlds
 

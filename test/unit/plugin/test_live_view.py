@@ -336,19 +336,19 @@ def _imports(file: pathlib.Path) -> set[str]:
     return found
 
 
-def test_only_the_live_view_imports_rich_and_only_main_imports_that() -> None:
+def test_only_the_live_view_imports_rich_and_only_status_imports_that() -> None:
     files = list(pathlib.Path(topology_controller.__path__[0]).rglob("*.py"))
     assert {file.stem for file in files if "rich" in _imports(file)} == {"live_screen"}
-    assert {file.stem for file in files if "live_screen" in _imports(file)} == {"main"}
+    assert {file.stem for file in files if "live_screen" in _imports(file)} == {"status"}
 
 
 def test_every_other_module_of_the_plugin_does_without_rich() -> None:
     script = (
         "import importlib, pkgutil, sys; from topology_controller import plugin;"
-        "names = [one.name for one in pkgutil.iter_modules(plugin.__path__)];"
-        "others = [name for name in names if name not in ('__main__', 'live_screen')];"
-        "[importlib.import_module(f'topology_controller.plugin.{name}') for name in others];"
-        "assert 'main' in others and 'status' in others;"
+        "names = [one.name for one in pkgutil.walk_packages(plugin.__path__, 'topology_controller.plugin.')];"
+        "others = [name for name in names if not name.endswith(('__main__', '_screen'))];"
+        "[importlib.import_module(name) for name in others];"
+        "assert {'main', 'status'} <= {name.rpartition('.')[2] for name in others};"
         "assert not [name for name in sys.modules if name.partition('.')[0] == 'rich']"
     )
     ran = processes.python("-c", script)
