@@ -6,10 +6,7 @@ A table of contents; import the modules, not names from here (the heavy ones loa
 * `errors`: everything that can go wrong, each with verb, object, status, and whether waiting can help.
 * `logged`: what may be written to a log: nothing that is a credential.
 * `config`: how to reach the cluster and who we are there: a kubeconfig, or the service account of a pod.
-* `kubeconfig_file`: looks at kubeconfig files first: what is wrong in which line, and bounds.
-* `inline`: certificates and keys that stand in a kubeconfig itself, kept out of files.
-* `exec_plugin`: a program that prints credentials.
-* `impersonation`: in whose name a user of a kubeconfig acts.
+* `credentials`: who we are: token files, credential plugins, certificates in memory, impersonation.
 * `lazy`: imports kubernetes_asyncio without its 755 models.
 * `transport`: one pool of connections with TLS, keep-alive and credentials.
 * `answer`: judges what came back: a status, a body, a kind; nothing else believes a response.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, Unpack
 
 import tenacity
 
-from . import answer, errors, exchange, impersonation, transport
+from . import answer, credentials, errors, exchange, transport
 from . import backoff as backoffs
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Client:
     ) -> None:
         self.request_timeout = request_timeout
         self._transport = transport.Transport(configuration)
-        acting = impersonation.held(configuration)
+        acting = credentials.extras(configuration).acting
         extra = extra_headers or (acting.headers if acting is not None else ())
         self._exchange = exchange.Exchange(self._transport, user_agent, observer, extra)
         self._field_manager = field_manager

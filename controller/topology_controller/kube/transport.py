@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from . import config, inline, lazy, logged
+from . import config, credentials, lazy, logged
 
 if TYPE_CHECKING:
     from aiohttp.connector import AddrInfoType
@@ -89,11 +89,11 @@ class Transport:
 
     async def _make(self) -> ApiClient:
         try:
-            with inline.as_files(self._configuration):
+            with credentials.certificates_as_files(self._configuration):
                 api = lazy.library().make_api_client(self._configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             files = [name for name in self._certificate_files() if name]
-            names = ", ".join(files + inline.held(self._configuration).names())
+            names = ", ".join(files + credentials.extras(self._configuration).names())
             raise config.ConfigError(names or self.base, f"cannot be used for TLS: {error}") from error
         unused = api.rest_client.pool_manager
         # The library offers no other way to its TLS context; a test fails when this one is gone.
@@ -139,7 +139,7 @@ class Transport:
         gone or half-written are no reason to fail: whoever replaces them is not finished. When a credential plugin
         fails, what the server said is the answer.
         """
-        config.rejected(self._configuration)
+        credentials.rejected(self._configuration)
         # First of all, as a plugin may bring a certificate too.
         fresh = await self._newer(refused)
         async with self._renewing:
@@ -218,7 +218,7 @@ class Transport:
 
     def _files(self) -> tuple[object, ...]:
         """Return what tells one set of certificate files from the next."""
-        found: list[object] = [inline.held(self._configuration)]
+        found: list[object] = [credentials.extras(self._configuration).certificates]
         for name in self._certificate_files():
             found.append(name)
             if name:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..kube import client as clients
-from ..kube import config, impersonation
+from ..kube import config, credentials
 from ..kube import errors as kube
 from ..observe import catalog
 from . import arguments, errors, interruption
@@ -29,7 +29,7 @@ _IMPERSONATE = "cannot impersonate"
 """So says an API server that refuses to take a user for another one."""
 
 
-Acting = impersonation.Acting
+Acting = credentials.Acting
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ async def opened(access: Access, left: interruption.Interruption | None = None) 
         configuration = await config.load(access.kubeconfig, access.context)
         if access.insecure:
             configuration.verify_ssl = False
-        acting = access.acting or impersonation.held(configuration)
+        acting = access.acting or credentials.extras(configuration).acting
         client = clients.Client(
             configuration,
             user_agent=f"{arguments.PROGRAM}/{__version__}",
