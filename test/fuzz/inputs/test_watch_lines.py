@@ -1,6 +1,6 @@
 """What comes on a watch, cut into pieces of any size: events about what was asked for, or one of our errors.
 
-Through `Exchange.stream` and a `Reflector`, as in the operator; only the connection is made up.
+Through `Transport.stream` and a `Reflector`, as in the operator; only the connection is made up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 from hypothesis import strategies as st
 
-from topology_controller.kube import answer, client, errors, exchange, reflector, resource, watch
+from topology_controller.kube import client, errors, lazy, reflector, resource, transport, watch
 
 from . import bounds
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 KIND = resource.Resource("example.org", "v1", "widgets", "Widget")
 SELECTION = resource.Selection(KIND)
-CALL = answer.Call("watch", KIND, None, None, (KIND.kind,))
+CONFIGURATION = lazy.library().make_configuration()
+CONFIGURATION.host, CONFIGURATION.proxy = "http://127.0.0.1:1", ""
+CALL = errors.Call("watch", KIND, None, None, (KIND.kind,))
 TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "added", "", None, 7])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -76,21 +78,14 @@ def cut(draw: st.DrawFn) -> bytes:
 
 
 class Wire:
-    """A connection that brings these bytes, in pieces, and nothing else; it is transport, session and answer."""
+    """A connection that brings these bytes, in pieces, and nothing else; it is session and response."""
 
-    base = "http://127.0.0.1:1"
     status = 200
 
     def __init__(self, raw: bytes, piece: int) -> None:
         self._raw, self._piece = raw, piece
-        self.session = self.content = self
+        self.content = self
         self.headers: dict[str, str] = {}
-
-    async def credentials(self) -> dict[str, str]:
-        return {}
-
-    def options(self) -> dict[str, Any]:
-        return {}
 
     def request(self, *_: Any, **__: Any) -> Any:
         return contextlib.nullcontext(self)
@@ -100,9 +95,24 @@ class Wire:
             yield self._raw[start : start + self._piece]
 
 
+class Wired(transport.Transport):
+    """A transport whose connections are such a wire."""
+
+    def __init__(self, raw: bytes, piece: int) -> None:
+        super().__init__(CONFIGURATION, "t")
+        self._wire = Wire(raw, piece)
+
+    @property
+    def _session(self) -> Any:
+        return self._wire
+
+    async def _authorization(self) -> dict[str, str]:
+        return {}
+
+
 def streaming(raw: bytes, piece: int) -> Any:
-    asked = exchange.Exchange(Wire(raw, piece), "t")  # type: ignore[arg-type]  # stands in for the transport
-    return asked.stream(exchange.Request(CALL, "/apis/example.org/v1/widgets"), start=60.0, silence=60.0, longest=60.0)
+    request = transport.Request(CALL, "/apis/example.org/v1/widgets")
+    return Wired(raw, piece).stream(request, start=60.0, silence=60.0, longest=60.0)
 
 
 @bounds.fuzz(cut(), st.sampled_from([1, 7, 4096, 1 << 20]))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from test.polling import PATIENCE
 
-from topology_controller.kube import errors, exchange, reflector, resource
+from topology_controller.kube import errors, reflector, resource, transport
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 
@@ -326,7 +326,7 @@ async def test_events_of_any_size_arrive_whole_in_pieces_of_any_size(faulty, ref
 
 
 async def test_a_line_without_end_does_not_eat_the_memory(faulty, reflect, monkeypatch, soon):
-    monkeypatch.setattr(exchange, "_LONGEST_BODY", 1024 * 1024)
+    monkeypatch.setattr(transport, "_LONGEST_BODY", 1024 * 1024)
 
     async def behave(asked, reply):
         if not asked.is_watch:

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import http_exceptions
 
 from topology_controller import logs
-from topology_controller.kube import errors, exchange, logged, resource
+from topology_controller.kube import errors, logged, resource, transport
 
 INFRASTRUCTURES = resource.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
 CONFLICT = errors.Conflict("patch", INFRASTRUCTURES, None, "cluster", 409, "Conflict", "the object has been modified")
@@ -201,7 +201,7 @@ def test_others_are_heard_from_warnings_on_whatever_is_asked(
     for name in ("asyncio", "aiohttp.client", "kubernetes_asyncio.client.rest"):
         logging.getLogger(name).info("chatter")
         logging.getLogger(name).warning("trouble of %s", name)
-    logging.getLogger("topology_controller.kube.exchange").log(logged.REQUESTS, "a request")
+    logging.getLogger("topology_controller.kube.transport").log(logged.REQUESTS, "a request")
     lines = capfd.readouterr().err.splitlines()
     assert [line.partition("] ")[2] for line in lines] == [
         "trouble of asyncio", "trouble of aiohttp.client", "trouble of kubernetes_asyncio.client.rest", "a request",
@@ -222,7 +222,7 @@ def test_the_default_is_quiet_about_requests_and_conflicts(untouched: None, capf
     logs.set_up(logs.level(None, None), "json")
     ours = logging.getLogger("topology_controller.reconcile")
     ours.debug("%(error)s", {"error": CONFLICT})
-    logging.getLogger(exchange.__name__).log(logged.REQUESTS, "a request")
+    logging.getLogger(transport.__name__).log(logged.REQUESTS, "a request")
     ours.info("phase %(phase)s", {"phase": "Idle"})
     (line,) = capfd.readouterr().err.splitlines()
     assert json.loads(line)["phase"] == "Idle"
