@@ -10,10 +10,9 @@ A table of contents; import the modules, not names from here (the heavy ones loa
 * `lazy`: imports kubernetes_asyncio without its 755 models.
 * `transport`: requests over one pool of connections with TLS, keep-alive and credentials.
 * `client`: the verbs, each within one budget of seconds.
-* `backoff`: how long to wait after the n-th failure in a row.
 * `watch`: list, then watch from there, for ever: a state machine that yields events.
 * `reflector`: keeps reduced objects from those events, and knows whether they are current.
-* `queue`: one key, coalescing; what wakes the reconciler.
+* `queue`: one key, coalescing: what wakes the reconciler; and the backoff after failures.
 * `lease`: the elector; who may write, and for how long.
 * `microtime`: times as the API writes them, in UTC.
 * `events`: tells people what happened.

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, Unpack
 
 import tenacity
 
-from . import backoff as backoffs
-from . import credentials, errors, transport
+from . import credentials, errors, queue, transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -219,7 +218,7 @@ class Client:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.request_timeout if timeout is None else timeout)
-        backoff = backoffs.Backoff(first=0.5, cap=5.0)
+        backoff = queue.Backoff(first=0.5, cap=5.0)
 
         async def attempt() -> Raw:
             left = min(self.request_timeout, deadline - loop.time())

@@ -23,8 +23,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import backoff as backoffs
-from . import errors, microtime
+from . import errors, microtime, queue
 from . import resource as resources
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ class Elector:
             self.leading.clear()
 
     async def _acquire(self) -> None:
-        pauses = backoffs.Backoff(1.0, self._timing.retry_period, self._uniform)
+        pauses = queue.Backoff(1.0, self._timing.retry_period, self._uniform)
         said = waited_for = ""
         while True:
             try:
@@ -248,7 +247,7 @@ class Elector:
         return max(0.0, seen.since + duration - self._now())
 
     async def _hold(self) -> None:
-        pauses = backoffs.Backoff(1.0, self._timing.retry_period, self._uniform)
+        pauses = queue.Backoff(1.0, self._timing.retry_period, self._uniform)
         pause = self._next_renewal()
         while True:
             left = self._held_until - self._now()

@@ -24,8 +24,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import backoff as backoffs
-from . import errors
+from . import errors, queue
 from . import resource as resources
 
 if TYPE_CHECKING:
@@ -188,7 +187,7 @@ class _State:
         self.version: str | None = None
         self._selection = selection
         self._timing = timing
-        self._backoff = backoffs.Backoff(timing.first, timing.cap, uniform)
+        self._backoff = queue.Backoff(timing.first, timing.cap, uniform)
         self._clock = asyncio.get_running_loop().time
         self._uniform = uniform
         self._gone_at = float("-inf")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
 from ..decide import happenings
-from ..kube import backoff, errors, events
+from ..kube import errors, events, queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +107,7 @@ class Teller:
 
     async def run(self) -> None:
         """Send what waits until cancelled, and then for `FLUSH` seconds at most what still does."""
-        soon, late = backoff.Backoff(*_IN_TROUBLE), backoff.Backoff(*_REFUSED)
+        soon, late = queue.Backoff(*_IN_TROUBLE), queue.Backoff(*_REFUSED)
         try:
             while True:
                 event = await self._next()
