@@ -115,24 +115,6 @@ def streaming(raw: bytes, piece: int) -> Any:
     return Wired(raw, piece).stream(request, start=60.0, silence=60.0, longest=60.0)
 
 
-@bounds.fuzz(cut(), st.sampled_from([1, 7, 4096, 1 << 20]))
-def test_any_bytes_are_events_and_then_the_end_or_an_error(raw, piece):
-    async def read() -> list[tuple[str, Any]]:
-        found = []
-        with contextlib.suppress(errors.KubeError):
-            async with streaming(raw, piece) as lines:
-                async for happened, one in lines:
-                    found.append((happened, one))
-        return found
-
-    with bounds.ended(len(raw)):
-        found = asyncio.run(read())
-    for happened, one in found:
-        assert happened in {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}
-        assert one["kind"] == "Widget"
-        assert isinstance(one["metadata"]["resourceVersion"], str)
-
-
 class Server:
     """What a reflector asks: a list of one object, and a watch that brings these bytes, each time it is opened."""
 
@@ -145,6 +127,33 @@ class Server:
 
     def open_watch(self, *_: Any) -> Any:
         return streaming(self._raw, self._piece)
+
+
+@bounds.fuzz(cut(), st.sampled_from([1, 7, 4096, 1 << 20]))
+def test_any_bytes_are_events_and_then_the_end_or_an_error(raw, piece):
+    async def read() -> list[Any]:
+        found: list[Any] = []
+        server: Any = Server(raw, piece)
+        events = watch.watch(server, SELECTION, lambda one: one, timing=watch.Timing())
+        async with contextlib.aclosing(events):
+            async for event in events:
+                if isinstance(event, watch.Disturbed):
+                    return found
+                found.append(event)
+        raise AssertionError("a watch without an end")
+
+    with bounds.ended(len(raw)):
+        listed, opened, *found = asyncio.run(read())
+    assert isinstance(listed, watch.Listed)
+    assert isinstance(opened, watch.Opened)
+    for event in found:
+        if isinstance(event, watch.Bookmark):
+            assert isinstance(event.resource_version, str)
+        else:
+            assert isinstance(event, watch.Applied | watch.Deleted)
+            assert event.entry.value["kind"] == "Widget"
+            assert isinstance(event.entry.version, str)
+            assert event.entry.key[1] == event.entry.value["metadata"]["name"]
 
 
 LONG = b'{"type":"%b","object":{"kind":"Widget","metadata":{"name":"a","resourceVersion":"' + b"9" * 5000 + b'"}}}\n'

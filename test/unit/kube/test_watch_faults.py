@@ -272,7 +272,7 @@ async def test_a_list_in_trouble_waits_and_recovers(each_fault, make_widget, soo
         assert not made.alive
         assert not made.snapshot().objects
         good.set()
-        await asyncio.wait_for(made.wait_synced(), 3 * PATIENCE)
+        await soon(lambda: made.snapshot().synced, 3.0)
         assert dict(made.snapshot().objects) == {(None, "a"): "x"}
         await soon(lambda: made.snapshot().error is None)
 
@@ -295,7 +295,7 @@ async def test_nobody_listens_and_then_somebody_does(faulty, reflect, make_widge
 
     faulty.behave = behave
     await faulty.start()
-    await asyncio.wait_for(made.wait_synced(), 3 * PATIENCE)
+    await soon(lambda: made.snapshot().synced, 3.0)
 
 
 @pytest.mark.parametrize("size", [1, 5 * 1024 * 1024])
@@ -357,7 +357,7 @@ async def test_bookmarks_keep_a_quiet_watch_alive(faulty, reflect, make_widget, 
 
     faulty.behave = behave
     made = await reflect()
-    await asyncio.wait_for(made.wait_synced(), 2 * PATIENCE)
+    await soon(lambda: made.snapshot().synced, 2.0)
     before = made.last_activity
     await soon(lambda: len(sent) > 18)
     # At least three times the silence that means death; but it was not silent.
