@@ -13,7 +13,6 @@ A table of contents; import the modules, not names from here (the heavy ones loa
 * `watch`: list, then watch from there, for ever: a state machine that yields events.
 * `reflector`: keeps reduced objects from those events, and knows whether they are current.
 * `queue`: one key, coalescing: what wakes the reconciler; and the backoff after failures.
-* `lease`: the elector; who may write, and for how long.
-* `microtime`: times as the API writes them, in UTC.
+* `lease`: the elector: who may write, and for how long; and times as the API writes them.
 * `events`: tells people what happened.
 """

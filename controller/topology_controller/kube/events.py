@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import errors, microtime
+from . import errors, lease
 from . import resource as resources
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def post(  # noqa: PLR0913 - these are the fields of an event
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
         "metadata": {"name": name, "namespace": namespace},
-        "eventTime": microtime.micro_time(now),
+        "eventTime": lease.micro_time(now),
         "regarding": regarding,
         "reason": reason,
         "action": action,
