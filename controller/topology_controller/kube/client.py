@@ -83,7 +83,7 @@ class Client:
         acting = credentials.extras(configuration).acting
         extra = extra_headers or (acting.headers if acting is not None else ())
         self._transport = transport.Transport(configuration, user_agent, observer, extra)
-        self._written_by = (("fieldManager", field_manager),)
+        self._field_manager = field_manager
 
     async def __aenter__(self) -> Self:
         await self._transport.open()
@@ -96,8 +96,7 @@ class Client:
         self, resource: resources.Resource, name: str, *, namespace: str | None = None, timeout: float | None = None
     ) -> Raw:
         """Read one object, live from the store."""
-        call = errors.Call("get", resource, namespace, name, (resource.kind,))
-        return await self._ask(transport.Request(call, resource.path(namespace, name)), timeout)
+        return await self._ask(self._request("get", resource, namespace, name), timeout)
 
     async def list(
         self, resource: resources.Resource, *, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
@@ -109,9 +108,8 @@ class Client:
         the budget for all pages, six request timeouts by default; `retry=False` leaves trying again to the caller.
         """
         namespace, fields = options.get("namespace"), options.get("field_selector")
-        kinds, accept = _accepted(resource, "List", metadata_only=options.get("metadata_only", False))
-        name = (fields or "").partition("metadata.name=")[2] or None
-        call = errors.Call("list", resource, namespace, name, kinds)
+        kinds = _kinds(resource, "List", metadata_only=options.get("metadata_only", False))
+        name, path = (fields or "").partition("metadata.name=")[2] or None, resource.path(namespace)
         query = (("limit", str(options.get("page", 500))), *_selectors(options.get("label_selector"), fields))
         deadline = asyncio.get_running_loop().time() + options.get("timeout", 6 * self.request_timeout)
         enough = options.get("enough")
@@ -120,7 +118,7 @@ class Client:
         items: list[T] = []
         while True:
             page = (*query, ("continue", token)) if token else query
-            request = transport.Request(call, resource.path(namespace), page, accept=accept)
+            request = transport.Request("list", resource, namespace, name, kinds, path, page)
             left = deadline - asyncio.get_running_loop().time()
             try:
                 raw = await self._ask(request, left, retry=options.get("retry", True))
@@ -129,7 +127,7 @@ class Client:
                     raise
                 begun_again, token, items = True, "", []
                 continue
-            objects, version, token = errors.page(call, 200, raw)
+            objects, version, token = errors.page(request, 200, raw)
             items.extend(map(reduce, objects))
             del raw, objects
             if not token or (enough is not None and enough(items)):
@@ -142,8 +140,8 @@ class Client:
 
         Returns what the server made of it.
         """
-        call = errors.Call("create", resource, namespace, body.get("metadata", {}).get("name"), (resource.kind,))
-        return await self._ask(transport.Request(call, resource.path(namespace), self._written_by, body), timeout)
+        name = body.get("metadata", {}).get("name")
+        return await self._ask(self._request("create", resource, namespace, name, body), timeout)
 
     async def merge_patch(
         self,
@@ -161,9 +159,7 @@ class Client:
         A `metadata.resourceVersion` in the body guards it with Conflict. `retry=False` leaves even 429 to the
         caller, for a write whose reasons grow old while it waits.
         """
-        call = errors.Call("patch", resource, namespace, name, (resource.kind,))
-        path = resource.path(namespace, name, subresource)
-        request = transport.Request(call, path, self._written_by, body, transport.MERGE_PATCH)
+        request = self._request("patch", resource, namespace, name, body, subresource=subresource)
         return await self._ask(request, timeout, retry=retry)
 
     async def replace(
@@ -176,8 +172,7 @@ class Client:
         timeout: float | None = None,
     ) -> Raw:
         """Replace an object; the `metadata.resourceVersion` in the body guards it with Conflict."""
-        call = errors.Call("update", resource, namespace, name, (resource.kind,))
-        return await self._ask(transport.Request(call, resource.path(namespace, name), self._written_by, body), timeout)
+        return await self._ask(self._request("update", resource, namespace, name, body), timeout)
 
     def open_watch(
         self,
@@ -194,8 +189,7 @@ class Client:
         whatever an ERROR event stands for. Never retries.
         """
         resource = selection.resource
-        kinds, accept = _accepted(resource, "", metadata_only=selection.metadata_only)
-        call = errors.Call("watch", resource, selection.namespace, selection.name, kinds)
+        kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
         query = (
             ("watch", "true"),
             ("resourceVersion", resource_version),
@@ -203,13 +197,30 @@ class Client:
             ("timeoutSeconds", str(max(1, round(timeout_seconds)))),
             *_selectors(selection.label_selector, selection.field_selector),
         )
+        path = resource.path(selection.namespace)
         return self._transport.stream(
-            transport.Request(call, resource.path(selection.namespace), query, accept=accept),
+            transport.Request("watch", resource, selection.namespace, selection.name, kinds, path, query),
             start=self.request_timeout,
             silence=read_timeout,
             # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
             longest=max(1.0, timeout_seconds) + read_timeout,
         )
+
+    def _request(
+        self,
+        verb: str,
+        resource: resources.Resource,
+        namespace: str | None,
+        name: str | None,
+        body: Raw | None = None,
+        *,
+        subresource: str | None = None,
+    ) -> transport.Request:
+        """Make a request about one object; with a body it is a write."""
+        # The path of an object that is created does not have its name yet.
+        path = resource.path(namespace, None if verb == "create" else name, subresource)
+        query = () if body is None else (("fieldManager", self._field_manager),)
+        return transport.Request(verb, resource, namespace, name, (resource.kind,), path, query, body)
 
     async def _ask(self, request: transport.Request, timeout: float | None, *, retry: bool = True) -> Raw:
         """Send a request until there is an answer.
@@ -223,13 +234,13 @@ class Client:
         async def attempt() -> Raw:
             left = min(self.request_timeout, deadline - loop.time())
             if left <= 0:
-                raise request.call.error(errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False)
+                raise request.error(errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False)
             return await self._transport.ask(request, left)
 
         def may_help(error: BaseException) -> bool:
             if not retry or not isinstance(error, errors.KubeError):
                 return False
-            return error.may_pass if request.call.verb in errors.READS else isinstance(error, errors.Throttled)
+            return error.may_pass if request.verb in errors.READS else isinstance(error, errors.Throttled)
 
         def pause(state: tenacity.RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None
@@ -248,15 +259,13 @@ class Client:
         )(attempt)
 
 
-def _accepted(resource: resources.Resource, ending: str, *, metadata_only: bool) -> tuple[tuple[str, ...], str]:
-    """Return the kinds that may answer, and the content type that asks for them.
+def _kinds(resource: resources.Resource, ending: str, *, metadata_only: bool) -> tuple[str, ...]:
+    """Return the kinds that may answer, the wanted one first.
 
     The whole object is welcome too where only its metadata was asked for.
     """
-    whole, partial = resource.kind + ending, errors.PARTIAL + ending
-    if not metadata_only:
-        return (whole,), transport.JSON
-    return (partial, whole), f"{transport.JSON};as={partial};g=meta.k8s.io;v=v1"
+    whole = resource.kind + ending
+    return (errors.PARTIAL + ending, whole) if metadata_only else (whole,)
 
 
 def _selectors(labels: str | None, fields: str | None) -> tuple[tuple[str, str], ...]:

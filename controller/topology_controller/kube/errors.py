@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import logged
@@ -39,6 +39,7 @@ def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
     return logged.one_line(logged.redacted(text[: 20 * longest]), longest)
 
 
+@dataclass(eq=False)
 class KubeError(Exception):
     """A request that did not end as asked.
 
@@ -47,32 +48,21 @@ class KubeError(Exception):
     when the request provably never left.
     """
 
+    verb: str
+    resource: resources.Resource
+    namespace: str | None
+    name: str | None
+    status: int
+    reason: str
+    message: str
+    retry_after: float | None = None
+    sent: bool = field(default=True, kw_only=True)
+
     may_pass: ClassVar[bool] = False
     _may_have_happened: ClassVar[bool] = False
 
-    def __init__(  # noqa: PLR0913, PLR0917 - an error carries what its message needs; it is built in two places only
-        self,
-        verb: str,
-        resource: resources.Resource,
-        namespace: str | None,
-        name: str | None,
-        status: int,
-        reason: str,
-        message: str,
-        retry_after: float | None = None,
-        *,
-        sent: bool = True,
-    ) -> None:
-        super().__init__(verb, resource, namespace, name, status, reason, message, retry_after)
-        self.verb = verb
-        self.resource = resource
-        self.namespace = namespace
-        self.name = name
-        self.status = status
-        self.reason = clean(reason, 80)
-        self.message = clean(message)
-        self.retry_after = retry_after
-        self.sent = sent
+    def __post_init__(self) -> None:
+        self.reason, self.message = clean(self.reason, 80), clean(self.message)
 
     @property
     def outcome_unknown(self) -> bool:
@@ -189,7 +179,7 @@ def class_for(status: int, reason: str) -> type[KubeError]:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request, as far as errors name it and its response is judged. `kinds` are the kinds that may answer it."""
+    """What is asked: errors name it, and `kinds` are the kinds that may answer it."""
 
     verb: str
     resource: resources.Resource

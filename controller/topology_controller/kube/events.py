@@ -1,8 +1,8 @@
-"""Tells people what happened, as an events.k8s.io/v1 Event beside the object that it is about.
+"""Posts events.k8s.io/v1 Events beside the object that they are about.
 
-The name is the caller's, and says which occurrence this is: an event that exists already was told before
-a crash, and telling it twice would be wrong, so AlreadyExists is success. The limits are the API's own
-validation, applied here so that a long text loses its end and not the whole event.
+The name is the caller's, and says which occurrence this is: an event that exists was posted before a crash, and posting
+it twice would be wrong, so AlreadyExists is success. The limits are the API's own validation, applied here so that a
+long text loses its end and not the whole event.
 """
 
 from __future__ import annotations
@@ -38,43 +38,36 @@ async def post(  # noqa: PLR0913 - these are the fields of an event
     namespace: str = "default",
     now: datetime,
 ) -> bool:
-    """Create an event; say whether it is new (False: it had been told before).
+    """Create an event; return whether it is new.
 
-    `regarding` is an object reference. `now` must be aware of its time zone. About a cluster-scoped
-    object the namespace must be `default`: the API refuses others. `note` is cut at 1 KiB. Raises
-    KubeError, and ValueError for a reason, action or reporter that is empty or longer than 128 letters.
+    `regarding` is an object reference. `now` must be aware of its time zone. About a cluster-scoped object the
+    namespace must be `default`: the API refuses others. `note` is cut at 1 KiB. Raises KubeError, and ValueError for a
+    reason, action or reporter that is empty or longer than 128 bytes.
     """
-    for what, text in (
-        ("reason", reason),
-        ("action", action),
-        ("reporting controller", reporting_controller),
-        ("reporting instance", reporting_instance),
-    ):
-        if not 0 < len(text.encode()) <= WORD_BYTES:
-            raise ValueError(f"{what} {text[:40]!r} must have 1 to {WORD_BYTES} letters")
+    words = {
+        "reason": reason,
+        "action": action,
+        "reportingController": reporting_controller,
+        "reportingInstance": reporting_instance,
+    }
+    for field, word in words.items():
+        if not 0 < len(word.encode()) <= WORD_BYTES:
+            raise ValueError(f"{field} {word[:40]!r} must have 1 to {WORD_BYTES} letters")
+    if len(note.encode()) > _NOTE_BYTES:
+        # A letter may be several bytes: one that was cut is dropped.
+        note = note.encode()[: _NOTE_BYTES - 3].decode(errors="ignore") + "..."
     body = {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
         "metadata": {"name": name, "namespace": namespace},
         "eventTime": lease.micro_time(now),
         "regarding": regarding,
-        "reason": reason,
-        "action": action,
-        "note": _cut(note),
+        **words,
+        "note": note,
         "type": type_,
-        "reportingController": reporting_controller,
-        "reportingInstance": reporting_instance,
     }
     try:
         await client.create(EVENTS, body, namespace=namespace)
     except errors.AlreadyExists:
         return False
     return True
-
-
-def _cut(note: str) -> str:
-    data = note.encode()
-    if len(data) <= _NOTE_BYTES:
-        return note
-    # A letter may be several bytes: one that was cut is dropped.
-    return data[: _NOTE_BYTES - 3].decode(errors="ignore") + "..."

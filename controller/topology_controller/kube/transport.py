@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 Raw = dict[str, Any]
 
-JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"
+_JSON = "application/json"
+_MERGE_PATCH = "application/merge-patch+json"
 _METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH"}
 # etcd keeps no object above about 1.5 MB; this is far above any page or event, and bounds what garbage can take.
 _LONGEST_BODY = 64 * 1024 * 1024
@@ -67,15 +67,12 @@ _SOCKET_OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What is sent. `path` is quoted already; `body` becomes JSON of the given content type."""
+class Request(errors.Call):
+    """What is sent. `path` is quoted already; `body` becomes JSON, for a patch a merge patch."""
 
-    call: errors.Call
     path: str
     query: tuple[tuple[str, str], ...] = ()
     body: Raw | None = None
-    content_type: str = JSON
-    accept: str = JSON
 
 
 class Transport:
@@ -125,10 +122,9 @@ class Transport:
         """Return the object that answers, within `seconds`; raises a KubeError."""
         connect = min(_CONNECT, seconds)
         limits = aiohttp.ClientTimeout(total=None, connect=connect, sock_connect=connect)
-        async with _as_errors(request.call), asyncio.timeout(seconds), contextlib.AsyncExitStack() as stack:
+        async with _as_errors(request), asyncio.timeout(seconds), contextlib.AsyncExitStack() as stack:
             response = await self._start(stack, request, limits)
-            body = await _read(request.call, response)
-            return errors.parsed(request.call, response.status, response.headers, body)
+            return errors.parsed(request, response.status, response.headers, await _read(request, response))
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -140,9 +136,9 @@ class Transport:
         """
         limits = aiohttp.ClientTimeout(total=longest, sock_connect=_CONNECT, sock_read=silence)
         async with contextlib.AsyncExitStack() as stack:
-            async with _as_errors(request.call), asyncio.timeout(start):
+            async with _as_errors(request), asyncio.timeout(start):
                 response = await self._start(stack, request, limits)
-            events = _events(request.call, response)
+            events = _events(request, response)
             # Leaving closes the connection if the stream has not ended: nothing can follow on it.
             stack.push_async_callback(events.aclose)
             yield events
@@ -151,14 +147,14 @@ class Transport:
         self, stack: contextlib.AsyncExitStack, request: Request, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         """Send, and return the response if its status is 2xx; it is released with `stack`."""
-        used = await self._credentials(request.call)
+        used = await self._credentials(request)
         try:
             return await self._send(stack, request, limits, used)
         except (errors.Unauthorized, aiohttp.ClientSSLError):
             # Refused, so not executed: safe for writes too.
             if not await self._renew(used):
                 raise
-        return await self._send(stack, request, limits, await self._credentials(request.call))
+        return await self._send(stack, request, limits, await self._credentials(request))
 
     async def _send(
         self,
@@ -167,12 +163,12 @@ class Transport:
         limits: aiohttp.ClientTimeout,
         authorization: dict[str, str],
     ) -> aiohttp.ClientResponse:
-        call = request.call
-        headers = {"User-Agent": self._user_agent, "Accept": request.accept, "Accept-Encoding": "identity"}
-        headers.update(authorization)
+        wanted = request.kinds[0]
+        accept = f"{_JSON};as={wanted};g=meta.k8s.io;v=v1" if wanted.startswith(errors.PARTIAL) else _JSON
+        headers = {"User-Agent": self._user_agent, "Accept": accept, "Accept-Encoding": "identity", **authorization}
         data = None
         if request.body is not None:
-            headers["Content-Type"] = request.content_type
+            headers["Content-Type"] = _MERGE_PATCH if request.verb == "patch" else _JSON
             data = json.dumps(request.body, separators=(",", ":")).encode()
         url = yarl.URL(self._base + request.path, encoded=True)
         if request.query:
@@ -190,7 +186,7 @@ class Transport:
         try:
             response = await stack.enter_async_context(
                 self._session.request(
-                    _METHODS[call.verb],
+                    _METHODS[request.verb],
                     url,
                     data=data,
                     headers=[*headers.items(), *self._extra_headers] if self._extra_headers else headers,
@@ -203,13 +199,13 @@ class Transport:
         finally:
             seconds = loop.time() - begin
             if self._observer is not None:
-                self._observer(call.verb, call.resource.plural, code, seconds)
+                self._observer(request.verb, request.resource.plural, code, seconds)
             if _LOG.isEnabledFor(logged.REQUESTS):
-                facts: dict[str, object] = {"verb": call.verb, "method": _METHODS[call.verb], "path": request.path}
-                facts |= {"code": int(code) if code.isdigit() else code, "ms": 1000 * seconds}
+                facts: dict[str, object] = {"verb": request.verb, "method": _METHODS[request.verb]}
+                facts |= {"path": request.path, "code": int(code) if code.isdigit() else code, "ms": 1000 * seconds}
                 _LOG.log(logged.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", facts)
         if not 200 <= response.status < 300:
-            raise errors.failure(call, response.status, response.headers, await _read(call, response))
+            raise errors.failure(request, response.status, response.headers, await _read(request, response))
         return response
 
     @property

@@ -24,7 +24,7 @@ KIND = resource.Resource("example.org", "v1", "widgets", "Widget")
 SELECTION = resource.Selection(KIND)
 CONFIGURATION = lazy.library().make_configuration()
 CONFIGURATION.host, CONFIGURATION.proxy = "http://127.0.0.1:1", ""
-CALL = errors.Call("watch", KIND, None, None, (KIND.kind,))
+REQUEST = transport.Request("watch", KIND, None, None, (KIND.kind,), "/apis/example.org/v1/widgets")
 TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "added", "", None, 7])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -111,8 +111,7 @@ class Wired(transport.Transport):
 
 
 def streaming(raw: bytes, piece: int) -> Any:
-    request = transport.Request(CALL, "/apis/example.org/v1/widgets")
-    return Wired(raw, piece).stream(request, start=60.0, silence=60.0, longest=60.0)
+    return Wired(raw, piece).stream(REQUEST, start=60.0, silence=60.0, longest=60.0)
 
 
 class Server:

@@ -196,7 +196,7 @@ async def test_retries_stop_early_rather_than_overshoot_the_budget(monkeypatch, 
 
     async def unavailable(_transport, request, _left):
         asked.append(float(looptime))
-        raise request.call.error(errors.ServerError, 503, "", "no")
+        raise request.error(errors.ServerError, 503, "", "no")
 
     monkeypatch.setattr(transport.Transport, "ask", unavailable)
     configuration = lazy.library().make_configuration()
