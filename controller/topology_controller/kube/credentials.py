@@ -145,7 +145,6 @@ class ExecPlugin:
     def __init__(self, run: Callable[[], Awaitable[Any]], monotonic: Callable[[], float] = time.monotonic) -> None:
         self._run = run
         self._monotonic = monotonic
-        self._lock = asyncio.Lock()
         self._refused = False
         self._expires: datetime | None = None
         self._ask_again = float("-inf")
@@ -163,22 +162,19 @@ class ExecPlugin:
         return self.refresh(configuration)
 
     async def refresh(self, configuration: Configuration) -> None:
-        """Run the program, unless it has just been run, and put what it prints into the configuration.
+        """Run the program, and put what it prints into the configuration.
 
         Raises what the program, or running it, raises; TimeoutError after 5 minutes.
         """
-        async with self._lock:
-            if self._monotonic() < self._ask_again:
-                return
-            # Meanwhile other requests go on with what there is.
+        # Meanwhile other requests go on with what there is.
+        self._ask_again = float("inf")
+        try:
+            async with asyncio.timeout(PLUGIN_TIMEOUT):
+                status = await self._run()
+        finally:
             self._ask_again = self._monotonic() + _PLUGIN_PERIOD
-            try:
-                async with asyncio.timeout(PLUGIN_TIMEOUT):
-                    status = await self._run()
-            finally:
-                self._ask_again = self._monotonic() + _PLUGIN_PERIOD
-            self._refused = False
-            self._take(status, configuration)
+        self._refused = False
+        self._take(status, configuration)
 
     def _take(self, status: Any, configuration: Configuration) -> None:
         names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")

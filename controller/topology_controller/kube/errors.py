@@ -87,18 +87,17 @@ class KubeError(Exception):
         return f"cannot {self.verb} {about}: {what}" + (f": {self.message}" if self.message else "")
 
 
-class Unreachable(KubeError):
+class _Unclear(KubeError):
+    may_pass = True
+    _may_have_happened = True
+
+
+class Unreachable(_Unclear):
     """No connection, or it was lost before the answer was complete."""
 
-    may_pass = True
-    _may_have_happened = True
 
-
-class TimedOut(KubeError):
+class TimedOut(_Unclear):
     """No complete answer in time."""
-
-    may_pass = True
-    _may_have_happened = True
 
 
 class Unauthorized(KubeError):
@@ -135,21 +134,15 @@ class Throttled(KubeError):
     may_pass = True
 
 
-class ServerError(KubeError):
+class ServerError(_Unclear):
     """5xx."""
 
-    may_pass = True
-    _may_have_happened = True
 
-
-class Malformed(KubeError):
+class Malformed(_Unclear):
     """An answer that is not what the API promises: HTML, cut JSON, another kind, a redirect.
 
     Something between us and the server is often the cause, and then it passes.
     """
-
-    may_pass = True
-    _may_have_happened = True
 
 
 _BY_STATUS: dict[int, type[KubeError]] = {

@@ -152,7 +152,8 @@ class Elector:
         self._name = name
         self._described = LEASES.describe(name, namespace)
         self._identity = identity
-        self._timing = timing
+        # The figures in force: those of the last write that succeeded.
+        self.timing = timing
         self._adopted = timing
         # Whether the lease is to be renewed before its time, because others have to see other figures.
         self._due = asyncio.Event()
@@ -163,11 +164,6 @@ class Elector:
         # Whether a write of ours has begun of which we do not know how it ended.
         self._unsure = False
         self._held_until = float("-inf")
-
-    @property
-    def timing(self) -> LeaseTiming:
-        """The figures in force: those of the last write that succeeded."""
-        return self._timing
 
     def adopt(self, timing: LeaseTiming) -> None:
         """Use other figures from the next renewal on, which is at once where they differ.
@@ -201,7 +197,7 @@ class Elector:
             self.leading.clear()
 
     async def _acquire(self) -> None:
-        backoff = queue.Backoff(1.0, self._timing.retry_period, self._uniform)
+        backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
         logged = waited_for = ""
         while True:
             try:
@@ -237,7 +233,7 @@ class Elector:
         return max(0.0, seen.since + duration - self._now())
 
     async def _hold(self) -> None:
-        backoff = queue.Backoff(1.0, self._timing.retry_period, self._uniform)
+        backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
         pause = self._next_renewal()
         while True:
             with contextlib.suppress(TimeoutError):
@@ -245,7 +241,7 @@ class Elector:
                     await self._due.wait()
             self._due.clear()
             if self._held_until - self._now() < _MOMENT:
-                raise LeaseLost(self._described, f"not renewed for {self._timing.renew_deadline:g} s")
+                raise LeaseLost(self._described, f"not renewed for {self.timing.renew_deadline:g} s")
             try:
                 await self._renew()
             except errors.KubeError as error:
@@ -260,7 +256,7 @@ class Elector:
                 pause = self._next_renewal()
 
     def _next_renewal(self) -> float:
-        return self._timing.retry_period * self._uniform(0.9, 1.0)
+        return self.timing.retry_period * self._uniform(0.9, 1.0)
 
     async def _renew(self) -> None:
         """Renew once; raises KubeError when that may be tried again, LeaseLost when another one holds it."""
@@ -312,7 +308,7 @@ class Elector:
         }
         self._see(await self._write(spec, self._budget()))
         self._unsure = False
-        self._timing = timing
+        self.timing = timing
         self._held_until = began + timing.renew_deadline
 
     async def _write(self, spec: Raw, seconds: float) -> Raw:
@@ -369,7 +365,7 @@ class Elector:
         No more than the request timeout, nor than a renewal period or one second, whichever is longer; while leading,
         never past the deadline.
         """
-        seconds = min(self._timing.request_timeout, max(self._timing.retry_period, _SHORTEST_CALL))
+        seconds = min(self.timing.request_timeout, max(self.timing.retry_period, _SHORTEST_CALL))
         return min(seconds, max(0.0, self._held_until - self._now())) if self.leading.is_set() else seconds
 
     def _now(self) -> float:

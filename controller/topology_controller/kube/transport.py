@@ -1,18 +1,14 @@
 """Requests to one API server: one pool of connections, with TLS, keep-alive and credentials.
 
-It knows what every request has in common: headers, credentials, the observer, the status check, and what the
-exceptions of aiohttp mean, so that nobody above has heard of aiohttp. It never sends anything twice, except that a
-request which was refused for its credentials is sent again when there are newer ones.
+It adds what every request has in common, and turns the exceptions of aiohttp into our errors. It never sends anything
+twice, except that a request which was refused for its credentials is sent again when there are newer ones. `client`
+decides what to ask, how long in all, and whether to ask again; `errors` judges what comes back.
 
 TLS and credentials are kubernetes_asyncio's: an ApiClient is made from the Configuration, and its session is replaced
 by one with the same TLS context and settings of ours. The library sets none of these: a connection is kept long enough
 for the next lease renewal (each new one costs a TLS handshake in the moment when a request appears), and the kernel
-notices a peer that has vanished, not only our timers.
-
-Certificates change on disk while we run. When the server (or we) refuse a certificate and the files are not those that
-were loaded, the pool is built anew.
-
-`client` decides what to ask, how long in all, and whether to ask again; `errors` judges what comes back.
+notices a peer that has vanished, not only our timers. Certificates change on disk while we run: when one is refused and
+the files are not those that were loaded, the pool is made anew.
 """
 
 from __future__ import annotations
@@ -58,12 +54,7 @@ _BUFFER = 256 * 1024
 # Pools with older certificates that may still carry a watch.
 _RETIRED = 2
 # Seconds; together they find a vanished peer within about a minute, whether we are waiting or sending.
-_SOCKET_OPTIONS = (
-    ("TCP_KEEPIDLE", 30),
-    ("TCP_KEEPINTVL", 10),
-    ("TCP_KEEPCNT", 3),
-    ("TCP_USER_TIMEOUT", 30_000),
-)
+_SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +161,7 @@ class Transport:
         if request.body is not None:
             headers["Content-Type"] = _MERGE_PATCH if request.verb == "patch" else _JSON
             data = json.dumps(request.body, separators=(",", ":")).encode()
-        url = yarl.URL(self._base + request.path, encoded=True)
-        if request.query:
-            url = url.with_query(request.query)
-        options: dict[str, Any] = {}
-        if self._proxy:
-            options["proxy"] = self._proxy
-            if self._configuration.proxy_headers:
-                options["proxy_headers"] = self._configuration.proxy_headers
-        if self._configuration.tls_server_name:
-            options["server_hostname"] = self._configuration.tls_server_name
+        url = yarl.URL(self._base + request.path, encoded=True).with_query(request.query or None)
         code = "error"
         loop = asyncio.get_running_loop()
         begin = loop.time()
@@ -192,7 +174,9 @@ class Transport:
                     headers=[*headers.items(), *self._extra_headers] if self._extra_headers else headers,
                     timeout=limits,
                     allow_redirects=False,
-                    **options,
+                    proxy=self._proxy or None,
+                    proxy_headers=self._configuration.proxy_headers,
+                    server_hostname=self._configuration.tls_server_name or None,
                 )
             )
             code = str(response.status)
@@ -325,7 +309,7 @@ class Transport:
 def _make_socket(address: AddrInfoType) -> socket.socket:
     connecting = socket.socket(*address[:3])
     connecting.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _SOCKET_OPTIONS:
+    for option, value in _SOCKET_OPTIONS.items():
         # Not every system has every option; keep-alive itself is everywhere.
         if hasattr(socket, option):
             with contextlib.suppress(OSError):
