@@ -27,7 +27,7 @@ from ..configuration import model, understand
 from ..decide import records
 from ..files import follow
 from ..kube import client as clients
-from ..kube import config, impersonation
+from ..kube import config, credentials
 from ..kube import errors as kube
 from ..kube import resource as resources
 from ..observe import catalog, facts, live, parse, reading
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ..transitions import load
 
-Acting = impersonation.Acting
+Acting = credentials.Acting
 _FIRST_TRY = 1.0
 """Seconds. A server that refuses connections is given up after this; one that is only slow then gets its whole time."""
 _CONFIGURATION_TIMEOUT = 1.0
@@ -100,7 +100,7 @@ async def opened(access: Access, interrupted: interruption.Interruption | None =
         configuration = await config.load(access.kubeconfig, access.context)
         if access.insecure:
             configuration.verify_ssl = False
-        acting = access.acting or impersonation.held(configuration)
+        acting = access.acting or credentials.extras(configuration).acting
         client = clients.Client(
             configuration,
             user_agent=f"{arguments.PROGRAM}/{__version__}",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
 from ..decide import events as decided
-from ..kube import backoff, errors, microtime
+from ..kube import errors, lease, queue
 from ..kube import resource as resources
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class EventRecorder:
 
     async def run(self) -> None:
         """Send what waits until cancelled, and then for `FLUSH` seconds at most what still does."""
-        soon, late = backoff.Backoff(*_IN_TROUBLE), backoff.Backoff(*_REFUSED)
+        soon, late = queue.Backoff(*_IN_TROUBLE), queue.Backoff(*_REFUSED)
         try:
             while True:
                 event = await self._next()
@@ -180,7 +180,7 @@ class EventRecorder:
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {"name": event.name, "namespace": _NAMESPACE},
-            "eventTime": microtime.micro_time(event.time),
+            "eventTime": lease.micro_time(event.time),
             "regarding": {
                 "apiVersion": "config.openshift.io/v1",
                 "kind": "Infrastructure",

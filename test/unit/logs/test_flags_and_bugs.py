@@ -79,6 +79,7 @@ def test_a_bug_ends_the_process_with_one_record_and_its_trace(
     monkeypatch.setattr(process, "run", run)
     monkeypatch.setattr(gc, "freeze", lambda: None)
     assert cli.main(["run", *ADDRESS, "--log-format", form]) == cli.FAILED
+    logs.flush()
     said = capfd.readouterr().err
     assert "abcdefghijklmnop" not in said
     assert said.count("Traceback") == 1
