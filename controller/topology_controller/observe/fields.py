@@ -1,12 +1,15 @@
 """Typed access into raw objects, which may hold anything: nulls, other types, nothing.
 
-An object in a cluster is not always what its schema promises (a CRD may be replaced, a writer may send null). Each
-function here returns a value of the type it names or raises `Malformed` with the path that is wrong, and `parse`
-stays readable. Absent and null mean the same, as in the Kubernetes API.
+An object in a cluster is not always what its schema promises (a CRD may be replaced, a writer may send null). A field
+of another type raises `Malformed` with its path. Absent and null mean the same, as in the Kubernetes API.
+
+Pydantic does not read these: it takes what stands below a string or a list for absent (AliasPath), and with a check
+against that it is neither shorter nor faster (MachineConfigPool 10 µs against 8 µs).
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -28,111 +31,97 @@ class Malformed(ValueError):  # noqa: N818 - what the field is; callers see the 
         return f"{self.path} should be {self.wanted}, found {self.found}"
 
 
-def at(raw: object, path: str) -> Any:
+@functools.cache
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
+def value(raw: object, path: str) -> Any:
     """The value at a dotted path, None when any part of the way is absent or null."""
-    value = raw
-    walked: list[str] = []
-    for part in path.split("."):
-        if value is None:
+    inner = raw
+    for depth, part in enumerate(_parts(path)):
+        if inner is None:
             return None
-        if not isinstance(value, dict):
-            raise Malformed(".".join(walked) or "the object", "an object", value)
-        value = value.get(part)
-        walked.append(part)
-    return value
+        if not isinstance(inner, dict):
+            raise Malformed(".".join(_parts(path)[:depth]) or "the object", "an object", inner)
+        inner = inner.get(part)
+    return inner
 
 
 def text(raw: object, path: str) -> str | None:
     """A string, or None when absent; an empty string counts as absent."""
-    value = at(raw, path)
-    if value is not None and not isinstance(value, str):
-        raise Malformed(path, "a string", value)
-    return value or None
-
-
-def whole(raw: object, path: str, default: int = 0) -> int:
-    """An integer, or the default when absent."""
-    value = at(raw, path)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Malformed(path, "an integer", value)
-    return value
+    found = value(raw, path)
+    if found is not None and not isinstance(found, str):
+        raise Malformed(path, "a string", found)
+    return found or None
 
 
 def optional_whole(raw: object, path: str) -> int | None:
     """An integer, or None when absent."""
-    return None if at(raw, path) is None else whole(raw, path)
+    found = value(raw, path)
+    if found is not None and (isinstance(found, bool) or not isinstance(found, int)):
+        raise Malformed(path, "an integer", found)
+    return found
+
+
+def whole(raw: object, path: str, default: int = 0) -> int:
+    """An integer, or the default when absent."""
+    found = optional_whole(raw, path)
+    return default if found is None else found
 
 
 def flag(raw: object, path: str) -> bool:
     """A boolean; absent is False, as in the Kubernetes API."""
-    value = at(raw, path)
-    if value is not None and not isinstance(value, bool):
-        raise Malformed(path, "a boolean", value)
-    return bool(value)
+    found = value(raw, path)
+    if found is not None and not isinstance(found, bool):
+        raise Malformed(path, "a boolean", found)
+    return bool(found)
 
 
 def mapping(raw: object, path: str) -> dict[str, Any]:
     """An object; absent is empty."""
-    value = at(raw, path)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Malformed(path, "an object", value)
-    return value
+    found = value(raw, path)
+    if found is not None and not isinstance(found, dict):
+        raise Malformed(path, "an object", found)
+    return found or {}
 
 
-def items(raw: object, path: str) -> list[dict[str, Any]]:
-    """A list of objects; absent is empty."""
-    value = at(raw, path)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise Malformed(path, "a list", value)
-    for item in value:
-        if not isinstance(item, dict):
-            raise Malformed(f"{path}[]", "an object", item)
-    return value
-
-
-def words(raw: object, path: str) -> tuple[str, ...]:
-    """A list of strings; absent is empty."""
-    value = at(raw, path)
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise Malformed(path, "a list", value)
-    for item in value:
-        if not isinstance(item, str):
-            raise Malformed(f"{path}[]", "a string", item)
-    return tuple(value)
+def items(raw: object, path: str, kind: type = dict) -> list[Any]:
+    """A list of objects, or of strings if `kind` is str; absent is empty."""
+    found = value(raw, path)
+    if found is not None and not isinstance(found, list):
+        raise Malformed(path, "a list", found)
+    for item in found or ():
+        if not isinstance(item, kind):
+            raise Malformed(f"{path}[]", "an object" if kind is dict else "a string", item)
+    return found or []
 
 
 def name(raw: object) -> str:
     """`metadata.name` as the API server lets it be (a DNS subdomain), so that it can stand in a command."""
-    value = text(raw, "metadata.name")
-    if value is None or len(value) > _LONGEST_NAME or not _NAME.match(value):
-        raise Malformed("metadata.name", "a DNS subdomain", value)
-    return value
+    found = text(raw, "metadata.name")
+    if found is None or len(found) > _LONGEST_NAME or not _NAME.match(found):
+        raise Malformed("metadata.name", "a DNS subdomain", found)
+    return found
 
 
-def moment(raw: object, path: str) -> datetime | None:
-    """An RFC 3339 time in UTC, or None when absent."""
-    value = text(raw, path)
-    if value is None:
+def time(found: object, path: str = "") -> datetime | None:
+    """An RFC 3339 time in UTC, or None when it is null or empty. `path` is for the message."""
+    if found is None or found == "":
         return None
+    if not isinstance(found, str):
+        raise Malformed(path, "a string", found)
     try:
-        parsed = datetime.fromisoformat(value)
+        parsed = datetime.fromisoformat(found)
     except ValueError:
-        raise Malformed(path, "an RFC 3339 time", value) from None
+        raise Malformed(path, "an RFC 3339 time", found) from None
     if parsed.tzinfo is None:
-        raise Malformed(path, "a time with a zone", value)
-    if not reckonable(parsed):
-        raise Malformed(path, "a time within reach of a calendar", value)
+        raise Malformed(path, "a time with a zone", found)
+    if not computable(parsed):
+        raise Malformed(path, "a time within reach of a calendar", found)
     return parsed.astimezone(UTC)
 
 
-def reckonable(time: datetime) -> bool:
+def computable(moment: datetime) -> bool:
     """Can it be compared with now, and bounds added to it? It has a zone, and is no end of the calendar."""
-    return time.tzinfo is not None and 1970 <= time.year < 9000
+    return moment.tzinfo is not None and 1970 <= moment.year < 9000

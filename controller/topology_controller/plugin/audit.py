@@ -1,6 +1,6 @@
 """The verb `audit`: which kind of cluster is this, and do status, scheduler and nodes fit together?
 
-The rules are those of `topology_api.audit`, the numbers those of `observe.census`, as the operator counts them; here
+The rules are those of `topology_api.audit`, the numbers those of `observe.facts`, as the operator counts them; here
 they become one answer (`answers.Audit`), which `printing` turns into text. A cluster that the operator has never seen
 can be audited as well, a hosted one too, and one whose API lacks our fields. Pure.
 """
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from topology_api import audit as rules
 
-from ..observe import census
 from . import answers, judging, plan
 
 if TYPE_CHECKING:
@@ -34,8 +33,8 @@ _NAMES: Final = {
 
 def audit(seen: reading.Seen) -> tuple[answers.Audit, int]:
     """What was found, and the exit code: blocked (3) when something disagrees. What is left open is no disagreement."""
-    workers = census.control_plane_workers(seen.known)
-    found = rules.audit(census.vector(seen.known, seen.infrastructure), workers)
+    workers = seen.known.control_plane_workers()
+    found = rules.audit(seen.known.shape_vector(seen.infrastructure), workers)
     answer: answers.Audit = {
         "apiVersion": answers.API_VERSION,
         "kind": "TopologyAudit",

@@ -21,7 +21,7 @@ from topology_api.vocabulary import Phase
 from ..decide import records
 from ..kube import errors as kube
 from ..kube import resource as resources
-from ..observe import catalog, facts, live, parse, reading
+from ..observe import catalog, facts, live, parse
 from . import connection, errors
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _with_rights(known: facts.Facts, sources: Iterable[catalog.Source]) -> tuple
 
 _CRD = resources.Selection(catalog.CRDS, name=f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}")
 # What a refused read says, told in one place and compared with that.
-_REFUSED = reading.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 403, "Forbidden", "")).why
+_REFUSED = live.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 403, "Forbidden", "")).why
 
 
 def _named(found: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, Unread]:
