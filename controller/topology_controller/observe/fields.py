@@ -36,89 +36,81 @@ def _parts(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def value(raw: object, path: str) -> Any:
-    """The value at a dotted path, None when any part of the way is absent or null."""
-    inner = raw
+def at(raw: object, path: str, kind: type | None = None, wanted: str = "") -> Any:
+    """The value at a dotted path, None when any part of the way is absent or null.
+
+    With a `kind`, anything else than exactly this type is malformed; `wanted` names it.
+    """
+    value = raw
     for depth, part in enumerate(_parts(path)):
-        if inner is None:
+        if value is None:
             return None
-        if not isinstance(inner, dict):
-            raise Malformed(".".join(_parts(path)[:depth]) or "the object", "an object", inner)
-        inner = inner.get(part)
-    return inner
+        if not isinstance(value, dict):
+            raise Malformed(".".join(_parts(path)[:depth]) or "the object", "an object", value)
+        value = value.get(part)
+    if kind is not None and value is not None and type(value) is not kind:
+        raise Malformed(path, wanted, value)
+    return value
 
 
 def text(raw: object, path: str) -> str | None:
     """A string, or None when absent; an empty string counts as absent."""
-    found = value(raw, path)
-    if found is not None and not isinstance(found, str):
-        raise Malformed(path, "a string", found)
-    return found or None
+    return at(raw, path, str, "a string") or None
 
 
 def optional_whole(raw: object, path: str) -> int | None:
     """An integer, or None when absent."""
-    found = value(raw, path)
-    if found is not None and (isinstance(found, bool) or not isinstance(found, int)):
-        raise Malformed(path, "an integer", found)
-    return found
+    value: int | None = at(raw, path, int, "an integer")
+    return value
 
 
 def whole(raw: object, path: str, default: int = 0) -> int:
     """An integer, or the default when absent."""
-    found = optional_whole(raw, path)
-    return default if found is None else found
+    value = optional_whole(raw, path)
+    return default if value is None else value
 
 
 def flag(raw: object, path: str) -> bool:
     """A boolean; absent is False, as in the Kubernetes API."""
-    found = value(raw, path)
-    if found is not None and not isinstance(found, bool):
-        raise Malformed(path, "a boolean", found)
-    return bool(found)
+    return bool(at(raw, path, bool, "a boolean"))
 
 
 def mapping(raw: object, path: str) -> dict[str, Any]:
     """An object; absent is empty."""
-    found = value(raw, path)
-    if found is not None and not isinstance(found, dict):
-        raise Malformed(path, "an object", found)
-    return found or {}
+    return at(raw, path, dict, "an object") or {}
 
 
 def items(raw: object, path: str, kind: type = dict) -> list[Any]:
     """A list of objects, or of strings if `kind` is str; absent is empty."""
-    found = value(raw, path)
-    if found is not None and not isinstance(found, list):
-        raise Malformed(path, "a list", found)
-    for item in found or ():
-        if not isinstance(item, kind):
-            raise Malformed(f"{path}[]", "an object" if kind is dict else "a string", item)
-    return found or []
+    values = at(raw, path, list, "a list") or []
+    for value in values:
+        if type(value) is not kind:
+            raise Malformed(f"{path}[]", "an object" if kind is dict else "a string", value)
+    return values
 
 
 def name(raw: object) -> str:
     """`metadata.name` as the API server lets it be (a DNS subdomain), so that it can stand in a command."""
-    found = text(raw, "metadata.name")
-    if found is None or len(found) > _LONGEST_NAME or not _NAME.match(found):
-        raise Malformed("metadata.name", "a DNS subdomain", found)
-    return found
+    value = text(raw, "metadata.name")
+    if value is None or len(value) > _LONGEST_NAME or not _NAME.match(value):
+        raise Malformed("metadata.name", "a DNS subdomain", value)
+    return value
 
 
-def time(found: object, path: str = "") -> datetime | None:
+def time(value: object, path: str = "") -> datetime | None:
     """An RFC 3339 time in UTC, or None when it is null or empty. `path` is for the message."""
-    if found is None or found == "":
+    if value is None or value == "":
         return None
-    if not isinstance(found, str):
-        raise Malformed(path, "a string", found)
+    if not isinstance(value, str):
+        raise Malformed(path, "a string", value)
     try:
-        parsed = datetime.fromisoformat(found)
+        parsed = datetime.fromisoformat(value)
     except ValueError:
-        raise Malformed(path, "an RFC 3339 time", found) from None
+        raise Malformed(path, "an RFC 3339 time", value) from None
     if parsed.tzinfo is None:
-        raise Malformed(path, "a time with a zone", found)
+        raise Malformed(path, "a time with a zone", value)
     if not computable(parsed):
-        raise Malformed(path, "a time within reach of a calendar", found)
+        raise Malformed(path, "a time within reach of a calendar", value)
     return parsed.astimezone(UTC)
 
 

@@ -129,15 +129,15 @@ async def gather(
                 tasks["etcd_members"] = group.create_task(_ask_etcd(etcd, base, tasks))
     finally:
         more.cancel()
-    found = {field: task.result() for field, task in tasks.items()}
-    operands = {source.operand: found.pop(source.field) for source in chosen if source.operand is not None}
+    read_facts = {field: task.result() for field, task in tasks.items()}
+    operands = {source.operand: read_facts.pop(source.field) for source in chosen if source.operand is not None}
     if operands:
-        found["operands"] = {**base.operands, **operands}
-    lease = found.get("etcd_lease")
+        read_facts["operands"] = {**base.operands, **operands}
+    lease = read_facts.get("etcd_lease")
     if isinstance(lease, facts.EtcdLease) and isinstance(base.etcd_lease, facts.EtcdLease):
-        found["etcd_lease"] = dataclasses.replace(lease, moving=base.etcd_lease.moving)
-    found["infrastructure"] = await read(client, catalog.INFRASTRUCTURE)
-    return Evidence(dataclasses.replace(base, **found, live=True), taken)
+        read_facts["etcd_lease"] = dataclasses.replace(lease, moving=base.etcd_lease.moving)
+    read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE)
+    return Evidence(dataclasses.replace(base, **read_facts, live=True), taken)
 
 
 async def _ask_etcd(

@@ -188,9 +188,9 @@ class Poll:
                 # The first list of addresses is on its way, and nudges.
                 await self._nudge_within(_GAP)
                 continue
-            found = await self._members.read(places)
-            if found != self.fact:
-                self.fact = found
+            fact = await self._members.read(places)
+            if fact != self.fact:
+                self.fact = fact
                 on_change()
             await asyncio.sleep(_GAP)
             await self._nudge_within(PERIOD * (1 - 0.2 * self._chance()) - _GAP)

@@ -92,7 +92,7 @@ def _observed(raw: Raw) -> bool:
 def infrastructure(raw: Raw) -> facts.Infrastructure:
     """Infrastructure `cluster` (config.openshift.io/v1)."""
     labels = fields.mapping(raw, "metadata.labels")
-    raw_record = fields.value(raw, "status.topologyTransition")
+    raw_record = fields.at(raw, "status.topologyTransition")
     return facts.Infrastructure(
         uid=fields.text(raw, "metadata.uid") or "",
         resource_version=fields.text(raw, "metadata.resourceVersion") or "",
@@ -123,7 +123,7 @@ def _topology_writer(raw: Raw) -> str | None:
 def own_operator(raw: Raw) -> facts.OwnOperator:
     """ClusterOperator `topology` (config.openshift.io/v1)."""
     annotations = fields.mapping(raw, "metadata.annotations")
-    extension = fields.value(raw, "status.extension")
+    extension = fields.at(raw, "status.extension")
     return facts.OwnOperator(
         resource_version=fields.text(raw, "metadata.resourceVersion") or "",
         paused=annotations.get(vocabulary.PAUSED_ANNOTATION, "false") != "false",
@@ -378,7 +378,7 @@ def etcd_lease(raw: Raw) -> facts.EtcdLease:
         raise fields.Malformed("spec.leaseDurationSeconds", "a positive number of 31 bits", seconds)
     return facts.EtcdLease(
         holder=fields.text(raw, "spec.holderIdentity") or "",
-        renew_time=fields.time(fields.value(raw, "spec.renewTime"), "spec.renewTime"),
+        renew_time=fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime"),
         duration_seconds=seconds,
     )
 
@@ -460,7 +460,7 @@ def managed(raw: Raw) -> facts.Managed:
 
 def disruption_budget(raw: Raw) -> facts.DisruptionBudget:
     """PodDisruptionBudget (policy/v1). A share in per cent is no number of pods."""
-    value = fields.value(raw, "spec.minAvailable")
+    value = fields.at(raw, "spec.minAvailable")
     number = isinstance(value, int) and not isinstance(value, bool)
     if value is not None and not number and not isinstance(value, str):
         raise fields.Malformed("spec.minAvailable", "a number or a percentage", value)
@@ -503,7 +503,7 @@ def ingress_controller(raw: Raw) -> facts.IngressController:
 
 def pod(raw: Raw) -> facts.Pod:
     """Pod (v1), from its metadata alone."""
-    created = fields.time(fields.value(raw, "metadata.creationTimestamp"), "metadata.creationTimestamp")
+    created = fields.time(fields.at(raw, "metadata.creationTimestamp"), "metadata.creationTimestamp")
     if created is None:
         raise fields.Malformed("metadata.creationTimestamp", "a time", None)
     return facts.Pod(

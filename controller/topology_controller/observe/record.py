@@ -31,21 +31,22 @@ def record(raw: object) -> TopologyTransition | facts.Unobserved | None:
     if (newer_record := newer(raw)) is not None:
         return newer_record
     try:
-        found = TopologyTransition.from_api(_without_newer_checks(raw))
+        transition = TopologyTransition.from_api(_without_newer_checks(raw))
     except pydantic.ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         return facts.Unobserved(_WHAT, f"status.topologyTransition.{where}")
     times = (
-        found.requested_time, found.phase_transition_time, found.admitted_time, found.completed_time,
-        *(check.last_transition_time for check in found.checks),
-        *(item.evaluated_time for item in found.available),
-        *(item.accepted_time for item in found.accepted),
-        *(item.settled_time for item in (found.baseline.cluster_operators if found.baseline else ())),
+        transition.requested_time, transition.phase_transition_time,
+        transition.admitted_time, transition.completed_time,
+        *(check.last_transition_time for check in transition.checks),
+        *(item.evaluated_time for item in transition.available),
+        *(item.accepted_time for item in transition.accepted),
+        *(item.settled_time for item in (transition.baseline.cluster_operators if transition.baseline else ())),
     )  # fmt: skip
     # A time without a zone passes the schema; bounds are computed from these, and it could not be compared with now.
     if not all(time is None or fields.computable(time) for time in times):
         return facts.Unobserved(_WHAT, "status.topologyTransition has a time that cannot be reckoned with")
-    return found
+    return transition
 
 
 def copy(extension: object) -> RecordCopy | None:
