@@ -163,10 +163,10 @@ def _verbosity(text: str) -> int:
 
 
 def _endpoints(text: str) -> tuple[str, ...]:
-    from .etcd import endpoint
+    from .etcd import client
 
     try:
-        return tuple(dict.fromkeys(endpoint.parse(url) for url in text.split(",")))
+        return tuple(dict.fromkeys(client.parse_endpoint(url) for url in text.split(",")))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

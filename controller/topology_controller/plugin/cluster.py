@@ -30,7 +30,7 @@ from ..kube import client as clients
 from ..kube import config, credentials
 from ..kube import errors as kube
 from ..kube import resource as resources
-from ..observe import catalog, facts, live, parse, reading
+from ..observe import catalog, facts, live, parse
 from . import answers, arguments, errors, interruption
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _CENSUS = tuple(
 _CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 _CRD = resources.Selection(catalog.CRDS, name=f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}")
 # The fact of a refused read, made where it is always made and compared with that.
-_REFUSED = reading.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 403, "Forbidden", "")).why
+_REFUSED = live.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 403, "Forbidden", "")).why
 
 
 @dataclass(frozen=True, slots=True)

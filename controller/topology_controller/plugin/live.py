@@ -24,7 +24,6 @@ from ..kube import errors as kube
 from ..kube import reflector, watch
 from ..observe import catalog, facts, watches
 from ..observe import live as live_reads
-from ..observe import reading as readings
 from . import cluster as connections
 from . import cluster as reading
 from . import errors
@@ -101,7 +100,7 @@ class Following:
             self._source.selection,
             self._source.reduce,
             self._news.set,
-            malformed=lambda name, error: readings.malformed(f"{self._source.what} {name}", error),
+            malformed=lambda name, error: live_reads.malformed(f"{self._source.what} {name}", error),
             timing=TIMING,
         )
         self._task: asyncio.Task[None] | None = None
@@ -212,10 +211,10 @@ class Following:
     def _operator(self) -> facts.Fact[facts.EtcdLease]:
         snapshot = self._lease.snapshot()
         if snapshot.synced:
-            lease: facts.Fact[facts.EtcdLease] = readings.value(self._source, snapshot.objects.values())
+            lease: facts.Fact[facts.EtcdLease] = live_reads.value(self._source, snapshot.objects.values())
             return lease
         if snapshot.error is not None:
-            return readings.unobserved(self._source.what, snapshot.error)
+            return live_reads.unobserved(self._source.what, snapshot.error)
         return self._unread
 
     async def _notice(self, now: datetime) -> None:
@@ -224,7 +223,7 @@ class Following:
         if trouble is None:
             self._lost = self._denied_at = None
             return
-        why = readings.unobserved("", trouble).why
+        why = live_reads.unobserved("", trouble).why
         clock = asyncio.get_running_loop().time()
         if self._lost is None:
             self._lost, self._lost_at = Lost(now, why), clock

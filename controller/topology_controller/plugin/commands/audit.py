@@ -1,6 +1,6 @@
 """`audit`: which kind of cluster is this, and do status, scheduler and nodes fit together?
 
-The rules are those of `topology_api.audit`, the numbers those of `observe.census`, as the operator counts them. It also
+The rules are those of `topology_api.audit`, the numbers those of `observe.facts`, as the operator counts them. It also
 audits a cluster that the operator has never seen, a hosted one, and one whose API lacks our fields. `audit` is pure.
 """
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from topology_api import audit as rules
 
-from ...observe import census
 from .. import answers, cluster, errors, printing
 from . import about_cluster, phase, show, unread
 
@@ -41,8 +40,8 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
 
 def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked when something disagrees. What is left open is no disagreement."""
-    workers = census.control_plane_workers(snapshot.known)
-    result = rules.audit(census.vector(snapshot.known, snapshot.infrastructure), workers)
+    workers = snapshot.known.control_plane_workers()
+    result = rules.audit(snapshot.known.shape_vector(snapshot.infrastructure), workers)
     vector = result.vector
     answer: answers.Audit = {
         "apiVersion": answers.API_VERSION,

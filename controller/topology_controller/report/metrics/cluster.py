@@ -13,7 +13,7 @@ from topology_api import shape
 from topology_api.vocabulary import CheckName, CheckStatus
 
 from ...checks import etcd
-from ...observe import census, facts
+from ...observe import facts
 from . import family, labels
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _info(known: facts.Facts) -> Iterator[family.Series]:
     found = known.infrastructure
     if isinstance(found, facts.Unobserved):
         return
-    fitting = shape.classify(census.vector(known, found))
+    fitting = shape.classify(known.shape_vector(found))
     yield (
         (
             labels.told(found.desired, labels.WISHES),
