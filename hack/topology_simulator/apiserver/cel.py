@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
 
-from . import cel_library, cel_rules, statuses, structural
+from . import cel_library, cel_rules, field_errors, structural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,7 +139,7 @@ def _complaint(text: str, position: int, problem: str) -> str:
 
 class _Compiler:
     def __init__(self) -> None:
-        self.causes: list[statuses.Cause] = []
+        self.causes: list[field_errors.Cause] = []
         self._given: dict[str, Any] = {}
 
     def walk(
@@ -171,16 +171,16 @@ class _Compiler:
         transition = bool(_OLD_SELF.search(without_strings(text)))
         before = len(self.causes)
         if not text:
-            self.causes.append(statuses.required(f"{where}.rule", "rule is not specified"))
+            self.causes.append(field_errors.required(f"{where}.rule", "rule is not specified"))
             return None
         reason = rule.get("reason") or "FieldValueInvalid"
         if reason not in cel_rules.REASONS:
-            self.causes.append(statuses.unsupported_value(f"{where}.reason", reason, sorted(cel_rules.REASONS)))
+            self.causes.append(field_errors.unsupported(f"{where}.reason", reason, sorted(cel_rules.REASONS)))
         self._check_texts(schema, rule, where, root=root)
         if transition and not correlated and not optional_old:
             within = where.rpartition(".items")[0]
             problem = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {within}"
-            self.causes.append(statuses.invalid_value(f"{where}.rule", text, problem))
+            self.causes.append(field_errors.invalid(f"{where}.rule", text, problem))
         self._given = _as_given(rule)
         selected = _selections(schema, text, root=root, optional_old=optional_old)
         if selected.problem:
@@ -218,7 +218,7 @@ class _Compiler:
         message, path = rule.get("message") or "", rule.get("fieldPath") or ""
         if message and not message.strip():
             text = "must be non-empty if specified"
-            self.causes.append(statuses.invalid_value(f"{where}.message", message, text))
+            self.causes.append(field_errors.invalid(f"{where}.message", message, text))
         place: Any = schema
         for number, part in enumerate(one for one in re.split(r"\.|\['|'\]", path) if one):
             known = cel_rules.fields(place, root=root and number == 0)
@@ -226,14 +226,14 @@ class _Compiler:
             place = known.get(part, additional if isinstance(additional, dict) else None)
             if place is None:
                 text = "must be a valid path"
-                self.causes.append(statuses.invalid_value(f"{where}.fieldPath", path, text))
+                self.causes.append(field_errors.invalid(f"{where}.fieldPath", path, text))
                 return
 
     def _refuse(self, where: str, problem: str) -> None:
         given = json.dumps(self._given, separators=(",", ":"))
         for sign in "<>&":  # Go's encoder escapes them
             given = given.replace(sign, f"\\u{ord(sign):04x}")
-        self.causes.append(statuses.Cause(where, "FieldValueInvalid", f"Invalid value: {given}: {problem}"))
+        self.causes.append(field_errors.Cause(where, "FieldValueInvalid", f"Invalid value: {given}: {problem}"))
 
     def _program(  # noqa: PLR0913  # one rule's parts, read in one place
         self,
@@ -274,7 +274,7 @@ def _as_given(rule: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def compile_rules(schema: Mapping[str, Any], where: str) -> tuple[cel_rules.Rules, list[statuses.Cause]]:
+def compile_rules(schema: Mapping[str, Any], where: str) -> tuple[cel_rules.Rules, list[field_errors.Cause]]:
     """Return the rules of a resource's schema.
 
     Why some of them are refused (paths begin with `where`).

@@ -12,7 +12,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
-from . import cel, columns, jsonpath, statuses, structural, times, validation
+from . import cel, columns, field_errors, jsonpath, statuses, structural, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource, version_priority
 
@@ -55,14 +55,14 @@ class StructuralSchema:
         return filled
 
     def validate(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[statuses.Cause]
-    ) -> list[statuses.Cause]:
+        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
+    ) -> list[field_errors.Cause]:
         """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
         found = [*before, *validation.validate(self._schema, obj, old)]
         if self._rules.empty:
             return found
         if any(cause.reason in _BLOCKING for cause in found):
-            return [*found, statuses.invalid_value("<nil>", None, _UNCHECKED)]
+            return [*found, field_errors.invalid("<nil>", None, _UNCHECKED)]
         return [*found, *self._rules.validate(obj, validation.MISSING if old is None else old)]
 
     def list_keys(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
@@ -86,54 +86,56 @@ def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
     return {**obj, "spec": spec, "status": _status(spec, old)}
 
 
-def _check_spec(obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
+def _check_spec(obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
     spec = obj.get("spec")
     if not isinstance(spec, dict):
-        return [statuses.required("spec")]
-    found = [statuses.required(f"spec.{key}") for key in ("group", "names", "scope", "versions") if not spec.get(key)]
+        return [field_errors.required("spec")]
+    found = [
+        field_errors.required(f"spec.{key}") for key in ("group", "names", "scope", "versions") if not spec.get(key)
+    ]
     if found:
         return found
     names = spec["names"]
-    found = [statuses.required(f"spec.names.{key}") for key in ("plural", "kind") if not names.get(key)]
+    found = [field_errors.required(f"spec.names.{key}") for key in ("plural", "kind") if not names.get(key)]
     wanted = f"{names.get('plural')}.{spec['group']}"
     if old is None and obj["metadata"].get("name") != wanted:
         text = 'must be spec.names.plural+"."+spec.group'
-        found.append(statuses.invalid_value("metadata.name", obj["metadata"].get("name"), text))
+        found.append(field_errors.invalid("metadata.name", obj["metadata"].get("name"), text))
     if spec["scope"] not in ("Cluster", "Namespaced"):
-        found.append(statuses.unsupported_value("spec.scope", spec["scope"], ("Cluster", "Namespaced")))
+        found.append(field_errors.unsupported("spec.scope", spec["scope"], ("Cluster", "Namespaced")))
     if sum(1 for one in spec["versions"] if one.get("storage")) != 1:
         text = "must have exactly one version marked as storage version"
-        found.append(statuses.Cause("spec.versions", "FieldValueInvalid", f"Invalid value: {text}"))
+        found.append(field_errors.Cause("spec.versions", "FieldValueInvalid", f"Invalid value: {text}"))
     if (spec.get("conversion") or {}).get("strategy", "None") != "None":
         text = "conversion webhooks are not available in this server"
-        found.append(statuses.forbidden_value("spec.conversion.strategy", text))
+        found.append(field_errors.forbidden("spec.conversion.strategy", text))
     return found
 
 
-def _check_change(spec: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
+def _check_change(spec: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
     if old is None:
         return []
     before = old["spec"]
     found = [
-        statuses.invalid_value(f"spec.{field}", spec[field], "field is immutable")
+        field_errors.invalid(f"spec.{field}", spec[field], "field is immutable")
         for field in ("group", "scope")
         if before[field] != spec[field]
     ]
     for field in ("plural", "kind"):
         if before["names"][field] != spec["names"][field]:
             value = spec["names"][field]
-            found.append(statuses.invalid_value(f"spec.names.{field}", value, "field is immutable"))
+            found.append(field_errors.invalid(f"spec.names.{field}", value, "field is immutable"))
     return found
 
 
-def _check_versions(spec: dict[str, Any]) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_versions(spec: dict[str, Any]) -> list[field_errors.Cause]:
+    found: list[field_errors.Cause] = []
     single = len(spec["versions"]) == 1
     for index, version in enumerate(spec["versions"]):
         where = "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
-            found.append(statuses.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
+            found.append(field_errors.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
             continue
         broken = structural.check(schema, where)
         found += broken
@@ -146,29 +148,29 @@ def _check_versions(spec: dict[str, Any]) -> list[statuses.Cause]:
     return found
 
 
-def _check_column(column: dict[str, Any], where: str) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_column(column: dict[str, Any], where: str) -> list[field_errors.Cause]:
+    found: list[field_errors.Cause] = []
     path = column.get("jsonPath", "")
     if column.get("type") not in _COLUMN_TYPES:
         text = f"must be one of {','.join(_COLUMN_TYPES)}"
-        found.append(statuses.invalid_value(f"{where}.type", column.get("type"), text))
+        found.append(field_errors.invalid(f"{where}.type", column.get("type"), text))
     if not path.startswith("."):
-        found.append(statuses.invalid_value(f"{where}.JSONPath", path, "must be a simple json path starting with ."))
+        found.append(field_errors.invalid(f"{where}.JSONPath", path, "must be a simple json path starting with ."))
         return found
     try:
         jsonpath.compile_path(path)
     except jsonpath.PathError as error:
-        found.append(statuses.invalid_value(f"{where}.JSONPath", path, str(error)))
+        found.append(field_errors.invalid(f"{where}.JSONPath", path, str(error)))
     return found
 
 
-def _check_defaults(schema: Any, where: str) -> list[statuses.Cause]:
+def _check_defaults(schema: Any, where: str) -> list[field_errors.Cause]:
     """Return the defaults that break their own schema."""
-    found: list[statuses.Cause] = []
+    found: list[field_errors.Cause] = []
     if "default" in schema:
         for cause in validation.validate_part(schema, structural.default(schema, schema["default"])):
             at = f"{where}.default" + (f".{cause.field}" if cause.field != "<nil>" else "")
-            found.append(statuses.Cause(at, cause.reason, cause.message))
+            found.append(field_errors.Cause(at, cause.reason, cause.message))
     for key, part in (schema.get("properties") or {}).items():
         found += _check_defaults(part, f"{where}.properties[{key}]")
     for word in ("items", "additionalProperties"):
@@ -178,7 +180,7 @@ def _check_defaults(schema: Any, where: str) -> list[statuses.Cause]:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[statuses.Cause, ...]]:
+def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[field_errors.Cause, ...]]:
     """Return the schema ready to be applied; the same text is compiled once in a process."""
     parsed = json.loads(schema)
     rules, causes = cel.compile_rules(parsed, where)

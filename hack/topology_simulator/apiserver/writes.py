@@ -19,6 +19,7 @@ from . import (
     builtins,
     crds,
     equality,
+    field_errors,
     managed_fields,
     metadata,
     statuses,
@@ -261,7 +262,7 @@ class Writes:
             )
         if meta.get("uid") not in (None, "", stored["uid"]):
             if intent.patch is not None:
-                cause = statuses.invalid_value("metadata.uid", meta["uid"], "field is immutable")
+                cause = field_errors.invalid("metadata.uid", meta["uid"], "field is immutable")
                 raise statuses.invalid(resource, name, [cause, cause] if resource.custom else [cause])
             both = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {stored['uid']}"
             raise statuses.storage_conflict(resource, (stored.get("namespace", ""), name), both)
