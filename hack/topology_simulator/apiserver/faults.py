@@ -23,7 +23,7 @@ import asyncio
 import fnmatch
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import pydantic
 from pydantic import alias_generators
@@ -33,7 +33,7 @@ from . import handlers, statuses, storage
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from . import requests
+    from . import requests, streams
 
 Action = Literal["status", "slow", "silent", "drop", "lost", "cut", "expire"]
 _AT_ONCE: tuple[Action, ...] = ("cut", "expire")
@@ -99,29 +99,9 @@ def _name_of(request: requests.Request) -> str:
     return ""
 
 
-class OpenWatch(Protocol):
-    """What faults can do to a watch that is open (`streams.Stream`)."""
-
-    @property
-    def request(self) -> requests.Request:
-        """The request that opened it."""
-
-    def mute(self) -> None:
-        """Send nothing any more, and never end."""
-
-    def cut(self, *, mid_line: bool = False) -> None:
-        """End the connection now."""
-
-    def fail(self, status: dict[str, Any]) -> None:
-        """Send an ERROR event and end."""
-
-
 @dataclass(slots=True, eq=False)
 class Active:
-    """A fault in force: how often it has hit.
-
-    How often and until when (monotonic seconds) it still may.
-    """
+    """A fault in force: how often it has hit, how often and until when (monotonic seconds) it still may."""
 
     fault: Fault
     until: float | None
@@ -158,7 +138,7 @@ class Verdict:
 class Faults:
     """The faults of one server. `watches` tells which watches are open."""
 
-    def __init__(self, watches: Callable[[], Iterable[OpenWatch]]) -> None:
+    def __init__(self, watches: Callable[[], Iterable[streams.Stream]]) -> None:
         self._watches = watches
         self._active: list[Active] = []
         self._hooks: list[Hook] = []
@@ -171,21 +151,13 @@ class Faults:
         until = None if fault.seconds is None else time.monotonic() + fault.seconds
         active = Active(fault, until, fault.count)
         if fault.action in (*_AT_ONCE, "silent"):
-            for one in tuple(self._watches()):
-                if fault.hits(one.request):
+            for stream in tuple(self._watches()):
+                if fault.hits(stream.request):
                     active.hits += 1
-                    self._act(fault, one)
+                    _disturb(stream, fault)
         if fault.action not in _AT_ONCE:
             self._active.append(active)
         return active
-
-    def _act(self, fault: Fault, one: OpenWatch) -> None:
-        if fault.action == "cut":
-            one.cut(mid_line=fault.mid_line)
-        elif fault.action == "expire":
-            one.fail(statuses.StatusError(410, _EXPIRED).body())
-        else:
-            one.mute()
 
     def remove(self, active: Active) -> None:
         """Take one fault away; what it held is let go (the connection ends).
@@ -201,9 +173,9 @@ class Faults:
         for active in tuple(self._active):
             self.remove(active)
         self._hooks.clear()
-        for one in tuple(self._watches()):
-            if getattr(one, "muted", False):
-                one.cut()
+        for stream in tuple(self._watches()):
+            if stream.muted:
+                stream.cut()
 
     def active(self) -> list[Active]:
         """Return the faults that are still in force."""
@@ -245,6 +217,15 @@ class Faults:
                 return _verdict(active)
             await asyncio.sleep(active.fault.delay)
         return Verdict()
+
+
+def _disturb(stream: streams.Stream, fault: Fault) -> None:
+    if fault.action == "cut":
+        stream.cut(mid_line=fault.mid_line)
+    elif fault.action == "expire":
+        stream.fail(statuses.StatusError(410, _EXPIRED).body())
+    else:
+        stream.mute()
 
 
 def _verdict(active: Active) -> Verdict:

@@ -1,7 +1,7 @@
-"""The simple JSON paths of printer columns, as `.status.conditions[?(@.type=="Available")].status`.
+r"""The simple JSON paths of printer columns, as `.status.conditions[?(@.type=="Available")].status`.
 
-Known are names, and a field compared with a text, as the definitions of the simulated kinds have them. Anything else
-(indices, wildcards, quoted names) is refused when the path is compiled, which is when a definition is created.
+Known are names (`\.` is a dot in one), and a field compared with a text, as the definitions of the simulated kinds have
+them. Anything else (indices, wildcards, quoted names) is refused when a definition is created.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_STEP = re.compile(r"""\.([^.\[\]\\*]+)|\[\?\(@\.([^.\[\]\\*=!]+)=="([^"]*)"\)\]""")
+_STEP = re.compile(r"""\.((?:\\.|[^.\[\]\\*])+)|\[\?\(@\.([^.\[\]\\*=!]+)=="([^"]*)"\)\]""")
 
 
 class PathError(ValueError):
@@ -27,7 +27,7 @@ def compile_path(text: str) -> Callable[[Any], list[Any]]:
         step = _STEP.match(text, position)
         if step is None:
             raise PathError(f"unrecognized JSON path at {text[position:]!r}")
-        steps.append((step[1], step[2], step[3]))
+        steps.append((step[1] and step[1].replace("\\.", "."), step[2], step[3]))
         position = step.end()
 
     def find(value: Any) -> list[Any]:
