@@ -8,7 +8,7 @@ A table of contents, from the wire inwards:
 * `faults`       what can go wrong on purpose, and hooks between two requests
 * `handlers`     who is responsible; `discovery` and `openapi` tell clients what there is
 * `reads`        get, list, watch; `watch`, `streams` carry one; `selectors`, `table`, `columns`, `jsonpath`
-* `writes`       create, update, patch, delete; `options`, `bodies`, `metadata`, `managed_fields`, `patch`, `equality`
+* `writes`       create, update, patch, delete; `options`, `bodies`, `metadata`, `managed_fields`, `patch`
 * `crds`         definitions; `structural`, `validation`, `cel`, `cel_rules`, `cel_library` judge objects
 * `resources`    which kinds exist; `builtins` are those of every cluster, with `forms` (types; `quantities`),
                  `builtin_rules` and `events`

@@ -105,7 +105,6 @@ def _quantity(value: Any) -> str:
 STRING = Leaf("string", (str,), zero="")
 BOOL = Leaf("bool", (bool,), zero=False)
 INT32 = Leaf("int32", (int, float), _whole, zero=0)
-INT64 = Leaf("int64", (int, float), _whole, zero=0)
 TIME = Leaf("Time", (str,), _time(times.seconds))
 MICRO_TIME = Leaf("MicroTime", (str,), _time(times.micros))
 BYTES = Leaf("[]uint8", (str,), _bytes)

@@ -16,7 +16,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import equality
+from . import patch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,6 @@ _UNTRACKED = frozenset(
 ) | {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}
 
 Path = tuple[str, ...]
-ListKeys = "Mapping[tuple[str, ...], tuple[str, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ def _added(value: Any, where: Path | None, keys: Mapping[Path, tuple[str, ...]])
 
 def _compare(old: Any, new: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> Iterator[tuple[Path, bool]]:
     """Yield (path, gone) for what differs: a part that is gone as a whole, a part that is new with all its parts."""
-    if equality.same(old, new):
+    if patch.same(old, new):
         return
     before, after = _children(old, where, keys), _children(new, where, keys)
     if before is None or after is None:
@@ -99,7 +98,7 @@ def _compare(old: Any, new: Any, where: Path, keys: Mapping[Path, tuple[str, ...
         if token not in before:
             inner = ((path, False) for path in _added(part, below, keys))
         elif below is None:
-            inner = () if equality.same(before[token], part) else (((), False),)
+            inner = () if patch.same(before[token], part) else (((), False),)
         else:
             inner = _compare(before[token], part, below, keys)
         for rest, gone in inner:

@@ -18,8 +18,6 @@ from . import field_errors
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Json = "Mapping[str, Any]"
-
 OBJECT_META = frozenset(
     (
         "name",

@@ -18,7 +18,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import equality, field_errors, structural
+from . import field_errors, patch, structural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -73,7 +73,7 @@ def validate_part(schema: Mapping[str, Any], value: Any) -> list[field_errors.Ca
 
 def _validate(place: Place) -> list[field_errors.Cause]:
     schema, value = place.schema, place.value
-    if place.old is not MISSING and equality.same(place.old, value):
+    if place.old is not MISSING and patch.same(place.old, value):
         return []
     if value is None and schema.get("nullable"):
         return []
