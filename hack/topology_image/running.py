@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 from dataclasses import dataclass
@@ -143,7 +142,7 @@ async def transition(runner: Runner, place: pathlib.Path, tell: Callable[[str], 
             theirs = place / "kubeconfig-operator"
             shutil.copyfile(opened.kubeconfig, theirs)
             os.chown(theirs, UID, 0)
-            entry = [*runner.image.entrypoint, *_flags(port := _free_port(), opened.settle_seconds)]
+            entry = [*runner.image.entrypoint, *_flags(port := operator_process.free_port(), opened.settle_seconds)]
             shown = {_KUBECONFIG: str(theirs)}
             begun = time.perf_counter()
             async with _running(runner.room(entry, shown), place / "operator.log", port) as operator:
@@ -162,7 +161,7 @@ async def _adds_nothing(runner: Runner, opened: box.Box, place: pathlib.Path) ->
     shutil.copytree(runner.image.root, copied, symlinks=True)
     before = {path: path.stat().st_mtime_ns for path in copied.rglob("*") if path.is_file()}
     own = {name: str(copied / name) for name in runner.image.own()}
-    entry = [*runner.image.entrypoint, *_flags(port := _free_port(), opened.settle_seconds)]
+    entry = [*runner.image.entrypoint, *_flags(port := operator_process.free_port(), opened.settle_seconds)]
     shown = {_KUBECONFIG: str(opened.kubeconfig)}
     async with _running(runner.room(entry, shown, own), place / "first.log", port):
         pass
@@ -203,11 +202,3 @@ async def _ready(session: aiohttp.ClientSession, url: str) -> bool:
             return answer.status == 200
     except (aiohttp.ClientError, TimeoutError):
         return False
-
-
-def _free_port() -> int:
-    """Return a port that was free a moment ago; the operator takes it at once."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from . import clock, conditions, kinds, machines, operands
+from . import conditions, kinds, machines, operands
 from .shape import INSTALLED_AGO
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def version(shape: Shape) -> dict[str, Any]:
         conditions.Condition("RetrievedUpdates", "False", "NoChannel", "No channel is configured"),
         conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", "The payload is loaded"),
     ]
-    times = {"startedTime": clock.second(INSTALLED_AGO + 1800), "completionTime": clock.second(INSTALLED_AGO)}
+    times = {"startedTime": conditions.now(INSTALLED_AGO + 1800), "completionTime": conditions.now(INSTALLED_AGO)}
     status = {
         "desired": release,
         "observedGeneration": 1,

@@ -15,10 +15,9 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from . import box, client, install, kinds, operator_process, play, stopwatch, story, tables, terminal
+from . import box, client, etcd, install, kinds, operator_process, play, stopwatch, story, terminal
 from .envtest import binaries
 from .envtest import server as real
-from .etcd import errors as etcd_errors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -33,7 +32,7 @@ _FAILURES = (
     install.InstallError,
     binaries.MissingError,
     real.RealServerError,
-    etcd_errors.EtcdError,
+    etcd.EtcdError,
     OSError,
 )
 
@@ -154,7 +153,7 @@ async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
     shown = [(kinds.INFRASTRUCTURES, "cluster"), (kinds.CLUSTER_OPERATORS, "topology"), (kinds.NODES, "")]
     for kind, name in shown:
         command = " ".join(["kubectl get", kind.kind.lower() if name else kind.plural, name]).rstrip()
-        screen.print(f"\n$ {command}\n{await tables.fetch(api, kind, name)}")
+        screen.print(f"\n$ {command}\n{terminal.layout(await api.table(kind, name))}")
 
 
 def _show_measured(watch: stopwatch.Stopwatch, opened: box.Box, screen: terminal.Terminal) -> None:

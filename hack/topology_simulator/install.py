@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import client, cluster, kinds
+from . import client, cluster, kinds, operands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,30 +31,9 @@ _NOT_YET = (404, 429, 503)
 """What a real server answers about a kind that is Established but not served: 429 while its storage initializes."""
 _AT_ONCE = 8
 """How many objects are created at the same time."""
-_STATUS_APART = (
-    kinds.PODS,
-    kinds.DEPLOYMENTS,
-    kinds.STATEFUL_SETS,
-    kinds.DISRUPTION_BUDGETS,
-    kinds.INFRASTRUCTURES,
-    kinds.CLUSTER_OPERATORS,
-    kinds.CLUSTER_VERSIONS,
-    kinds.FEATURE_GATES,
-    kinds.ETCDS,
-    kinds.CONFIGS,
-    kinds.KUBE_API_SERVERS,
-    kinds.KUBE_CONTROLLER_MANAGERS,
-    kinds.KUBE_SCHEDULERS,
-    kinds.CONSOLES,
-    kinds.REGISTRIES,
-    kinds.OPENSHIFT_API_SERVERS,
-    kinds.INGRESS_CONTROLLERS,
-    kinds.MACHINE_CONFIG_POOLS,
-    kinds.CONTROLLER_CONFIGS,
-)
-
-
-_STATIC_PODS = (kinds.ETCDS, kinds.KUBE_API_SERVERS, kinds.KUBE_CONTROLLER_MANAGERS, kinds.KUBE_SCHEDULERS)
+_STATUS_WITHIN = (kinds.NODES, kinds.DEFINITIONS)
+"""What is created with its status, or makes its own; of all others it is written afterwards."""
+_STATIC_PODS = tuple(pods.kind for pods in operands.STATIC_PODS)
 
 
 class InstallError(Exception):
@@ -175,7 +154,7 @@ async def _create(api: client.Client, obj: dict[str, Any]) -> int:
             raise
         made, created = await api.get(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", "")), 0
     meta = made["metadata"]
-    if kind in _STATUS_APART and "status" in obj and (created or not made.get("status")):
+    if kind not in _STATUS_WITHIN and "status" in obj and (created or not made.get("status")):
         await put_status(api, kind, {**made, "status": obj["status"]})
     if kind is kinds.NODES and created:
         # The API server taints every new node; whoever watches nodes takes that away once it is ready.

@@ -15,8 +15,8 @@ from test import polling
 from test.component import cluster
 from test.component import world as worlds
 from test.component.broken_facts import LAST, VOTERS, condition, endpoints, until_failing
-from topology_simulator import clock, commands, kinds, operands
 from topology_simulator import cluster as simulated
+from topology_simulator import commands, conditions, kinds, operands
 
 if TYPE_CHECKING:
     import pathlib
@@ -236,7 +236,7 @@ async def a_second_later(world: World) -> None:
     moved = (await world.record())["admittedTime"]
 
     async def over() -> bool:
-        return bool(clock.second() > moved)
+        return bool(conditions.now() > moved)
 
     await polling.until("the next second", over)
 
@@ -262,13 +262,13 @@ async def test_a_backup_from_before_is_told_until_there_is_a_newer_one(world: Wo
         await world.api.patch(kinds.CLUSTER_OPERATORS, "topology", {"metadata": {"annotations": annotation}})
 
     await world.idle_operator()
-    await say(clock.second(60.0))
+    await say(conditions.now(60.0))
     await converging_now(world)
     told = await until_advised(world, "EtcdBackupOutdated")
     assert "older than the move of the topology" in told["message"], told
     assert "cluster-backup.sh" in told["command"], told
     await a_second_later(world)
-    await say(clock.second())
+    await say(conditions.now())
     await until_not_advised(world, "EtcdBackupOutdated")
     await world.operands.go_on()
     await world.completed_once()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from topology_simulator import clock, conditions, kinds, operands
+from topology_simulator import conditions, kinds, operands
 
 from . import actor
 
@@ -97,7 +97,7 @@ class StaticPods(actor.Actor):
             return status
         if self.troubles.breaks(one.operator):
             failed = {"lastFailedRevision": latest, "lastFailedReason": "OperandFailed", "lastFailedCount": 1}
-            return {"lastFailedTime": clock.second(), **status, **failed}
+            return {"lastFailedTime": conditions.now(), **status, **failed}
         return {**status, "currentRevision": latest, "targetRevision": 0}
 
     async def _tell(self, one: operands.StaticPods, old: list[str]) -> None:

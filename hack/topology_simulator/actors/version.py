@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from topology_simulator import clock, conditions, kinds, machines, upgradeable
+from topology_simulator import conditions, kinds, machines, upgradeable
 
 from . import actor
 
@@ -111,7 +111,7 @@ class Version(actor.Actor):
         entry = {
             "state": "Partial",
             **release,
-            "startedTime": clock.second(),
+            "startedTime": conditions.now(),
             "completionTime": None,
             "verified": False,
         }
@@ -132,7 +132,7 @@ class Version(actor.Actor):
         self._released = False
         self.waits.clear("upgrade")
         newest, *older = version["status"]["history"]
-        entry = {**newest, "state": "Completed", "completionTime": clock.second()}
+        entry = {**newest, "state": "Completed", "completionTime": conditions.now()}
         for operator in self.mirror.all(kinds.CLUSTER_OPERATORS):
             if operator["metadata"]["name"] == "topology":
                 continue  # not of the payload: it tells its own version
