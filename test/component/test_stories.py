@@ -6,7 +6,6 @@ topology moves once and only when it may, and whatever is waited for has a name.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -144,7 +143,7 @@ async def test_an_upgrade_that_is_under_way(world: World) -> None:
 @pytest.fixture
 async def pinned(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIterator[World]:
     """A cluster whose router has an explicit number, as one that began with a single node has."""
-    shape = dataclasses.replace(_SHAPE, router_replicas=1)
+    shape = simulated.Shape(masters=3, router_replicas=1)
     async with worlds.opened(apiserver, tmp_path, shape) as made:
         yield made
 
@@ -190,7 +189,7 @@ async def test_one_registry_is_advised_about_and_never_waited_for(
     apiserver: backend.Place, tmp_path: pathlib.Path
 ) -> None:
     """The documented registry of a cluster on premises: Managed, a volume, one replica, whatever the topology."""
-    shape = dataclasses.replace(_SHAPE, registry="Managed", registry_replicas=1)
+    shape = simulated.Shape(masters=3, registry="Managed", registry_replicas=1)
     async with worlds.opened(apiserver, tmp_path, shape) as world:
         await cluster.set_ready(world.api, "master-2", ready=False)
         await world.idle_operator()
@@ -278,7 +277,7 @@ async def test_a_backup_from_before_is_told_until_there_is_a_newer_one(world: Wo
 
 
 async def test_what_is_removed_or_disabled_needs_not_follow(apiserver: backend.Place, tmp_path: pathlib.Path) -> None:
-    shape = dataclasses.replace(_SHAPE, registry="Removed", without=("Console",))
+    shape = simulated.Shape(masters=3, registry="Removed", without=("Console",))
     async with worlds.opened(apiserver, tmp_path, shape) as world:
         await world.idle_operator()
         await world.wish()
