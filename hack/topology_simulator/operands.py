@@ -119,22 +119,10 @@ READERS = tuple(
     )
 )
 CAPABILITIES = (
-    "Build",
-    "CSISnapshot",
-    "CloudCredential",
-    "Console",
-    "DeploymentConfig",
-    "ImageRegistry",
-    "Ingress",
-    "Insights",
-    "MachineAPI",
-    "NodeTuning",
-    "OperatorLifecycleManager",
-    "Storage",
-    "baremetal",
-    "marketplace",
+    "Build", "CSISnapshot", "CloudCredential", "Console", "DeploymentConfig", "ImageRegistry", "Ingress", "Insights",
+    "MachineAPI", "NodeTuning", "OperatorLifecycleManager", "Storage", "baremetal", "marketplace",
     "openshift-samples",
-)
+)  # fmt: skip
 NAMESPACES = (
     {one.namespace for one in WORKLOADS} | {one.namespace for one in STATIC_PODS} | {one.namespace for one in READERS}
 )

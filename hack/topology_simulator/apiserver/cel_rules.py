@@ -24,9 +24,10 @@ from . import field_errors, structural, validation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_RESERVED = frozenset(
-    ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if")
-) | {"import", "let", "loop", "package", "namespace", "return"}
+_RESERVED = frozenset({
+    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+    "loop", "package", "namespace", "return",
+})  # fmt: skip
 REASONS = {
     "FieldValueInvalid": "Invalid value",
     "FieldValueForbidden": "Forbidden",

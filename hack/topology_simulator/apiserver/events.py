@@ -24,20 +24,9 @@ _RENAMED = {
 }
 _RESTORED = {new: old for old, new in _RENAMED.items()}
 _FIXED = (
-    ("involvedObject", "involvedObject"),
-    ("reason", "reason"),
-    ("message", "message"),
-    ("source", "source"),
-    ("firstTimestamp", "firstTimestamp"),
-    ("lastTimestamp", "lastTimestamp"),
-    ("count", "count"),
-    ("reportingComponent", "reportingComponent"),
-    ("reportingInstance", "reportingInstance"),
-    ("eventTime", "eventTime"),
-    ("type", "type"),
-    ("action", "action"),
-    ("related", "related"),
-)
+    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reportingComponent",
+    "reportingInstance", "eventTime", "type", "action", "related",
+)  # fmt: skip
 _QUALIFIED = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 )
@@ -80,18 +69,14 @@ def check_update(obj: dict[str, Any], old: dict[str, Any], *, newer: bool) -> li
     if not newer:
         return []
     found = [
-        field_errors.invalid(shown, _short(obj.get(field)), "field is immutable")
-        for field, shown in _FIXED
+        field_errors.invalid(field, value if isinstance(value := obj.get(field), str) else "", "field is immutable")
+        for field in _FIXED
         if obj.get(field) != old.get(field)
     ]
     series = obj.get("series")
     if series is not None and series.get("count", 0) < 2:
         found.append(field_errors.invalid("series.count", "", "should be at least 2"))
     return found
-
-
-def _short(value: Any) -> Any:
-    return value if isinstance(value, str) else ""
 
 
 def _check_complete(obj: dict[str, Any], controller: str) -> list[field_errors.Cause]:
@@ -102,12 +87,8 @@ def _check_complete(obj: dict[str, Any], controller: str) -> list[field_errors.C
         found.append(field_errors.invalid(controller, name, "name part must be non-empty"))
     if not _QUALIFIED.fullmatch(name):
         found.append(field_errors.invalid(controller, name, _NAME_RULE))
-    for field, stored in (
-        ("reportingInstance", "reportingInstance"),
-        ("action", "action"),
-        ("reason", "reason"),
-    ):
-        value = obj.get(stored) or ""
+    for field in ("reportingInstance", "action", "reason"):
+        value = obj.get(field) or ""
         if not value:
             found.append(field_errors.required(field))
         elif len(value) > 128:

@@ -21,19 +21,17 @@ from . import patch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_UNTRACKED = frozenset(
-    ("name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields")
-) | {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}
+_UNTRACKED = frozenset({
+    "name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+})  # fmt: skip
 
 Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes: the field manager.
-
-    The API version of the request and the subresource ("" for the object itself).
-    """
+    """Who writes: the field manager, the API version of the request, the subresource ("" for the object itself)."""
 
     manager: str
     api_version: str

@@ -45,21 +45,11 @@ _KEY_RULE = (
 )
 _PATH_SEGMENT_GROUPS = ("rbac.authorization.k8s.io",)
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
-_KEPT = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "selfLink",
-)
+_KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 
 
 def new(meta: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """Return the metadata of an object that is being created: generated name, uid, time.
-
-    The server's own are dropped.
-    """
+    """Return the metadata of an object that is being created: generated name, uid, time; the server's own go."""
     made = {
         key: value
         for key, value in meta.items()
@@ -117,14 +107,20 @@ def _check_name(resource: resources.Resource, name: str) -> list[field_errors.Ca
     return [field_errors.invalid("metadata.name", name, rule)]
 
 
+def _check_key(field: str, key: str) -> list[field_errors.Cause]:
+    """Return what is wrong with the key of a label or annotation, or with the name of a finalizer."""
+    prefix, slash, name = key.rpartition("/")
+    if not _QUALIFIED.fullmatch(name) or len(name) > 63:
+        return [field_errors.invalid(field, key, _KEY_RULE)]
+    if slash and not _SUBDOMAIN.fullmatch(prefix):
+        return [field_errors.invalid(field, key, f"prefix part {_SUBDOMAIN_RULE}")]
+    return []
+
+
 def _check_labels(field: str, labels: Any, *, values: bool) -> list[field_errors.Cause]:
     found: list[field_errors.Cause] = []
     for key, value in (labels or {}).items():
-        prefix, slash, name = key.rpartition("/")
-        if not _QUALIFIED.fullmatch(name) or len(name) > 63:
-            found.append(field_errors.invalid(field, key, _KEY_RULE))
-        elif slash and not _SUBDOMAIN.fullmatch(prefix):
-            found.append(field_errors.invalid(field, key, f"prefix part {_SUBDOMAIN_RULE}"))
+        found += _check_key(field, key)
         if values and (len(value) > 63 or (value and not _QUALIFIED.fullmatch(value))):
             rule = "must be no more than 63 bytes" if len(value) > 63 else _VALUE_RULE
             found.append(field_errors.invalid(field, value, rule))
@@ -139,17 +135,6 @@ def _check_owners(owners: Any) -> list[field_errors.Cause]:
             if not owner.get(field):
                 shown = "version" if field == "apiVersion" else field
                 found.append(field_errors.invalid(f"metadata.ownerReferences.{shown}", "", "must not be empty"))
-    return found
-
-
-def _check_finalizer_names(finalizers: Any) -> list[field_errors.Cause]:
-    found: list[field_errors.Cause] = []
-    for one in finalizers or ():
-        prefix, slash, name = one.rpartition("/")
-        if not _QUALIFIED.fullmatch(name) or len(name) > 63:
-            found.append(field_errors.invalid("metadata.finalizers", one, _KEY_RULE))
-        elif slash and not _SUBDOMAIN.fullmatch(prefix):
-            found.append(field_errors.invalid("metadata.finalizers", one, f"prefix part {_SUBDOMAIN_RULE}"))
     return found
 
 
@@ -187,7 +172,7 @@ def check(resource: resources.Resource, meta: dict[str, Any]) -> list[field_erro
         *_check_labels("metadata.labels", meta.get("labels"), values=True),
         *_check_labels("metadata.annotations", meta.get("annotations"), values=False),
         *_check_owners(meta.get("ownerReferences")),
-        *_check_finalizer_names(meta.get("finalizers")),
+        *(cause for name in meta.get("finalizers") or () for cause in _check_key("metadata.finalizers", name)),
     ]
 
 

@@ -18,25 +18,11 @@ from . import field_errors
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-OBJECT_META = frozenset(
-    (
-        "name",
-        "generateName",
-        "namespace",
-        "selfLink",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-        "managedFields",
-    )
-)
+OBJECT_META = frozenset({
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
+    "managedFields",
+})  # fmt: skip
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
 INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -146,23 +132,12 @@ def check(schema: Any, field: str) -> list[field_errors.Cause]:
         found.append(field_errors.unsupported(f"{field}.type", kind, allowed))
     found += [
         field_errors.forbidden(f"{field}.{word}", f"{word} is not supported")
-        for word in (
-            "$ref",
-            "definitions",
-            "dependencies",
-            "deprecated",
-            "discriminator",
-            "patternProperties",
-        )
+        for word in ("$ref", "definitions", "dependencies", "deprecated", "discriminator", "patternProperties")
         if word in schema
     ]
     if schema.get("uniqueItems"):
-        found.append(
-            field_errors.forbidden(
-                f"{field}.uniqueItems",
-                "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
-            )
-        )
+        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        found.append(field_errors.forbidden(f"{field}.uniqueItems", text))
     if schema.get("properties") and schema.get("additionalProperties"):
         text = "additionalProperties and properties are mutual exclusive"
         found.append(field_errors.forbidden(f"{field}.additionalProperties", text))

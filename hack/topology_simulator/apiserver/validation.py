@@ -142,28 +142,21 @@ def _check_type(place: Place) -> field_errors.Cause | None:
 def _check_number(place: Place) -> list[field_errors.Cause]:
     schema, value = place.schema, place.value
     found: list[field_errors.Cause] = []
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None:
-        exclusive = bool(schema.get("exclusiveMinimum"))
-        if value < low or (exclusive and value == low):
-            word = "greater than" if exclusive else "greater than or equal to"
-            found.append(place.invalid(f"should be {word} {_number(low)}"))
-    if high is not None:
-        exclusive = bool(schema.get("exclusiveMaximum"))
-        if value > high or (exclusive and value == high):
-            word = "less than" if exclusive else "less than or equal to"
-            found.append(place.invalid(f"should be {word} {_number(high)}"))
+    for word, exclusive, sign, relation in (
+        ("minimum", "exclusiveMinimum", 1, "greater than"),
+        ("maximum", "exclusiveMaximum", -1, "less than"),
+    ):
+        bound = schema.get(word)
+        if bound is not None and (value * sign < bound * sign or (schema.get(exclusive) and value == bound)):
+            more = "" if schema.get(exclusive) else " or equal to"
+            found.append(place.invalid(f"should be {relation}{more} {field_errors.value_text(bound)}"))
     step = schema.get("multipleOf")
     if step and abs(value / step - round(value / step)) > 1e-9:
-        found.append(place.invalid(f"should be a multiple of {_number(step)}"))
+        found.append(place.invalid(f"should be a multiple of {field_errors.value_text(step)}"))
     limit = {"int32": 2**31, "int64": 2**63}.get(schema.get("format") or "")
     if limit is not None and not -limit <= value < limit:
-        found.append(place.invalid(f"must be of type {schema['format']}: {_number(value)}"))
+        found.append(place.invalid(f"must be of type {schema['format']}: {field_errors.value_text(value)}"))
     return found
-
-
-def _number(value: float) -> str:
-    return field_errors.value_text(value)
 
 
 def _check_string(place: Place) -> list[field_errors.Cause]:
