@@ -69,8 +69,7 @@ class EtcdOperator(actor.Actor):
         if self._alive and not self.waits.due("lease", self.pace.lease_renew):
             return
         self._alive = True
-        self.waits.clear("lease")
-        self.waits.due("lease", self.pace.lease_renew)
+        self.waits.start("lease", self.pace.lease_renew)
         change = {"spec": {"renewTime": conditions.now_micro()}}
         await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, change, cluster.ETCD_OPERATOR_NAMESPACE)
 

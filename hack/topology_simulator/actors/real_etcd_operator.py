@@ -67,8 +67,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
             return
         await self._renew()
         self._addresses |= {name: _address(node) for name, node in self._masters().items()}
-        self.waits.clear("look")
-        self.waits.due("look", _LOOK_SECONDS)
+        self.waits.start("look", _LOOK_SECONDS)
         try:
             await self._switch_machines()
             try:

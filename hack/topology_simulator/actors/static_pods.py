@@ -87,8 +87,7 @@ class StaticPods(actor.Actor):
         """Return what becomes of one node's static pod."""
         timer = ("install", one.operator, status["nodeName"])
         if _target(status) != latest:
-            self.waits.clear(timer)
-            self.waits.due(timer, self.pace.static_pod)
+            self.waits.start(timer, self.pace.static_pod)
             return {**status, "targetRevision": latest}
         if not ready:
             self.waits.clear(timer)
@@ -102,9 +101,8 @@ class StaticPods(actor.Actor):
 
     async def _tell(self, one: operands.StaticPods, old: list[str]) -> None:
         if old:
-            message = (
-                f"NodeInstallerProgressing: {', '.join(old)} {'is' if len(old) == 1 else 'are'} at an old revision"
-            )
+            are = "is" if len(old) == 1 else "are"
+            message = f"NodeInstallerProgressing: {', '.join(old)} {are} at an old revision"
             await self.say_operator(one.operator, conditions.Condition("Progressing", "True", "NodeInstaller", message))
         else:
             message = "NodeInstallerProgressing: all nodes are at the latest revision"
@@ -119,9 +117,7 @@ class StaticPods(actor.Actor):
         elif obj is None:
             if self.waits.due(("guard", one.operator), self.pace.guard):
                 self.waits.clear(("guard", one.operator))
-                made = await self.api.create(kinds.DISRUPTION_BUDGETS, wanted)
-                self.mirror.keep(kinds.DISRUPTION_BUDGETS, made)
-                await self.patch(kinds.DISRUPTION_BUDGETS, made, {"status": wanted["status"]}, "status")
+                await self.create(kinds.DISRUPTION_BUDGETS, wanted)
         elif obj["spec"].get("minAvailable") != wanted["spec"]["minAvailable"]:
             change = {"spec": {"minAvailable": wanted["spec"]["minAvailable"]}}
             await self.patch(kinds.DISRUPTION_BUDGETS, obj, change)

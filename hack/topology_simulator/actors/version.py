@@ -80,16 +80,14 @@ class Version(actor.Actor):
         if not (rested and (event or resync)):
             return False
         self._looked = True
-        self.waits.clear("look")
-        self.waits.due("look", self.pace.version_throttle)
+        self.waits.start("look", self.pace.version_throttle)
         return True
 
     def _regularly(self, key: str, seconds: float) -> bool:
         """Whether so many seconds have passed since the last time that they had."""
         if not self.waits.due(key, seconds):
             return False
-        self.waits.clear(key)
-        self.waits.due(key, seconds)
+        self.waits.start(key, seconds)
         return True
 
     async def _upgrade(self, version: dict[str, Any]) -> None:
@@ -99,8 +97,7 @@ class Version(actor.Actor):
         if wanted in ("", running):
             return
         if status["desired"]["version"] != wanted:
-            self.waits.clear("upgrade")
-            self.waits.due("upgrade", self.pace.upgrade)
+            self.waits.start("upgrade", self.pace.upgrade)
             await self._begin(version, wanted)
         elif not self._held and (self._released or self.waits.due("upgrade", self.pace.upgrade)):
             await self._finish(version, wanted)
