@@ -21,15 +21,9 @@ if TYPE_CHECKING:
 
     from . import cel_rules, resources
 
-_BLOCKING = frozenset(
-    (
-        "FieldValueRequired",
-        "FieldValueNotSupported",
-        "FieldValueTooLong",
-        "FieldValueTooMany",
-        "FieldValueTypeInvalid",
-    )
-)
+_BLOCKING = frozenset({
+    "FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
+})  # fmt: skip
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _UNCHECKED = (
     "some validation rules were not checked because the object was invalid; "
@@ -115,24 +109,25 @@ def _check_spec(obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_e
 def _check_change(spec: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
     if old is None:
         return []
-    before = old["spec"]
-    found = [
-        field_errors.invalid(f"spec.{field}", spec[field], "field is immutable")
-        for field in ("group", "scope")
-        if before[field] != spec[field]
+    pairs = [(f"spec.{field}", old["spec"][field], spec[field]) for field in ("group", "scope")]
+    names, before = spec["names"], old["spec"]["names"]
+    pairs += [(f"spec.names.{field}", before[field], names[field]) for field in ("plural", "kind")]
+    return [
+        field_errors.invalid(where, value, "field is immutable") for where, stored, value in pairs if stored != value
     ]
-    for field in ("plural", "kind"):
-        if before["names"][field] != spec["names"][field]:
-            value = spec["names"][field]
-            found.append(field_errors.invalid(f"spec.names.{field}", value, "field is immutable"))
-    return found
+
+
+def _schema_path(spec: dict[str, Any], index: int) -> str:
+    """Return where the schema of a version stands, as the real server names it."""
+    single = len(spec["versions"]) == 1
+    return "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
 
 
 def _check_versions(spec: dict[str, Any]) -> list[field_errors.Cause]:
     found: list[field_errors.Cause] = []
     single = len(spec["versions"]) == 1
     for index, version in enumerate(spec["versions"]):
-        where = "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
+        where = _schema_path(spec, index)
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
             found.append(field_errors.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
@@ -192,13 +187,7 @@ def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
 
     def condition(kind: str, reason: str, message: str) -> dict[str, Any]:
         since = before.get(kind, {}).get("lastTransitionTime") or times.now()
-        return {
-            "lastTransitionTime": since,
-            "message": message,
-            "reason": reason,
-            "status": "True",
-            "type": kind,
-        }
+        return {"lastTransitionTime": since, "message": message, "reason": reason, "status": "True", "type": kind}
 
     storage = next(one["name"] for one in spec["versions"] if one.get("storage"))
     stored = list(((old or {}).get("status") or {}).get("storedVersions") or ())
@@ -216,23 +205,21 @@ def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
     find = jsonpath.compile_path(path)
 
     def cell(obj: dict[str, Any]) -> Any:
-        found = find(obj)
-        if not found:
+        values = find(obj)
+        if not values:
             return None
-        value = found[0]
+        value = values[0]
+        number = isinstance(value, int | float) and not isinstance(value, bool)
         match kind:
             case "string":
                 return value if isinstance(value, str) else _text(value)
             case "date":
                 return times.age(value) if isinstance(value, str) else "<unknown>"
             case "integer":
-                usable = isinstance(value, int | float) and not isinstance(value, bool)
-                return int(value) if usable else None
+                return int(value) if number else None
             case "number":
-                return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-            case "boolean":
-                return value if isinstance(value, bool) else None
-        return None
+                return value if number else None
+        return value if isinstance(value, bool) else None
 
     return cell
 
@@ -247,20 +234,19 @@ def _text(value: Any) -> str:
 
 def _columns(version: dict[str, Any]) -> tuple[Column, ...]:
     declared = version.get("additionalPrinterColumns")
-    if not declared:
-        return columns.CUSTOM
-    made = [
-        Column(
-            one["name"],
-            one["type"],
-            _cell(one["type"], one["jsonPath"]),
-            one.get("description") or f"Custom resource definition column (in JSONPath format): {one['jsonPath']}",
-            int(one.get("priority") or 0),
-            one.get("format", ""),
-        )
-        for one in declared
-    ]
-    return (columns.NAME, *made)
+    return (columns.NAME, *map(_column, declared)) if declared else columns.CUSTOM
+
+
+def _column(declared: dict[str, Any]) -> Column:
+    path = declared["jsonPath"]
+    return Column(
+        declared["name"],
+        declared["type"],
+        _cell(declared["type"], path),
+        declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
+        int(declared.get("priority") or 0),
+        declared.get("format", ""),
+    )
 
 
 def _deprecation(spec: dict[str, Any], version: dict[str, Any]) -> tuple[str, ...]:
@@ -280,18 +266,14 @@ def _deprecation(spec: dict[str, Any], version: dict[str, Any]) -> tuple[str, ..
 
 def _selectable(version: dict[str, Any]) -> dict[str, Callable[[dict[str, Any]], str]]:
     """Return the fields that a field selector may ask for besides name and namespace."""
-    found: dict[str, Callable[[dict[str, Any]], str]] = {}
-    for one in version.get("selectableFields") or ():
-        found[one["jsonPath"].removeprefix(".")] = _selected(jsonpath.compile_path(one["jsonPath"]))
-    return found
+    paths = [field["jsonPath"] for field in version.get("selectableFields") or ()]
+    return {path.removeprefix("."): _selected(jsonpath.compile_path(path)) for path in paths}
 
 
 def _selected(find: Callable[[Any], list[Any]]) -> Callable[[dict[str, Any]], str]:
     def read(obj: dict[str, Any]) -> str:
-        values = find(obj)
-        if not values or values[0] is None:
-            return ""
-        return values[0] if isinstance(values[0], str) else _text(values[0])
+        value = next(iter(find(obj)), None)
+        return value if isinstance(value, str) else _text(value)
 
     return read
 
@@ -300,16 +282,13 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
     """Return the kinds that a stored definition serves, one for each served version."""
     spec = obj["spec"]
     names, group = spec["names"], spec["group"]
-    storage = next(one["name"] for one in spec["versions"] if one.get("storage"))
-    made: list[Resource] = []
-    for version in spec["versions"]:
+    storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
+    served: list[Resource] = []
+    for index, version in enumerate(spec["versions"]):
         if not version.get("served"):
             continue
         schema = version["schema"]["openAPIV3Schema"]
-        single = len(spec["versions"]) == 1
-        index = spec["versions"].index(version)
-        where = "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
-        made.append(
+        served.append(
             Resource(
                 group,
                 version["name"],
@@ -326,13 +305,13 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
                 columns=_columns(version),
                 warnings=_deprecation(spec, version),
                 selectable=_selectable(version),
-                schema=_compiled(json.dumps(schema, sort_keys=True), where)[0],
+                schema=_compiled(json.dumps(schema, sort_keys=True), _schema_path(spec, index))[0],
                 json_schema=schema,
                 unconditional_update=False,
                 counts_generation=True,
             )
         )
-    return made
+    return served
 
 
 def serve(registry: resources.Registry, obj: dict[str, Any]) -> None:

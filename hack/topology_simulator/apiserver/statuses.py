@@ -72,12 +72,10 @@ class StatusError(Exception):
         return status
 
 
-def _details(resource: resources.Resource, name: str) -> dict[str, Any]:
-    details: dict[str, Any] = {"name": name} if name else {}
-    if resource.group:
-        details["group"] = resource.group
-    details["kind"] = resource.plural
-    return details
+def details(resource: resources.Resource, name: str, kind: str = "") -> dict[str, Any]:
+    """Return the `details` of an answer about an object, or about its kind when `name` is empty."""
+    parts = {"name": name, "group": resource.group, "kind": kind or resource.plural}
+    return {key: value for key, value in parts.items() if value}
 
 
 def no_version(prefix: str, text: str, code: int = 500) -> StatusError:
@@ -121,7 +119,7 @@ def storage_conflict(resource: resources.Resource, key: tuple[str, str], why: st
 
 def not_found(resource: resources.Resource, name: str) -> StatusError:
     """Return 404 for one object."""
-    return StatusError(404, f'{resource.qualified} "{name}" not found', details=_details(resource, name))
+    return StatusError(404, f'{resource.qualified} "{name}" not found', details=details(resource, name))
 
 
 def resource_unknown() -> StatusError:
@@ -135,7 +133,7 @@ def already_exists(resource: resources.Resource, name: str, *, leaving: bool = F
         409,
         f'{"object is being deleted: " if leaving else ""}{resource.qualified} "{name}" already exists',
         reason="AlreadyExists",
-        details=_details(resource, name),
+        details=details(resource, name),
     )
 
 
@@ -145,7 +143,7 @@ def conflict(resource: resources.Resource, name: str, why: str | None = None) ->
     return StatusError(
         409,
         f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}',
-        details=_details(resource, name),
+        details=details(resource, name),
     )
 
 
@@ -171,24 +169,18 @@ def list_options(*causes: field_errors.Cause) -> StatusError:
 
 
 def _invalid(group: str, kind: str, name: str, causes: Sequence[field_errors.Cause], joined: str) -> StatusError:
-    details: dict[str, Any] = {"name": name} if name else {}
-    if group:
-        details["group"] = group
-    if kind:
-        details["kind"] = kind
-    details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+    parts: dict[str, Any] = {"name": name, "group": group, "kind": kind}
+    about = {key: value for key, value in parts.items() if value}
+    about["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
     shown = f"{kind}.{group}" if group else kind
-    return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=details)
+    return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=about)
 
 
 def precondition_failed(resource: resources.Resource, name: str, why: str) -> StatusError:
     """Return 409 for a delete whose precondition fails; this one names the kind, not the resource."""
-    details: dict[str, Any] = {"name": name}
-    if resource.group:
-        details["group"] = resource.group
-    details["kind"] = resource.kind
     shown = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    return StatusError(409, f'Operation cannot be fulfilled on {shown} "{name}": {why}', details=details)
+    message = f'Operation cannot be fulfilled on {shown} "{name}": {why}'
+    return StatusError(409, message, details=details(resource, name, resource.kind))
 
 
 def bad_request(message: str) -> StatusError:
@@ -198,7 +190,7 @@ def bad_request(message: str) -> StatusError:
 
 def forbidden(resource: resources.Resource, name: str, why: str) -> StatusError:
     """Return 403 for one object, with the reason."""
-    return StatusError(403, f'{resource.qualified} "{name}" is forbidden: {why}', details=_details(resource, name))
+    return StatusError(403, f'{resource.qualified} "{name}" is forbidden: {why}', details=details(resource, name))
 
 
 def method_not_allowed() -> StatusError:
@@ -211,7 +203,7 @@ def verb_not_supported(resource: resources.Resource, verb: str) -> StatusError:
     return StatusError(
         405,
         f'{verb} is not supported on resources of kind "{resource.qualified}"',
-        details=_details(resource, ""),
+        details=details(resource, ""),
     )
 
 
