@@ -9,7 +9,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-from . import statuses
+from . import field_errors, statuses
 
 if TYPE_CHECKING:
     from . import options, resources
@@ -51,11 +51,11 @@ def check_type(
         )
     name = (body.get("metadata") or {}).get("name", "")
     if kind != resource.kind:
-        cause = statuses.invalid_value("kind", kind, f"must be {resource.kind}")
+        cause = field_errors.invalid("kind", kind, f"must be {resource.kind}")
         raise statuses.invalid(dataclasses.replace(resource, kind=kind), name, [cause])
     if version != resource.api_version:
         if intent.patch is not None:
-            cause = statuses.invalid_value("apiVersion", version, f"must be {resource.api_version}")
+            cause = field_errors.invalid("apiVersion", version, f"must be {resource.api_version}")
             raise statuses.invalid(resource, name, [cause])
         raise statuses.bad_request(
             f"the API version in the data ({version or ''}) does not match the expected API version "

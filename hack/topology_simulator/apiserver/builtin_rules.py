@@ -12,7 +12,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import events, statuses
+from . import events, field_errors
 
 if TYPE_CHECKING:
     from .resources import Resource
@@ -86,7 +86,7 @@ def _counted(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
     return {**obj, "status": {**zeros, **(obj.get("status") or {})}} if zeros else obj
 
 
-def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
+def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
     """Return the broken rules of a built-in object (those few that are known here)."""
     match resource.store:
         case "/events":
@@ -101,20 +101,20 @@ def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -
     return []
 
 
-def _check_lease(spec: dict[str, Any]) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_lease(spec: dict[str, Any]) -> list[field_errors.Cause]:
+    found: list[field_errors.Cause] = []
     if "leaseDurationSeconds" in spec and spec["leaseDurationSeconds"] <= 0:
         value = spec["leaseDurationSeconds"]
-        found.append(statuses.invalid_value("spec.leaseDurationSeconds", value, "must be greater than 0"))
+        found.append(field_errors.invalid("spec.leaseDurationSeconds", value, "must be greater than 0"))
     if spec.get("leaseTransitions", 0) < 0:
         value = spec["leaseTransitions"]
-        found.append(statuses.invalid_value("spec.leaseTransitions", value, "must be greater than or equal to 0"))
+        found.append(field_errors.invalid("spec.leaseTransitions", value, "must be greater than or equal to 0"))
     return found
 
 
-def _check_config_map(obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
+def _check_config_map(obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
     found = [
-        statuses.invalid_value(f"{field}[{key}]", key, _CONFIG_KEY_RULE)
+        field_errors.invalid(f"{field}[{key}]", key, _CONFIG_KEY_RULE)
         for field in ("data", "binaryData")
         for key in obj.get(field) or ()
         if not _CONFIG_KEY.fullmatch(key)
@@ -122,24 +122,24 @@ def _check_config_map(obj: dict[str, Any], old: dict[str, Any] | None) -> list[s
     size = sum(len(value.encode()) for value in (obj.get("data") or {}).values())
     if size > _LARGEST_CONFIG_MAP:
         text = f"Too long: may not be more than {_LARGEST_CONFIG_MAP} bytes"
-        found.append(statuses.Cause("[]", "FieldValueTooLong", text))
+        found.append(field_errors.Cause("[]", "FieldValueTooLong", text))
     if old is not None and old.get("immutable"):
         text = "field is immutable when `immutable` is set"
         fields = [field for field in ("immutable", "data", "binaryData") if obj.get(field) != old.get(field)]
-        found += [statuses.forbidden_value(field, text) for field in fields]
+        found += [field_errors.forbidden(field, text) for field in fields]
     return found
 
 
-def _check_node(spec: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_node(spec: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
+    found: list[field_errors.Cause] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(spec.get("taints") or ()):
         field, mark = f"metadata.taints[{index}]", (taint["key"], taint["effect"])
         if taint["effect"] not in _EFFECTS:
-            found.append(statuses.unsupported_value(f"{field}.effect", taint["effect"], _EFFECTS))
+            found.append(field_errors.unsupported(f"{field}.effect", taint["effect"], _EFFECTS))
         if mark in seen:
             shown = {"Key": mark[0], "Value": taint.get("value", ""), "Effect": mark[1], "TimeAdded": None}
-            cause = statuses.duplicate_value(field, shown)
+            cause = field_errors.duplicate(field, shown)
             found.append(
                 dataclasses.replace(cause, message=f"{cause.message}: taints must be unique by key and effect pair")
             )
@@ -147,5 +147,5 @@ def _check_node(spec: dict[str, Any], old: dict[str, Any] | None) -> list[status
     before = (old or {}).get("spec", {}).get("providerID")
     if before and before != spec.get("providerID"):
         text = 'node updates may not change providerID except from "" to valid'
-        found.append(statuses.forbidden_value("spec.providerID", text))
+        found.append(field_errors.forbidden("spec.providerID", text))
     return found

@@ -209,30 +209,28 @@ def _template(field: str) -> Any:
     return cell
 
 
-def _selector(obj: dict[str, Any]) -> str:
-    labels = ((obj.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
+def _selector(name: str) -> Any:
+    def cell(obj: dict[str, Any]) -> str:
+        labels = ((obj.get("spec") or {}).get(name) or {}).get("matchLabels") or {}
+        return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
+
+    return cell
 
 
+_CONTAINERS = (
+    Column("Containers", "string", _template("name"), "", 1),
+    Column("Images", "string", _template("image"), "", 1),
+)
 DEPLOYMENTS = (
     NAME,
     Column("Ready", "string", _replicas, "Replicas that are ready"),
     Column("Up-to-date", "string", _at("status", "updatedReplicas", default=0), "Replicas of the present spec"),
     Column("Available", "string", _at("status", "availableReplicas", default=0), "Replicas that are available"),
     AGE,
-    Column("Containers", "string", _template("name"), "", 1),
-    Column("Images", "string", _template("image"), "", 1),
-    Column("Selector", "string", _selector, "", 1),
+    *_CONTAINERS,
+    Column("Selector", "string", _selector("selector"), "", 1),
 )
-
-
-STATEFUL_SETS = (
-    NAME,
-    Column("Ready", "string", _replicas, "Replicas that are ready"),
-    AGE,
-    Column("Containers", "string", _template("name"), "", 1),
-    Column("Images", "string", _template("image"), "", 1),
-)
+STATEFUL_SETS = (NAME, Column("Ready", "string", _replicas, "Replicas that are ready"), AGE, *_CONTAINERS)
 
 
 def _budget(name: str) -> Any:
@@ -247,22 +245,12 @@ DISRUPTION_BUDGETS = (
     NAME,
     Column("Min Available", "string", _budget("minAvailable"), "What must stay"),
     Column("Max Unavailable", "string", _budget("maxUnavailable"), "What may go"),
-    Column(
-        "Allowed Disruptions",
-        "integer",
-        _at("status", "disruptionsAllowed", default=0),
-        "How many may go now",
-    ),
+    Column("Allowed Disruptions", "integer", _at("status", "disruptionsAllowed", default=0), "How many may go now"),
     AGE,
 )
 
 
-def _pod_selector(obj: dict[str, Any]) -> str:
-    labels = ((obj.get("spec") or {}).get("podSelector") or {}).get("matchLabels") or {}
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
-
-
-NETWORK_POLICIES = (NAME, Column("Pod-Selector", "string", _pod_selector, "Whom it is about"), AGE)
+NETWORK_POLICIES = (NAME, Column("Pod-Selector", "string", _selector("podSelector"), "Whom it is about"), AGE)
 
 
 def _role(obj: dict[str, Any]) -> str:

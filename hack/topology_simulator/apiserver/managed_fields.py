@@ -16,25 +16,22 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import equality
+from . import patch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_UNTRACKED = frozenset(
-    ("name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields")
-) | {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}
+_UNTRACKED = frozenset({
+    "name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+})  # fmt: skip
 
 Path = tuple[str, ...]
-ListKeys = "Mapping[tuple[str, ...], tuple[str, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes: the field manager.
-
-    The API version of the request and the subresource ("" for the object itself).
-    """
+    """Who writes: the field manager, the API version of the request, the subresource ("" for the object itself)."""
 
     manager: str
     api_version: str
@@ -83,7 +80,7 @@ def _added(value: Any, where: Path | None, keys: Mapping[Path, tuple[str, ...]])
 
 def _compare(old: Any, new: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> Iterator[tuple[Path, bool]]:
     """Yield (path, gone) for what differs: a part that is gone as a whole, a part that is new with all its parts."""
-    if equality.same(old, new):
+    if patch.same(old, new):
         return
     before, after = _children(old, where, keys), _children(new, where, keys)
     if before is None or after is None:
@@ -99,7 +96,7 @@ def _compare(old: Any, new: Any, where: Path, keys: Mapping[Path, tuple[str, ...
         if token not in before:
             inner = ((path, False) for path in _added(part, below, keys))
         elif below is None:
-            inner = () if equality.same(before[token], part) else (((), False),)
+            inner = () if patch.same(before[token], part) else (((), False),)
         else:
             inner = _compare(before[token], part, below, keys)
         for rest, gone in inner:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import statuses
+from . import field_errors, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,7 +115,7 @@ class Request:
             return None
         if not text.isdecimal():
             raise statuses.no_version(
-                f"{prefix}resourceVersion: Invalid value: {statuses.value_text(text)}: ", text, code
+                f"{prefix}resourceVersion: Invalid value: {field_errors.value_text(text)}: ", text, code
             )
         return int(text)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from . import statuses
+    from . import field_errors
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -41,8 +41,8 @@ class Schema(Protocol):
         """Return the object with defaults filled in."""
 
     def validate(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[statuses.Cause]
-    ) -> list[statuses.Cause]:
+        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
+    ) -> list[field_errors.Cause]:
         """Return every broken rule, `before` included; `old` is the stored state on updates."""
 
     def list_keys(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:

@@ -212,12 +212,10 @@ class Storage:
         found.reverse()
         return found
 
-    def compact(self, revision: int | None = None) -> None:
-        """Forget the log up to and including `revision` (default: everything)."""
-        upto = self._revision if revision is None else min(revision, self._revision)
-        while self._log and self._log[0].revision <= upto:
-            self._log.popleft()
-        self._compacted = max(self._compacted, upto)
+    def compact(self) -> None:
+        """Forget the log."""
+        self._log.clear()
+        self._compacted = self._revision
 
     def dump(self) -> str:
         """Return all objects as JSON, for `load`; the log is left out."""

@@ -13,32 +13,16 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from . import statuses
+from . import field_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Json = "Mapping[str, Any]"
-
-OBJECT_META = frozenset(
-    (
-        "name",
-        "generateName",
-        "namespace",
-        "selfLink",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-        "managedFields",
-    )
-)
+OBJECT_META = frozenset({
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
+    "managedFields",
+})  # fmt: skip
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
 INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -134,40 +118,29 @@ def find_list_keys(
         yield from find_list_keys(schema["items"], path)
 
 
-def check(schema: Any, field: str) -> list[statuses.Cause]:
+def check(schema: Any, field: str) -> list[field_errors.Cause]:
     """Return why a schema is not structural, by the rules that people run into."""
     if not isinstance(schema, dict):
-        return [statuses.invalid_value(field, schema, "must be a schema")]
-    found: list[statuses.Cause] = []
+        return [field_errors.invalid(field, schema, "must be a schema")]
+    found: list[field_errors.Cause] = []
     free = schema.get(INT_OR_STRING) or schema.get(PRESERVE)
     kind = schema.get("type")
     if not kind and not free:
-        found.append(statuses.required(f"{field}.type", "must not be empty for specified object fields"))
+        found.append(field_errors.required(f"{field}.type", "must not be empty for specified object fields"))
     if kind and kind not in ("object", "array", "string", "integer", "number", "boolean"):
         allowed = ("array", "boolean", "integer", "number", "object", "string")
-        found.append(statuses.unsupported_value(f"{field}.type", kind, allowed))
+        found.append(field_errors.unsupported(f"{field}.type", kind, allowed))
     found += [
-        statuses.forbidden_value(f"{field}.{word}", f"{word} is not supported")
-        for word in (
-            "$ref",
-            "definitions",
-            "dependencies",
-            "deprecated",
-            "discriminator",
-            "patternProperties",
-        )
+        field_errors.forbidden(f"{field}.{word}", f"{word} is not supported")
+        for word in ("$ref", "definitions", "dependencies", "deprecated", "discriminator", "patternProperties")
         if word in schema
     ]
     if schema.get("uniqueItems"):
-        found.append(
-            statuses.forbidden_value(
-                f"{field}.uniqueItems",
-                "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
-            )
-        )
+        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        found.append(field_errors.forbidden(f"{field}.uniqueItems", text))
     if schema.get("properties") and schema.get("additionalProperties"):
         text = "additionalProperties and properties are mutual exclusive"
-        found.append(statuses.forbidden_value(f"{field}.additionalProperties", text))
+        found.append(field_errors.forbidden(f"{field}.additionalProperties", text))
     found += _check_list(schema, field)
     for key, part in (schema.get("properties") or {}).items():
         found += check(part, f"{field}.properties[{key}]")
@@ -176,34 +149,34 @@ def check(schema: Any, field: str) -> list[statuses.Cause]:
     return found
 
 
-def _check_list(schema: Mapping[str, Any], field: str) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_list(schema: Mapping[str, Any], field: str) -> list[field_errors.Cause]:
+    found: list[field_errors.Cause] = []
     items = schema.get("items")
     if schema.get("type") == "array" and items is None:
-        found.append(statuses.required(f"{field}.items", "must be specified"))
+        found.append(field_errors.required(f"{field}.items", "must be specified"))
     elif isinstance(items, list):
         text = "items must be a schema object and not an array"
-        found.append(statuses.forbidden_value(f"{field}.items", text))
+        found.append(field_errors.forbidden(f"{field}.items", text))
     elif items is not None:
         found += check(items, f"{field}.items")
     kind = schema.get(LIST_TYPE)
     if kind not in (None, "atomic", "set", "map"):
-        found.append(statuses.unsupported_value(f"{field}.{LIST_TYPE}", kind, ("atomic", "map", "set")))
+        found.append(field_errors.unsupported(f"{field}.{LIST_TYPE}", kind, ("atomic", "map", "set")))
     if kind == "map":
         keys = schema.get(LIST_KEYS) or ()
         if not keys:
             text = "must not be empty if x-kubernetes-list-type is map"
-            found.append(statuses.required(f"{field}.{LIST_KEYS}", text))
+            found.append(field_errors.required(f"{field}.{LIST_KEYS}", text))
         properties = items.get("properties") or {} if isinstance(items, dict) else {}
         required = items.get("required") or () if isinstance(items, dict) else ()
         for key in keys:
             if key not in properties:
                 text = "must be one of the item's properties"
-                found.append(statuses.invalid_value(f"{field}.{LIST_KEYS}", key, text))
+                found.append(field_errors.invalid(f"{field}.{LIST_KEYS}", key, text))
             elif key not in required and "default" not in properties[key]:
                 text = (
                     "this property is in x-kubernetes-list-map-keys, so it must have a default or be a "
                     "required property"
                 )
-                found.append(statuses.required(f"{field}.items.properties[{key}].default", text))
+                found.append(field_errors.required(f"{field}.items.properties[{key}].default", text))
     return found

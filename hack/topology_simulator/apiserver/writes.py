@@ -18,9 +18,10 @@ from . import (
     builtin_rules,
     builtins,
     crds,
-    equality,
+    field_errors,
     managed_fields,
     metadata,
+    patch,
     statuses,
     storage,
     times,
@@ -79,7 +80,7 @@ class Writes:
         if resource.has_status:
             sent = {key: part for key, part in sent.items() if key != "status"}
         self._own(resource, None, obj, sent, intent)
-        obj = dict(equality.whole(obj))
+        obj = dict(patch.whole(obj))
         self._check_size(obj)
         if intent.dry_run:
             return obj
@@ -114,7 +115,7 @@ class Writes:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         intent.warnings += metadata.warnings(new["metadata"], old["metadata"])
         self._own(resource, old, new, new, intent)
-        new = dict(equality.whole(new))
+        new = dict(patch.whole(new))
         self._check_size(new)
         leaves = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
         if intent.dry_run or leaves:
@@ -203,7 +204,7 @@ class Writes:
         """Put a definition to use. Where it says something new, watches by the old one end, as on the real server."""
         if resource is not builtins.CUSTOM_RESOURCE_DEFINITIONS:
             return
-        if old is not None and equality.same(old["spec"], stored["spec"]):
+        if old is not None and patch.same(old["spec"], stored["spec"]):
             return
         crds.serve(self._registry, stored)
         for kind in crds.resources_of(stored)[:1]:
@@ -261,7 +262,7 @@ class Writes:
             )
         if meta.get("uid") not in (None, "", stored["uid"]):
             if intent.patch is not None:
-                cause = statuses.invalid_value("metadata.uid", meta["uid"], "field is immutable")
+                cause = field_errors.invalid("metadata.uid", meta["uid"], "field is immutable")
                 raise statuses.invalid(resource, name, [cause, cause] if resource.custom else [cause])
             both = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {stored['uid']}"
             raise statuses.storage_conflict(resource, (stored.get("namespace", ""), name), both)
@@ -295,16 +296,16 @@ class Writes:
         return new
 
     def _unchanged(self, old: dict[str, Any], new: dict[str, Any]) -> bool:
-        same_meta = equality.same(
+        same_meta = patch.same(
             {**new["metadata"], "resourceVersion": None}, {**old["metadata"], "resourceVersion": None}
         )
-        return same_meta and equality.same({**new, "metadata": None}, {**old, "metadata": None})
+        return same_meta and patch.same({**new, "metadata": None}, {**old, "metadata": None})
 
     def _counts(self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any]) -> bool:
         if not resource.counts_generation:
             return False
         apart = {"metadata": None, "apiVersion": None, **({"status": None} if resource.has_status else {})}
-        return not equality.same({**old, **apart}, {**new, **apart})
+        return not patch.same({**old, **apart}, {**new, **apart})
 
     def _validate(self, resource: resources.Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> None:
         causes = metadata.check(resource, obj["metadata"])

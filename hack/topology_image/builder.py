@@ -1,4 +1,4 @@
-"""Performs a Dockerfile in a folder: its own lines, each RUN in a room of its own, no container engine.
+"""Performs a Dockerfile in a folder: its own lines, each RUN in a sandbox of its own, no container engine.
 
 The base image is what cannot be had without one. In its place every stage sees the system's programs and libraries,
 read-only, and an interpreter of the version that the base has, or of another one, which is said. What a stage makes
@@ -18,10 +18,10 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from . import dockerfile, room
+from . import dockerfile, sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 OWN = ("build", "licenses", "manifests", "opt")
 """The top folders that stages write to."""
@@ -48,10 +48,9 @@ class Image:
     user: str = ""
     entrypoint: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
-    ports: list[str] = field(default_factory=list)
 
     def own(self) -> dict[str, str]:
-        """Return the folders as a room takes them."""
+        """Return the folders as a sandbox takes them."""
         return {name: str(self.root / name) for name in OWN}
 
 
@@ -105,7 +104,7 @@ class Builder:
         words = value.split()
         source, ignored = self.context, _ignored(self.context)
         if words[0].startswith("--from="):
-            source, ignored = built[words.pop(0).removeprefix("--from=")].root, _nothing
+            source, ignored = built[words.pop(0).removeprefix("--from=")].root, lambda _: False
         *froms, to = words
         target = pathlib.PurePosixPath(image.workdir, to)
         place = image.root / str(target).lstrip("/")
@@ -127,7 +126,7 @@ class Builder:
     def _run(self, step: dockerfile.Step, image: Image, values: Mapping[str, str]) -> None:
         reaching = {name: os.environ[name] for name in (*_REACHING, *_PROXIES) if name in os.environ}
         cached = {} if self.cache is None else {"PIP_CACHE_DIR": _CACHE}
-        inside = room.Room(
+        inside = sandbox.Sandbox(
             own=image.own(),
             environment={**reaching, **cached, **values, "HOME": "/build"},
             command=["/bin/sh", "-c", step.value],
@@ -136,8 +135,8 @@ class Builder:
             shared={} if self.cache is None else {_CACHE: str(self.cache)},
             writable=True,
         )
-        done = subprocess.run(  # noqa: S603 - the Dockerfile's own line, in a room
-            room.enter(inside),
+        done = subprocess.run(  # noqa: S603 - the Dockerfile's own line, in a sandbox
+            sandbox.enter(inside),
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_RUN_SECONDS,
         )  # fmt: skip
         if done.returncode != 0:
@@ -147,7 +146,7 @@ class Builder:
 
 
 def shown(prefix: pathlib.Path) -> dict[str, str]:
-    """Return what a room has to show besides the system for an interpreter of this prefix."""
+    """Return what a sandbox has to show besides the system for an interpreter of this prefix."""
     return {} if prefix.parts[1] == "usr" else {str(prefix): str(prefix)}
 
 
@@ -162,8 +161,6 @@ def _declare(step: dockerfile.Step, image: Image, values: Mapping[str, str]) -> 
             image.workdir = str(pathlib.PurePosixPath(image.workdir, dockerfile.filled(step.value, values)))
         case "USER":
             image.user = dockerfile.filled(step.value, values)
-        case "EXPOSE":
-            image.ports.append(step.value)
         case "ENTRYPOINT":
             image.entrypoint, image.command = _exec_form(step), []
         case "CMD":
@@ -204,12 +201,5 @@ def _ignored(context: pathlib.Path) -> Callable[[pathlib.Path], bool]:
     return kept_out
 
 
-def _nothing(_: pathlib.Path) -> bool:
-    return False
-
-
-def _skipping(ignored: Callable[[pathlib.Path], bool]) -> Callable[[str, list[str]], Iterable[str]]:
-    def skip(folder: str, names: list[str]) -> Iterator[str]:
-        return (name for name in names if ignored(pathlib.Path(folder, name)))
-
-    return lambda folder, names: list(skip(folder, names))
+def _skipping(ignored: Callable[[pathlib.Path], bool]) -> Callable[[str, list[str]], list[str]]:
+    return lambda folder, names: [name for name in names if ignored(pathlib.Path(folder, name))]

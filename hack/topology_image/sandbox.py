@@ -24,17 +24,17 @@ _TOOLS = ("mount", "setpriv", "unshare")
 _MOUNT_SECONDS = 10.0
 
 
-class RoomError(Exception):
-    """No such room can be made on this machine; the message says what is missing."""
+class SandboxError(Exception):
+    """No such sandbox can be made on this machine; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Sandbox:
     """What a process finds around itself.
 
-    `own` maps top folders of the room (`opt`) to folders outside, `others` further paths to what is shown there
+    `own` maps top folders of the sandbox (`opt`) to folders outside, `others` further paths to what is shown there
     read-only, `shared` further paths to folders that are written to in any case.
-    `groups` are those beside `gid`; `uid` None stays root, with its capabilities.
+    `groups` are those beside 0; `uid` None stays root, with its capabilities.
     """
 
     own: dict[str, str]
@@ -47,67 +47,66 @@ class Room:
     shells: bool = True
     temporary: bool = True
     uid: int | None = None
-    gid: int = 0
     groups: tuple[int, ...] = ()
 
 
 def need() -> None:
-    """Raise RoomError where no room can be made."""
+    """Raise SandboxError where no sandbox can be made."""
     if sys.platform != "linux":
-        raise RoomError("this needs Linux: mounts and users of its own")
+        raise SandboxError("this needs Linux: mounts and users of its own")
     if os.geteuid() != 0:
-        raise RoomError("this needs root, to mount folders and to run as another UID: sudo make image-check")
+        raise SandboxError("this needs root, to mount folders and to run as another UID: sudo make image-check")
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
-        raise RoomError(f"this needs {', '.join(missing)} (util-linux)")
+        raise SandboxError(f"this needs {', '.join(missing)} (util-linux)")
     tried = subprocess.run(  # noqa: S603 - a fixed command
         [_which("unshare"), "--mount", "--propagation", "private", _which("true")],
         capture_output=True, text=True, check=False, timeout=_MOUNT_SECONDS,
     )  # fmt: skip
     if tried.returncode != 0:
-        raise RoomError(f"this needs the right to make a mount namespace: {tried.stderr.strip()}")
+        raise SandboxError(f"this needs the right to make a mount namespace: {tried.stderr.strip()}")
 
 
-def enter(room: Room) -> list[str]:
-    """Return the command that runs the room's program in it."""
-    inside = [sys.executable, "-m", "topology_image.room", json.dumps(asdict(room))]
+def enter(sandbox: Sandbox) -> list[str]:
+    """Return the command that runs the sandbox's program in it."""
+    inside = [sys.executable, "-m", "topology_image.sandbox", json.dumps(asdict(sandbox))]
     return [_which("unshare"), "--mount", "--propagation", "private", "--", *inside]
 
 
 def main(arguments: list[str]) -> None:
-    """Make the room around this process and become its program."""
+    """Make the sandbox around this process and become its program."""
     said = json.loads(arguments[0])
-    room = Room(**{**said, "groups": tuple(said["groups"])})
+    sandbox = Sandbox(**{**said, "groups": tuple(said["groups"])})
     # Anything that exists will do as a place for the root: only this namespace sees it covered.
     root = pathlib.Path("/mnt")
     _mount("-t", "tmpfs", "-o", "mode=755", "none", str(root))
     _system(root)
-    for name, outside in sorted(room.own.items()):
-        _own(root / name, pathlib.Path(outside), room)
-    if room.temporary:
+    for name, outside in sorted(sandbox.own.items()):
+        _own(root / name, pathlib.Path(outside), sandbox)
+    if sandbox.temporary:
         (root / "tmp").mkdir()
         _mount("-t", "tmpfs", "-o", "mode=1777", "none", str(root / "tmp"))
-    if not room.shells:
+    if not sandbox.shells:
         _without_shells(root)
-    for place, shown in sorted(room.others.items()):
+    for place, shown in sorted(sandbox.others.items()):
         _show(root / place.lstrip("/"), pathlib.Path(shown))
-    for place, shown in sorted(room.shared.items()):
+    for place, shown in sorted(sandbox.shared.items()):
         _show(root / place.lstrip("/"), pathlib.Path(shown), "rw")
-    if not room.writable:
+    if not sandbox.writable:
         _mount("-o", "remount,ro", str(root))
     os.chroot(root)
-    os.chdir(room.workdir)
+    os.chdir(sandbox.workdir)
     os.umask(0o022)
-    command = room.command
-    if room.uid is not None:
-        command = [*_become(room, room.uid), *command]
-    os.execvpe(command[0], command, room.environment)  # noqa: S606 - this is what a room is for
+    command = sandbox.command
+    if sandbox.uid is not None:
+        command = [*_become(sandbox, sandbox.uid), *command]
+    os.execvpe(command[0], command, sandbox.environment)  # noqa: S606 - this is what a sandbox is for
 
 
-def _become(room: Room, uid: int) -> list[str]:
+def _become(sandbox: Sandbox, uid: int) -> list[str]:
     """Return what makes the program somebody without any privilege, as `restricted` pods are."""
-    groups = ",".join(str(group) for group in (room.gid, *room.groups))
-    who = ["--reuid", str(uid), "--regid", str(room.gid), "--groups", groups]
+    groups = ",".join(str(group) for group in (0, *sandbox.groups))
+    who = ["--reuid", str(uid), "--regid", "0", "--groups", groups]
     return [_which("setpriv"), *who, "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"]
 
 
@@ -124,15 +123,15 @@ def _system(root: pathlib.Path) -> None:
         _mount("--rbind", f"/{name}", str(root / name))
 
 
-def _own(place: pathlib.Path, outside: pathlib.Path, room: Room) -> None:
+def _own(place: pathlib.Path, outside: pathlib.Path, sandbox: Sandbox) -> None:
     place.mkdir()
     _mount("--bind", str(outside), str(place))
-    if not room.writable:
+    if not sandbox.writable:
         _mount("-o", "remount,bind,ro", str(place))
 
 
 def _show(place: pathlib.Path, shown: pathlib.Path, how: str = "ro") -> None:
-    """Show a file or a folder at a place of the room."""
+    """Show a file or a folder at a place of the sandbox."""
     if shown.is_dir():
         place.mkdir(parents=True, exist_ok=True)
     else:
