@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 
-from ..configuration import model, understand
-from ..files import follow
+from ..configuration import model
 from ..kube import errors as kube
 from ..kube import resource as resources
 
@@ -46,9 +45,9 @@ async def transitions(
         return found
     data = raw.get("data")
     text = data.get(vocabulary.CONFIGURATION_KEY) if isinstance(data, dict) else None
-    content = follow.Content(text.encode(errors="surrogatepass") if isinstance(text, str) else None)
+    content = text.encode(errors="surrogatepass") if isinstance(text, str) else None
     names = [one.name for one in found.definitions]
-    said = understand.understand(pathlib.Path(what, vocabulary.CONFIGURATION_KEY), content, names)
+    said = model.load(pathlib.Path(what, vocabulary.CONFIGURATION_KEY), content, names)
     if said.configuration is None:
         tell(
             f"the configuration of the operator cannot be used: {said.trouble}. Judged by the defaults; the operator "

@@ -18,7 +18,7 @@ import yaml
 
 from topology_api.vocabulary import Topology
 
-from ..files import problems as wrongs
+from ..files import read as wrongs
 from . import arguments, manifest_files
 
 if TYPE_CHECKING:

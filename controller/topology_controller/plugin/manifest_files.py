@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from ..files import problems as wrongs
+from ..files import read as wrongs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

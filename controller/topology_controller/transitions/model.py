@@ -9,13 +9,17 @@ be refused before the operator starts.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Stage, Topology
+
+from ..operands.model import OPERAND_CHECKS
+
+Infrastructure = Literal["SingleReplica", "HighlyAvailable"]
 
 
 class _Strict(BaseModel):
@@ -39,31 +43,9 @@ STAGES: dict[CheckName, frozenset[Stage]] = {
     CheckName.ETCD_MEMBERS_DIRECT: _PREFLIGHT,
     CheckName.MACHINE_CONFIG_POOLS_READY: _PREFLIGHT,
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: _CONVERGENCE,
-    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: _CONVERGENCE,
-    CheckName.KUBE_API_SERVER_REVISION: _CONVERGENCE,
-    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: _CONVERGENCE,
-    CheckName.KUBE_SCHEDULER_REVISION: _CONVERGENCE,
-    CheckName.ETCD_REVISION: _CONVERGENCE,
-    CheckName.API_SERVER_REPLICAS: _CONVERGENCE,
-    CheckName.ROUTER_REPLICAS: _CONVERGENCE,
-    CheckName.CONSOLE_REPLICAS: _CONVERGENCE,
-    CheckName.OAUTH_REPLICAS: _CONVERGENCE,
-    CheckName.MONITORING_REPLICAS: _CONVERGENCE,
-    CheckName.IMAGE_REGISTRY_REPLICAS: _CONVERGENCE,
-    CheckName.PACKAGE_SERVER_REPLICAS: _CONVERGENCE,
-    CheckName.MULTUS_ADMISSION_REPLICAS: _CONVERGENCE,
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS: _CONVERGENCE,
+    **dict.fromkeys(sorted(OPERAND_CHECKS), _CONVERGENCE),
 }
 """In which stage a definition may ask each check. `UpgradesBlocked` is implied by every admission, never asked."""
-
-PARAMETERS: dict[CheckName, frozenset[str]] = {
-    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast", "minCpus", "minMemoryGib"}),
-    CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
-    CheckName.ETCD_MEMBERS_DIRECT: frozenset({"atLeast"}),
-    CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
-    CheckName.ELIGIBLE_WORKERS: frozenset({"atLeast"}),
-}
-"""Parameters that a check takes, as they are written in the file; a check that is not listed takes none."""
 
 REQUIRED: dict[CheckName, frozenset[str]] = {
     CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast"}),
@@ -72,8 +54,13 @@ REQUIRED: dict[CheckName, frozenset[str]] = {
     CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
     CheckName.ELIGIBLE_WORKERS: frozenset({"atLeast"}),
 }
-"""Parameters without which a check cannot be answered."""
+"""Parameters without which a check cannot be answered, as they are written in the file."""
 
+PARAMETERS: dict[CheckName, frozenset[str]] = {
+    **REQUIRED,
+    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast", "minCpus", "minMemoryGib"}),
+}
+"""Parameters that a check takes; a check that is not listed takes none."""
 
 _COUNTED = (CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS)
 """What a control plane that becomes HighlyAvailable must be asked for, and no less than a quorum."""
@@ -81,8 +68,6 @@ _PAIR = 2
 """Nodes that infrastructure pods are spread over once infrastructure is HighlyAvailable."""
 _QUORUM = 3
 """Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
-
-
 MOST_ASKED_FOR = 7
 """The largest `atLeast` that a definition may have."""
 
@@ -118,7 +103,7 @@ class Source(_Strict):
     """Where a transition starts."""
 
     control_plane: Topology
-    infrastructure: Annotated[tuple[Literal["SingleReplica", "HighlyAvailable"], ...], Field(min_length=1)]
+    infrastructure: Annotated[tuple[Infrastructure, ...], Field(min_length=1)]
 
     def matches(self, pair: TopologyPair) -> bool:
         """Does the transition start at this pair?"""
@@ -129,7 +114,7 @@ class Target(_Strict):
     """Where a transition leads."""
 
     control_plane: Topology
-    infrastructure: Literal["SingleReplica", "HighlyAvailable"]
+    infrastructure: Infrastructure
 
     @property
     def pair(self) -> TopologyPair:
@@ -180,8 +165,6 @@ class Convergence(_Strict):
 
 class Definition(_Strict):
     """One transition: an edge with its proofs."""
-
-    kind: ClassVar[str] = "transition definition"
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", max_length=64)]
     summary: Annotated[str, Field(min_length=1, max_length=256)]

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from topology_controller import bindata, manifests, rights
-from topology_controller.operands import load, model
+from topology_controller.operands import model
 
 Rule = tuple[str, str, str, str, str]
 DEPLOYMENT = {
@@ -137,6 +137,6 @@ def test_everything_that_the_matrix_reads_is_granted():
         for name in rule.get("resourceNames", [""])
         if {"list", "watch"} <= set(rule["verbs"])
     }
-    wanted = {(one.namespace, one.group, one.plural, one.name) for one in rights.reads(load.load(bindata.root()))}
+    wanted = {(one.namespace, one.group, one.plural, one.name) for one in rights.reads(model.load(bindata.root()))}
     assert len(wanted) >= 20
     assert wanted <= granted, wanted - granted
