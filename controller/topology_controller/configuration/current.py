@@ -15,11 +15,9 @@ the file is mended. The operator starts all the same, because a transition that 
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..files import read
@@ -37,14 +35,6 @@ PERIOD = 2.0
 BREATH = 0.1
 """Seconds after which a change must still be the same."""
 _TRIES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """What a file holds: `raw`, None where there is no file; `trouble` says why an existing one cannot be read."""
-
-    raw: bytes | None = None
-    trouble: str = ""
 
 
 class Current:
@@ -73,7 +63,7 @@ class Current:
         self._log_level = log_level
         self._configuration = model.DEFAULTS
         self._has_been_good = False
-        self._content = _Content()
+        self._content: bytes | str | None = None
         if place is not None:
             self._content = _content(place)
             self._take(place)
@@ -96,15 +86,10 @@ class Current:
 
     def _take(self, place: pathlib.Path) -> None:
         """Put into force what the file says, if it says something good."""
-        content = self._content
-        names = [definition.name for definition in self._loaded.definitions]
-        if content.trouble:
-            loaded = model.Loaded(None, (read.Problem(place, None, content.trouble),))
-        else:
-            loaded = model.load(place, content.raw, names)
-        configuration = loaded.configuration
-        if configuration is None:
-            self._refuse(loaded)
+        try:
+            configuration = self._configured(place)
+        except read.DefinitionError as error:
+            self._refuse(model.complaints(error))
             return
         if self.trouble:
             _LOG.info("the configuration in %(file)s is good again", {"file": place})
@@ -118,33 +103,38 @@ class Current:
         says = configuration.model_dump_json(by_alias=True, exclude_unset=True, exclude={"api_version", "kind"})
         _LOG.info("the configuration in %(file)s is in force: %(says)s", {"file": place, "says": says})
 
-    def _refuse(self, loaded: model.Loaded) -> None:
+    def _configured(self, place: pathlib.Path) -> model.Configuration:
+        if isinstance(self._content, str):
+            raise read.DefinitionError((read.Problem(place, None, self._content),))
+        return model.load(place, self._content, [definition.name for definition in self._loaded.definitions])
+
+    def _refuse(self, complaints: tuple[str, ...]) -> None:
         self.unknown = not self._has_been_good
         kept = (
             "Until it is mended the defaults are in force, and nothing new is admitted: more may have been asked for"
             if self.unknown
             else "Until it is mended the configuration that was read before stays in force"
         )
-        self.trouble = f"{loaded.trouble}. {kept}"
-        for complaint in loaded.complaints:
+        self.trouble = f"{'; '.join(complaints)}. {kept}"
+        for complaint in complaints:
             _LOG.warning("the configuration cannot be used: %(problem)s", {"problem": complaint})
 
 
-def _content(place: pathlib.Path) -> _Content:
-    """Read a file now, one byte more than it may have. Never raises, and never waits for the writer of a pipe."""
+def _content(place: pathlib.Path) -> bytes | str | None:
+    """Read a file, one byte more than it may have: None where there is none, a text that says why it cannot be read.
+
+    Never raises, and never waits for the writer of a pipe.
+    """
     try:
         descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return _Content(trouble="is no regular file")
+                return "is no regular file"
             with os.fdopen(descriptor, "rb", closefd=False) as file:
-                return _Content(file.read(model.LARGEST + 1))
+                return file.read(model.LARGEST + 1)
         finally:
             os.close(descriptor)
     except (FileNotFoundError, NotADirectoryError):
-        return _Content()
+        return None
     except OSError as error:
-        why = "is no regular file" if error.errno == errno.ENXIO else f"cannot be read: {error.strerror or error}"
-        return _Content(trouble=why)
-    except ValueError as error:
-        return _Content(trouble=f"cannot be read: {error}")
+        return f"cannot be read: {error.strerror or error}"

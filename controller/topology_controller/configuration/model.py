@@ -10,11 +10,9 @@ definitions, need not know that there is a configuration.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator, Field
 
 from topology_api import types
 from topology_api.vocabulary import CheckName
@@ -57,13 +55,7 @@ Cpus = Annotated[float, BeforeValidator(lambda value: _quantity(value, _CPUS, 1.
 Gibibytes = Annotated[float, BeforeValidator(lambda value: _quantity(value, _MEMORY_GIB, _GIB, "14848Mi"))]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False, hide_input_in_errors=True
-    )
-
-
-class Pace(_Strict):
+class Pace(read.Strict):
     """How long convergence is given. None leaves what the definition says."""
 
     settle_seconds: Annotated[int, Field(ge=1, le=3600)] | None = None
@@ -72,7 +64,7 @@ class Pace(_Strict):
     """After this long a transition is overdue, however many machines there are."""
 
 
-class MinimumNodeResources(_Strict):
+class MinimumNodeResources(read.Strict):
     """What `status.capacity` of a control-plane node must have at least. None leaves what the definition says."""
 
     cpu: Cpus | None = None
@@ -89,7 +81,7 @@ class Configuration(Pace):
     log_level: Literal["error", "warning", "info", "debug"] | None = None
     """The words of --log-level."""
     minimum_node_resources: MinimumNodeResources = MinimumNodeResources()
-    transitions: dict[str, Pace] = {}
+    transitions: dict[str, Pace] = Field(default_factory=dict)
     """By the name of the definition."""
 
 
@@ -100,40 +92,28 @@ DEFAULTS: Final = Configuration.model_validate(
 _FORM: Final = read.Form(Configuration, "configuration")
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What a file says; `configuration` is None where `problems` has what is wrong with it."""
-
-    configuration: Configuration | None
-    problems: tuple[read.Problem, ...] = ()
-
-    @property
-    def complaints(self) -> tuple[str, ...]:
-        """The first problems, shortened, and how many more there are: a file can be wrong in thousands of places."""
-        first = [types.fit(str(problem), _LONGEST_TOLD) for problem in self.problems[:_MOST_TOLD]]
-        more = len(self.problems) - len(first)
-        return (*first, *([f"and {more} more"] if more else []))
-
-    @property
-    def trouble(self) -> str:
-        """The same as one text, for a condition."""
-        return "; ".join(self.complaints)
-
-
-def load(place: pathlib.Path, raw: bytes | None, names: Iterable[str]) -> Loaded:
+def load(place: pathlib.Path, raw: bytes | None, names: Iterable[str]) -> Configuration:
     """Read a configuration; `raw` None is no file, which is the defaults; `names` are the transitions that there are.
 
-    Never raises, whatever the bytes are: everybody with the right to a ConfigMap writes this file.
+    Raises read.DefinitionError, and nothing else, whatever the bytes are.
     """
     if raw is None:
-        return Loaded(DEFAULTS)
+        return DEFAULTS
     file = read.parsed(place, raw, _FORM, LARGEST)
     if file.value is None:
-        return Loaded(None, file.problems)
+        raise read.DefinitionError(file.problems)
     known = sorted(names)
     paths = [("transitions", name) for name in file.value.transitions if name not in known]
-    problems = tuple(file.problem(path, read.unknown(path, known)) for path in paths)
-    return Loaded(None, problems) if problems else Loaded(file.value)
+    if paths:
+        raise read.DefinitionError(tuple(file.problem(path, read.unknown(path, known)) for path in paths))
+    return file.value
+
+
+def complaints(error: read.DefinitionError) -> tuple[str, ...]:
+    """The first problems, shortened, and how many more there are: a file can be wrong in thousands of places."""
+    first = [types.fit(str(problem), _LONGEST_TOLD) for problem in error.problems[:_MOST_TOLD]]
+    more = len(error.problems) - len(first)
+    return (*first, *([f"and {more} more"] if more else []))
 
 
 def applied(loaded: transitions.Transitions, configuration: Configuration) -> transitions.Transitions:

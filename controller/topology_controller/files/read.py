@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, get_ar
 
 import pydantic
 import yaml
+from pydantic import alias_generators
 
 if TYPE_CHECKING:
     import pathlib
@@ -35,6 +36,14 @@ _MOST_DIGITS: Final = 1000
 _LONGEST_QUOTE: Final = 60
 _KEY: Final = "[key]"
 """Last part of pydantic's path to the key of a mapping."""
+
+
+class Strict(pydantic.BaseModel):
+    """What a file holds: keys in camelCase, and no others."""
+
+    model_config = pydantic.ConfigDict(
+        frozen=True, extra="forbid", alias_generator=alias_generators.to_camel, validate_by_name=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +179,21 @@ def quote(value: object) -> str:
 
 def _explain(fault: Any, document: Document, form: Form[Any]) -> tuple[int, str]:
     """Turn what pydantic found into a line and a sentence."""
-    path, of_key = _walk(fault["loc"], document, missing=fault["type"] == "missing")
+    # Pydantic's own path has the branch of a union, and "[key]" behind the key of a mapping, which the file has not.
+    path: Path = ()
+    for part in fault["loc"]:
+        if (*path, part) in document.lines or (fault["type"] == "missing" and part == fault["loc"][-1]):
+            path = (*path, part)
     line, where = document.line(path), spell(path)
-    # Pydantic lists the words of an enumeration as "'a', 'b' or 'c'".
+    # It lists the words of an enumeration as "'a', 'b' or 'c'".
     expected = fault.get("ctx", {}).get("expected", "").replace(" or ", ", ").replace("'", "").split(", ")
     match fault["type"]:
         case "extra_forbidden":
             return line, unknown(path, _keys(form.model, path[:-1]))
-        case _ if of_key:
+        case _ if fault["loc"][-1:] == (_KEY,):
             return line, unknown(path, expected)
         case "missing":
-            return document.line(path[:-1]), f"key {where} is missing"
+            return line, f"key {where} is missing"
         case "value_error":
             return line, f"{where}: {fault['ctx']['error']}" if path else str(fault["ctx"]["error"])
         case "enum" | "literal_error":
@@ -190,21 +203,6 @@ def _explain(fault: Any, document: Document, form: Form[Any]) -> tuple[int, str]
         case _:
             message = fault["msg"][:1].lower() + fault["msg"][1:]
             return line, f"{where or f'the {form.noun}'} is {quote(fault['input'])}; {message}"
-
-
-def _walk(loc: tuple[str | int, ...], document: Document, *, missing: bool) -> tuple[Path, bool]:
-    """The path in the file that pydantic speaks of, and whether it means the key itself.
-
-    Pydantic puts the branch of a union, and "[key]" behind a key of a mapping, into its path; the file has neither.
-    """
-    path: Path = ()
-    for index, part in enumerate(loc):
-        last = index == len(loc) - 1
-        if (*path, part) in document.lines or (missing and last):
-            path = (*path, part)
-        elif part == _KEY and last:
-            return path, True
-    return path, False
 
 
 def _keys(model: type[pydantic.BaseModel], path: Path) -> list[str]:
@@ -245,7 +243,7 @@ def parse(raw: bytes, *, strict: bool = True) -> Document:
         problem = f"is not YAML: {error.problem or error.context}"
         raise (YamlError(mark.line + 1, problem, mark.column + 1) if mark else YamlError(None, problem)) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        # A character that YAML forbids; an escape for one that does not exist.
+        # A character that YAML forbids, an escape for one that does not exist, what looks like a number or a date.
         raise YamlError(None, f"is not YAML: {str(error).partition(chr(10))[0]}") from None
 
 
@@ -317,12 +315,6 @@ class _Loader(yaml.SafeLoader):
             _refuse(node.start_mark, f"{node.value!r} reads as bool; write true or false, or quote it if it is a text")
         if self._strict and kind == "timestamp":
             _refuse(node.start_mark, f"{node.value!r} reads as timestamp; quote it if it is a text")
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002 - PyYAML's signature
-        try:
-            return super().construct_object(node, deep)
-        except (ValueError, OverflowError):
-            _refuse(node.start_mark, f"this word reads as {node.tag.removeprefix(_TAG)}, and is none; quote it")
 
 
 def _refuse(mark: Any, problem: str) -> NoReturn:

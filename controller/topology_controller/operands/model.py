@@ -14,8 +14,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, Topology
 
@@ -54,11 +53,7 @@ Replicas = Annotated[
 ]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False)
-
-
-class Operand(_Strict):
+class Operand(read.Strict):
     """One object whose state shows whether its operator has followed."""
 
     kind: Kind
@@ -112,7 +107,7 @@ class Operand(_Strict):
         return self
 
 
-class ManagedBy(_Strict):
+class ManagedBy(read.Strict):
     """Configuration object of the operator: with managementState Removed there is no operand."""
 
     kind: KindName
@@ -130,7 +125,7 @@ class ManagedBy(_Strict):
         return f"{self.resource}/{self.name}"
 
 
-class Group(_Strict):
+class Group(read.Strict):
     """The operands of one convergence check."""
 
     check: CheckName
@@ -193,7 +188,7 @@ class Group(_Strict):
         return self
 
 
-class StartupReader(_Strict):
+class StartupReader(read.Strict):
     """An operator that reads the topology only when it starts."""
 
     operator: Name
@@ -215,7 +210,7 @@ class StartupReader(_Strict):
         return f"oc -n {self.namespace} delete pod -l {self.selector}"
 
 
-class StartupReaders(_Strict):
+class StartupReaders(read.Strict):
     """What `startup-readers.yaml` holds."""
 
     startup_readers: tuple[StartupReader, ...]
@@ -238,7 +233,7 @@ def same(words: Words | None, source: str, target: str) -> bool:
     return source in by_name and by_name[source] == by_name.get(target)
 
 
-class Matrix(_Strict):
+class Matrix(read.Strict):
     """Everything that `bindata` says about operands."""
 
     groups: tuple[Group, ...] = ()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 
 from ..configuration import model
+from ..files import read
 from ..kube import errors as kube
 from ..kube import resource as resources
 
@@ -47,11 +48,12 @@ async def transitions(
     text = data.get(vocabulary.CONFIGURATION_KEY) if isinstance(data, dict) else None
     content = text.encode(errors="surrogatepass") if isinstance(text, str) else None
     names = [one.name for one in found.definitions]
-    said = model.load(pathlib.Path(what, vocabulary.CONFIGURATION_KEY), content, names)
-    if said.configuration is None:
+    try:
+        return model.applied(found, model.load(pathlib.Path(what, vocabulary.CONFIGURATION_KEY), content, names))
+    except read.DefinitionError as error:
+        trouble = "; ".join(model.complaints(error))
         tell(
-            f"the configuration of the operator cannot be used: {said.trouble}. Judged by the defaults; the operator "
+            f"the configuration of the operator cannot be used: {trouble}. Judged by the defaults; the operator "
             "goes on with the last good one"
         )
         return found
-    return model.applied(found, said.configuration)

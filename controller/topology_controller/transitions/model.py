@@ -11,19 +11,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Stage, Topology
 
+from ..files import read
 from ..operands.model import OPERAND_CHECKS
 
 Infrastructure = Literal["SingleReplica", "HighlyAvailable"]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False)
 
 
 _BOTH = frozenset(Stage)
@@ -72,7 +69,7 @@ MOST_ASKED_FOR = 7
 """The largest `atLeast` that a definition may have."""
 
 
-class CheckSpec(_Strict):
+class CheckSpec(read.Strict):
     """One question of a definition: the check and its parameters."""
 
     check: CheckName
@@ -99,7 +96,7 @@ class CheckSpec(_Strict):
         return self
 
 
-class Source(_Strict):
+class Source(read.Strict):
     """Where a transition starts."""
 
     control_plane: Topology
@@ -110,7 +107,7 @@ class Source(_Strict):
         return pair.control_plane == self.control_plane and pair.infrastructure in self.infrastructure
 
 
-class Target(_Strict):
+class Target(read.Strict):
     """Where a transition leads."""
 
     control_plane: Topology
@@ -122,7 +119,7 @@ class Target(_Strict):
         return TopologyPair(control_plane=self.control_plane, infrastructure=self.infrastructure)
 
 
-class Workers(_Strict):
+class Workers(read.Strict):
     """How many dedicated workers the cluster may have; it tells definitions with the same source apart."""
 
     min: Annotated[int, Field(ge=0)] = 0
@@ -149,21 +146,21 @@ class Workers(_Strict):
         return f"exactly {self.min}" if self.min == self.max else f"{self.min} to {self.max}"
 
 
-class Convergence(_Strict):
+class Convergence(read.Strict):
     """What must be true after the flip before the transition is called completed."""
 
     settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
     """How long every check must have been Met without a break."""
     deadline_minutes: Annotated[int, Field(ge=1, le=1440)] = 60
     """After this long, and the minutes for machines, the transition is overdue; nothing is rolled back."""
-    machine_minutes: dict[str, Annotated[int, Field(ge=0, le=240)]] = {}
+    machine_minutes: dict[str, Annotated[int, Field(ge=0, le=240)]] = Field(default_factory=dict)
     """By platform: minutes that each machine of the largest pool adds, since one after the other restarts."""
     stuck_minutes: Annotated[int, Field(ge=0, le=1440)] = 10
     """Overdue, and without progress for this long, it is stuck."""
     checks: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
 
 
-class Definition(_Strict):
+class Definition(read.Strict):
     """One transition: an edge with its proofs."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", max_length=64)]

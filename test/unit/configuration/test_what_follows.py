@@ -222,8 +222,7 @@ def test_the_example_of_the_page_is_a_configuration_and_the_page_has_every_key(t
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     example = yaml.safe_load(block)["data"][vocabulary.CONFIGURATION_KEY]
     names = sorted(one.name for one in TRANSITIONS.definitions)
-    found = model.load(tmp_path, example.encode(), names)
-    assert found.configuration is not None, found.trouble
+    assert model.load(tmp_path, example.encode(), names) != model.DEFAULTS
     keys = {field.alias or name for name, field in model.Configuration.model_fields.items()}
     told = {row.partition("`")[2].partition("`")[0] for row in page.splitlines() if row.startswith("| `")}
     assert told == (keys - {"minimumNodeResources"}) | {"minimumNodeResources.cpu", "minimumNodeResources.memory"}
@@ -235,6 +234,4 @@ def test_the_example_in_it_is_a_configuration(tmp_path):
     lines = [line.removeprefix("#").removeprefix("     ") for line in text.splitlines() if line.startswith("#     ")]
     example = yaml.safe_load("\n".join(lines))["data"][vocabulary.CONFIGURATION_KEY]
     names = [one.name for one in TRANSITIONS.definitions]
-    found = model.load(tmp_path, example.encode(), names)
-    assert found.configuration is not None, found.trouble
-    assert found.configuration.transitions
+    assert model.load(tmp_path, example.encode(), names).transitions

@@ -11,35 +11,38 @@ from test.unit.configuration.files import HEAD, NAMES, TRANSITIONS
 
 from topology_api.vocabulary import CheckName
 from topology_controller.configuration import model
+from topology_controller.files import read
 
 PLACE = pathlib.Path("/etc/x/config.yaml")
 COMPACT = "sno-to-ha-compact"
 
 
-def said(text: str | bytes) -> model.Loaded:
-    raw = text if isinstance(text, bytes) else text.encode()
-    return model.load(PLACE, raw, NAMES)
-
-
 def good(body: str) -> model.Configuration:
-    found = said(HEAD + body)
-    assert found.configuration is not None, found.trouble
-    return found.configuration
+    return model.load(PLACE, (HEAD + body).encode(), NAMES)
+
+
+def refused(text: str | bytes) -> read.DefinitionError:
+    with pytest.raises(read.DefinitionError) as caught:
+        model.load(PLACE, text if isinstance(text, bytes) else text.encode(), NAMES)
+    assert caught.value.problems
+    return caught.value
+
+
+def bounded(error: read.DefinitionError) -> None:
+    told = [str(problem) for problem in error.problems]
+    assert [one for one in told if not one.startswith(str(PLACE)) or "\n" in one] == []
+    assert 0 < sum(map(len, model.complaints(error))) < 4096
 
 
 def complaints(text: str | bytes) -> list[str]:
-    found = said(text)
-    assert found.configuration is None
-    assert found.problems
-    return [str(problem) for problem in found.problems]
+    return [str(problem) for problem in refused(text).problems]
 
 
 # -- what may be said
 
 
 def test_no_file_is_the_defaults_and_changes_no_definition():
-    found = model.load(PLACE, None, NAMES)
-    assert found.configuration == model.DEFAULTS
+    assert model.load(PLACE, None, NAMES) == model.DEFAULTS
     assert model.applied(TRANSITIONS, model.DEFAULTS) is TRANSITIONS
 
 
@@ -162,17 +165,18 @@ def test_a_file_that_is_no_configuration_is_refused(text, part):
 
 def test_several_mistakes_are_told_in_the_order_of_the_lines_and_their_number_is_bounded():
     body = "settleSeconds: x\ndeadlineMinutes: y\nlogLevel: z\nwhat: 1\nelse: 2\n"
-    found = said(HEAD + body)
-    assert [problem.line for problem in found.problems] == [3, 4, 5, 6, 7]
-    assert found.trouble.count(str(PLACE)) == 3
-    assert found.trouble.endswith("; and 2 more")
+    error = refused(HEAD + body)
+    assert [problem.line for problem in error.problems] == [3, 4, 5, 6, 7]
+    first = model.complaints(error)
+    assert [one.startswith(str(PLACE)) for one in first] == [True, True, True, False]
+    assert first[-1] == "and 2 more"
 
 
 @pytest.mark.parametrize("text", ["{" + "a," * 8000 + "}", "? " + "k" * 16_000 + "\n: 1\n", "[" * 16_000])
 def test_what_is_told_of_a_file_that_is_wrong_all_over_is_short(text):
-    found = said(text)
-    assert len(found.complaints) <= 4
-    assert len(found.trouble) < 2048
+    first = model.complaints(refused(text))
+    assert len(first) <= 4
+    assert sum(map(len, first)) < 2048
 
 
 # -- whatever the bytes are
@@ -189,14 +193,10 @@ WORDS = st.sampled_from(
 @given(st.binary(max_size=300) | st.lists(WORDS, max_size=40).map(lambda words: "".join(words).encode()))
 def test_any_bytes_are_a_configuration_or_a_bounded_complaint(raw):
     for text in (raw, HEAD.encode() + raw):
-        found = said(text)
-        assert (found.configuration is None) is bool(found.problems)
-        for problem in found.problems:
-            assert str(problem).startswith(str(PLACE))
-            assert "\n" not in str(problem)
-        assert len(found.trouble) < 4096
-        if found.configuration is not None:
-            model.applied(TRANSITIONS, found.configuration)
+        try:
+            model.applied(TRANSITIONS, model.load(PLACE, text, NAMES))
+        except read.DefinitionError as error:
+            bounded(error)
 
 
 @given(
