@@ -18,7 +18,7 @@ import pathlib
 import textwrap
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import yaml
 
@@ -37,6 +37,8 @@ STANDARD_INPUT: Final = pathlib.Path("standard input")
 KEYS: Final = ("platform", "controlPlane", "compute", "arbiter", "baseDomain", "pullSecret", "networking")
 """An install-config has one of these at least; the first four are what topologies follow from."""
 _IN_CLUSTER: Final = ("data", "install-config")
+_NEVER_QUOTED: Final = "credentials"
+_T = TypeVar("_T")
 
 
 class Output(StrEnum):
@@ -261,18 +263,20 @@ class _Reading:
         if not any(key in self.document.value for key in KEYS):
             self._refuse((), f"is no install-config: found none of its keys; wanted at least one of {', '.join(KEYS)}")
             return install_config.InstallConfig()
-        platforms = [name for name, value in self._mapping(("platform",)).items() if value is not None]
+        platforms = sorted(name for name, value in self._mapping("platform").items() if value is not None)
         if len(platforms) > 1:
-            self._refuse(("platform",), f"found {' and '.join(sorted(platforms))}; wanted one platform")
-        hosts = len(platforms) == 1 and self._mapping(("platform", "baremetal")).get("hosts")
-        self._mapping(("controlPlane",))
+            self._refuse(("platform",), f"found {' and '.join(platforms)}; wanted one platform")
+        replicas = self._mapping("controlPlane").get("replicas")
+        self._mapping("controlPlane", "fencing")
+        credentials = self._get(("controlPlane", "fencing", _NEVER_QUOTED), list, "a list")
+        compute = self._get(("compute",), list, "a list of pools")
         return install_config.InstallConfig(
-            control_plane=self._at(("controlPlane", "replicas")),
-            compute=self._compute(),
-            arbiter=None if self._at(("arbiter",)) is None else self._pool(("arbiter",)),
-            fencing=self._fencing(),
+            control_plane=replicas,
+            compute=None if compute is None else tuple(self._pool("compute", index) for index in range(len(compute))),
+            arbiter=None if self.document.value.get("arbiter") is None else self._pool("arbiter"),
+            fencing=len(credentials or ()),
             platform=platforms[0] if len(platforms) == 1 else None,
-            hosts=bool(hosts),
+            hosts=platforms == ["baremetal"] and bool(self._mapping("platform", "baremetal").get("hosts")),
         )
 
     def refuse_contradictions(self, contradictions: Iterable[install_config.Contradiction]) -> None:
@@ -288,38 +292,23 @@ class _Reading:
         self._refused.append(path)
         self.problems.append(read.Problem(self._place, self.document.line(path), about + problem))
 
-    def _at(self, path: Path) -> Any:
+    def _get(self, path: Path, kind: type[_T], wanted: str) -> _T | None:
+        """What stands at a path, None where nothing does; what is of another kind is noted."""
         value = self.document.value
         for part in path:
             if isinstance(value, dict):
                 value = value.get(part)
             else:
                 value = value[part] if isinstance(value, list) and isinstance(part, int) else None
-        return value
-
-    def _mapping(self, path: Path) -> dict[str, Any]:
-        value = self._at(path)
-        if value is None or isinstance(value, dict):
-            return value or {}
-        self._refuse(path, f"found {read.quote(value)}; wanted a mapping")
-        return {}
-
-    def _pool(self, path: Path) -> install_config.Pool:
-        pool = self._mapping(path)
-        return install_config.Pool(pool.get("name"), pool.get("replicas"))
-
-    def _compute(self) -> tuple[install_config.Pool, ...] | None:
-        pools = self._at(("compute",))
-        if pools is None or isinstance(pools, list):
-            return None if pools is None else tuple(self._pool(("compute", index)) for index in range(len(pools)))
-        self._refuse(("compute",), f"found {read.quote(pools)}; wanted a list of pools")
+        if value is None or isinstance(value, kind):
+            return value
+        found = "something else" if path[-1] == _NEVER_QUOTED else read.quote(value)
+        self._refuse(path, f"found {found}; wanted {wanted}")
         return None
 
-    def _fencing(self) -> int:
-        path = ("controlPlane", "fencing")
-        credentials = self._mapping(path).get("credentials")
-        if credentials is None or isinstance(credentials, list):
-            return len(credentials or ())
-        # A value that must not be quoted.
-        self._refuse((*path, "credentials"), "found something else; wanted a list")
-        return 0
+    def _mapping(self, *path: str | int) -> dict[str, Any]:
+        return self._get(path, dict, "a mapping") or {}
+
+    def _pool(self, *path: str | int) -> install_config.Pool:
+        pool = self._mapping(*path)
+        return install_config.Pool(pool.get("name"), pool.get("replicas"))
