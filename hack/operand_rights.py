@@ -87,7 +87,7 @@ def reads(matrix: model.Matrix) -> Iterator[Read]:
             again = group.check is vocabulary.CheckName.IMAGE_REGISTRY_REPLICAS
             yield Read("", api_group, plural, group.managed_by.name, why, again)
     for reader in matrix.startup_readers:
-        # Pods have names that nobody knows before: the one kind here that cannot be limited to a name.
+        # The names of pods are not known before: the one kind here that cannot be limited to a name.
         yield Read(reader.namespace, "", "pods", "", f"Was {reader.operator} restarted?")
 
 

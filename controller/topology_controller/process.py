@@ -1,7 +1,7 @@
-"""One operator process: wires the rooms together, waits for the lease, works, and ends cleanly.
+"""One operator process: wires the parts together, waits for the lease, works, and ends cleanly.
 
 Order matters twice. At the start the watches and the server come first, so that a standby is warm and can be probed. At
-the end the loop stops before the lease is given back, because giving it back allows somebody else to begin.
+the end the loop stops before the lease is given back, because another process may lead from then on.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Options:
     """What the command line asked for.
 
     `lease` is None when the figures follow the topology, `etcd` when its members are not asked. `configuration` is the
-    file that is followed; `log_level` is told what it says about the log, None where the command line has said that.
+    file that is followed; `log_level` is called with what it says about the log, None where a flag has said that.
     """
 
     kubeconfig: str | None
@@ -99,7 +99,7 @@ def timing_for(control_plane: str) -> lease.LeaseTiming:
 
 
 async def run(options: Options, transitions: load.Transitions) -> None:
-    """Run until cancelled or told to stop by SIGTERM or SIGINT.
+    """Run until cancelled, or until SIGTERM or SIGINT.
 
     Raises config.ConfigError, lease.LeaseLost, OSError when the address is taken, ValueError for an address that may
     not be served.
@@ -177,13 +177,13 @@ class _Opened:
 
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
-    """Open the way to etcd's members where there is one, and somebody asks: the room for it stays closed otherwise."""
+    """Open the way to etcd's members, where certificates are given and a definition asks the members."""
     if options.etcd is None:
         return None
     if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
         _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
         return None
-    from .observe import members  # noqa: PLC0415 - see above: memory that most clusters need not spend
+    from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 
     return members.Members(options.etcd.certificates, options.etcd.endpoints, observer=measured.etcd_request)
 

@@ -163,9 +163,9 @@ def text(report: Report) -> str:
         origin = count.default or f"{count.replicas} ({count.pool}, line {report.lines.get(count.field)})"
         lines.append(f"  {install_config.spell(count.field)}: {origin}")
     lines += ["", *_table(report)]
-    for one in report.differences:
-        lines += ["", f"{one.field} differs: {one.released} by the released rule, {one.proposed} by the proposed one."]
-        lines += _wrapped(one.meaning, indent="  ")
+    for difference in report.differences:
+        rules = f"{difference.released} by the released rule, {difference.proposed} by the proposed one"
+        lines += ["", f"{difference.field} differs: {rules}.", *_wrapped(difference.meaning, indent="  ")]
     if not report.differences:
         lines += ["", "The released and the proposed rule agree."]
     for note in report.notes:
@@ -282,9 +282,9 @@ class _Reading:
     def refuse_contradictions(self, contradictions: Iterable[install_config.Contradiction]) -> None:
         """Note what the installer refuses, but for what has the wrong form anyway."""
         refused = tuple(self._refused)
-        for one in contradictions:
-            if not any(one.field[: len(path)] == path for path in refused):
-                self._refuse(one.field, f"found {one.found}; wanted {one.wanted}")
+        for refusal in contradictions:
+            if not any(refusal.field[: len(path)] == path for path in refused):
+                self._refuse(refusal.field, f"found {refusal.found}; wanted {refusal.wanted}")
 
     def _refuse(self, path: Path, problem: str) -> None:
         """Note a problem at a path, or at the closest thing around it that exists."""

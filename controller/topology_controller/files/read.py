@@ -12,13 +12,14 @@ error, because the operator does not start with a file that it does not understa
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, get_args
 
 import pydantic
 import yaml
-from pydantic import alias_generators
+from pydantic.alias_generators import to_camel
 
 if TYPE_CHECKING:
     import pathlib
@@ -41,9 +42,7 @@ _KEY: Final = "[key]"
 class Strict(pydantic.BaseModel):
     """What a file holds: keys in camelCase, and no others."""
 
-    model_config = pydantic.ConfigDict(
-        frozen=True, extra="forbid", alias_generator=alias_generators.to_camel, validate_by_name=False
-    )
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ def folder(directory: pathlib.Path, form: Form[M]) -> tuple[list[File[M]], list[
     files = [file(place, form) for place in places if place.suffix == ".yaml"]
     if not files and not problems:
         problems.append(Problem(directory, None, f"there is no *.yaml file; at least one {form.noun} is needed"))
-    return files, problems + [problem for one in files for problem in one.problems]
+    return files, [*problems, *itertools.chain.from_iterable(read.problems for read in files)]
 
 
 def file(place: pathlib.Path, form: Form[M]) -> File[M]:
@@ -220,10 +219,10 @@ def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
     return next((model for inner in get_args(annotation) if (model := _model_in(inner))), None)
 
 
-def _choice(found: str, allowed: list[str]) -> str:
+def _choice(word: str, allowed: list[str]) -> str:
     words = f"allowed: {', '.join(allowed)}"
     folded = {word.casefold(): word for word in allowed}
-    close = difflib.get_close_matches(found.casefold(), list(folded), n=1)
+    close = difflib.get_close_matches(word.casefold(), list(folded), n=1)
     return f"{words}; did you mean {folded[close[0]]!r}?" if close else words
 
 
@@ -238,7 +237,7 @@ def parse(raw: bytes, *, strict: bool = True) -> Document:
     except UnicodeDecodeError as error:
         raise YamlError(raw.count(b"\n", 0, error.start) + 1, "is not UTF-8 text") from None
     except yaml.MarkedYAMLError as error:
-        # PyYAML sets one of the two.
+        # PyYAML sets the one or the other.
         mark = error.problem_mark or error.context_mark
         problem = f"is not YAML: {error.problem or error.context}"
         raise (YamlError(mark.line + 1, problem, mark.column + 1) if mark else YamlError(None, problem)) from None

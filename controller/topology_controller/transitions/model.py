@@ -196,7 +196,7 @@ class Definition(read.Strict):
 
     @model_validator(mode="after")
     def _asks_for_proof(self) -> Self:
-        """What keeps a cluster from a deadlock may not depend on the care of whoever writes a file."""
+        """A definition may not leave out what keeps a cluster from a deadlock."""
         asked = {spec.check: spec for spec in self.preflight}
         wanted: list[CheckName] = [CheckName.NO_UPGRADE_IN_PROGRESS, CheckName.CLUSTER_OPERATORS_STABLE]
         if any(spec.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT for spec in self.convergence.checks):
