@@ -23,7 +23,7 @@ from topology_controller.transitions import load
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from topology_controller.operands import model
+    from topology_controller.operands import model as matrices
 
 FILE = "0000_30_topology-operator_04_roles_operands.yaml"
 """The one file of `bindata/manifests` that is generated."""
@@ -59,7 +59,7 @@ def current_table() -> str:
     return table(_asked(), *_roles_by_hand())
 
 
-def _asked() -> model.Matrix:
+def _asked() -> matrices.Matrix:
     """Return the operand matrix without what no definition asks about: that is not read either."""
     transitions = load.load(bindata.root() / "transitions")
     groups = tuple(group for group in transitions.matrix.groups if transitions.asks(group.check))
@@ -71,7 +71,7 @@ def _roles_by_hand() -> list[dict[str, Any]]:
     return [obj for text in texts for obj in yaml.safe_load_all(text) if obj["kind"] in {"Role", "ClusterRole"}]
 
 
-def reads(matrix: model.Matrix) -> Iterator[Read]:
+def reads(matrix: matrices.Matrix) -> Iterator[Read]:
     """Return everything that the matrix has the operator read, in its order; the same object may come twice."""
     for group in matrix.groups:
         why = group.check.value
@@ -91,13 +91,13 @@ def reads(matrix: model.Matrix) -> Iterator[Read]:
         yield Read(reader.namespace, "", "pods", "", f"Was {reader.operator} restarted?")
 
 
-def render(matrix: model.Matrix, *others: dict[str, Any]) -> str:
+def render(matrix: matrices.Matrix, *others: dict[str, Any]) -> str:
     """Return the roles and bindings as YAML; `others` are the roles that are granted besides."""
     documents = [text for namespace, wanted in _places(matrix, others) for text in _documents(namespace, wanted)]
     return _HEAD + "---\n".join(documents)
 
 
-def table(matrix: model.Matrix, *others: dict[str, Any]) -> str:
+def table(matrix: matrices.Matrix, *others: dict[str, Any]) -> str:
     """Return the same as a table of Markdown: where, resource, name, verbs, what for; and how many rights that is."""
     lines = ["| where | resource | name | verbs | what for |", "|---|---|---|---|---|"]
     count = 0
@@ -129,7 +129,7 @@ def _granted(roles: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str, str, s
                             yield namespace, group, resource, name
 
 
-def _places(matrix: model.Matrix, others: Iterable[dict[str, Any]]) -> Iterator[tuple[str, list[Read]]]:
+def _places(matrix: matrices.Matrix, others: Iterable[dict[str, Any]]) -> Iterator[tuple[str, list[Read]]]:
     """Return what is to be granted in each namespace, the whole cluster first."""
     granted = set(_granted(others))
     wanted = [read for read in reads(matrix) if (read.namespace, read.group, read.plural, read.name) not in granted]

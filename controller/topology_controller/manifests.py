@@ -8,8 +8,8 @@ release payload takes as they are, and what `bindata/kustomization.yaml` lists: 
 The definition of Infrastructure is not among it: on a real cluster it belongs to the release payload, and a whole one
 of ours would take fields away from it. So it is asked for by itself: whole for a cluster that has none, or as a script
 that patches what a cluster serves (`crd_script`).
-The schema is made in `topology_api`; the edges come from `transitions`. `hack/operand_rights.py` makes the roles for
-operands, `hack/kustomization.py` the list for kustomize.
+The schema is made in `topology_api`; the edges come from the transition definitions. `hack/operand_rights.py` makes the
+roles for operands, `hack/kustomization.py` the list for kustomize.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def render(
     how to get it.
 
     Raises ManifestsError for a namespace or an image that cannot be one, and for a `served` that our fields do not
-    fit into; transitions.load.DefinitionError when the transitions of this installation are damaged.
+    fit into; load.DefinitionError when the transitions of this installation are damaged.
     """
     if not _NAMESPACE_FORM.fullmatch(namespace):
         raise ManifestsError(f"{namespace!r} cannot be the name of a namespace: wanted a-z, 0-9 and -, 63 at most")

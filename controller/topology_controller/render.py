@@ -7,7 +7,7 @@ of a cluster (namespace kube-system), which holds the one that the cluster was m
 An install-config is full of secrets. Only what topologies follow from is ever quoted, and what is wrong with the YAML
 is said without the text of the line. Other keys are left to the installer, which knows more of them every release.
 
-Neighbours: `files` has YAML with lines, `cli` the flags.
+Neighbours: `read` has YAML with lines, `cli` the flags.
 """
 
 from __future__ import annotations

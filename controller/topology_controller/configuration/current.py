@@ -21,7 +21,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from ..files import read
-from . import model
+from . import model as settings
 
 if TYPE_CHECKING:
     import pathlib
@@ -61,7 +61,7 @@ class Current:
         self._place = place
         self._loaded = loaded
         self._log_level = log_level
-        self._configuration = model.DEFAULTS
+        self._configuration = settings.DEFAULTS
         self._has_been_good = False
         self._content: bytes | str | None = None
         if place is not None:
@@ -89,7 +89,7 @@ class Current:
         try:
             configuration = self._configured(place)
         except read.DefinitionError as error:
-            self._refuse(model.complaints(error))
+            self._refuse(settings.complaints(error))
             return
         if self.trouble:
             _LOG.info("the configuration in %(file)s is good again", {"file": place})
@@ -97,16 +97,16 @@ class Current:
         if configuration == self._configuration:
             return
         before, self._configuration = self._configuration, configuration
-        self.transitions = model.applied(self._loaded, configuration)
+        self.transitions = settings.applied(self._loaded, configuration)
         if self._log_level is not None and before.log_level != configuration.log_level:
             self._log_level(configuration.log_level)
         says = configuration.model_dump_json(by_alias=True, exclude_unset=True, exclude={"api_version", "kind"})
         _LOG.info("the configuration in %(file)s is in force: %(says)s", {"file": place, "says": says})
 
-    def _configured(self, place: pathlib.Path) -> model.Configuration:
+    def _configured(self, place: pathlib.Path) -> settings.Configuration:
         if isinstance(self._content, str):
             raise read.DefinitionError((read.Problem(place, None, self._content),))
-        return model.load(place, self._content, [definition.name for definition in self._loaded.definitions])
+        return settings.load(place, self._content, [definition.name for definition in self._loaded.definitions])
 
     def _refuse(self, complaints: tuple[str, ...]) -> None:
         self.unknown = not self._has_been_good
@@ -131,7 +131,7 @@ def _content(place: pathlib.Path) -> bytes | str | None:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return "is no regular file"
             with os.fdopen(descriptor, "rb", closefd=False) as file:
-                return file.read(model.LARGEST + 1)
+                return file.read(settings.LARGEST + 1)
         finally:
             os.close(descriptor)
     except (FileNotFoundError, NotADirectoryError):

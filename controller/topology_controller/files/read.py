@@ -5,8 +5,8 @@ takes in silence (two equal keys, `no` for False) and what none of these files n
 `parsed` turns the values into a pydantic model in strict JSON mode, and what does not fit into problems in the words of
 the file. A message about YAML quotes keys and single characters, never a value: `render` reads files full of secrets.
 
-`operands`, `transitions` and `configuration` say what their files may hold. All problems of all files come in one
-error, because the operator does not start with a file that it does not understand.
+The callers say what their files may hold. All problems of all files come in one error, because the operator does not
+start with a file that it does not understand.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ They react on their own; how is knowledge, not logic, so it stands in `bindata/o
 convergence check that is about operands, named after it. Adding an operand is adding lines there. `observe` derives
 from it which objects are read, `checks` what is wanted of them, and the manifests which rights that takes.
 `bindata/startup-readers.yaml` lists the operators that read the topology only at their start. Whether the matrix
-answers what the definitions ask is checked by `transitions.load`, which has both.
+answers what the definitions ask is checked by `load.load`, which has both.
 
 Sources of the figures: the operators' own code, see docs/reference.md.
 """

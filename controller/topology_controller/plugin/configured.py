@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 
-from ..configuration import model
+from ..configuration import model as settings
 from ..files import read
 from ..kube import errors as kube
 from ..kube import resource as resources
@@ -49,9 +49,9 @@ async def transitions(
     content = text.encode(errors="surrogatepass") if isinstance(text, str) else None
     names = [one.name for one in found.definitions]
     try:
-        return model.applied(found, model.load(pathlib.Path(what, vocabulary.CONFIGURATION_KEY), content, names))
+        return settings.applied(found, settings.load(pathlib.Path(what, vocabulary.CONFIGURATION_KEY), content, names))
     except read.DefinitionError as error:
-        trouble = "; ".join(model.complaints(error))
+        trouble = "; ".join(settings.complaints(error))
         tell(
             f"the configuration of the operator cannot be used: {trouble}. Judged by the defaults; the operator "
             "goes on with the last good one"

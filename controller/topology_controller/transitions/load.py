@@ -1,6 +1,6 @@
 """Reads the transition definitions and the operand matrix, and says exactly where one is wrong.
 
-`files` reads one file and `model` says what a definition is; this module checks what concerns several files: names,
+`read` reads one file and `model` says what a definition is; this module checks what concerns several files: names,
 definitions that could match the same cluster, and whether the operand matrix answers what the definitions ask. All
 problems of all files come in one error.
 """

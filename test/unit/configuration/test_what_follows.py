@@ -17,7 +17,8 @@ from test.unit.core import clusters, worlds
 from topology_api import vocabulary
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller import bindata
-from topology_controller.configuration import current, model
+from topology_controller.configuration import current
+from topology_controller.configuration import model as settings
 from topology_controller.decide.decision import Misconfigured, Step
 from topology_controller.report import conditions
 
@@ -222,8 +223,8 @@ def test_the_example_of_the_page_is_a_configuration_and_the_page_has_every_key(t
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     example = yaml.safe_load(block)["data"][vocabulary.CONFIGURATION_KEY]
     names = sorted(one.name for one in TRANSITIONS.definitions)
-    assert model.load(tmp_path, example.encode(), names) != model.DEFAULTS
-    keys = {field.alias or name for name, field in model.Configuration.model_fields.items()}
+    assert settings.load(tmp_path, example.encode(), names) != settings.DEFAULTS
+    keys = {field.alias or name for name, field in settings.Configuration.model_fields.items()}
     told = {row.partition("`")[2].partition("`")[0] for row in page.splitlines() if row.startswith("| `")}
     assert told == (keys - {"minimumNodeResources"}) | {"minimumNodeResources.cpu", "minimumNodeResources.memory"}
     assert ", ".join(f"`{name}`" for name in names) in page
@@ -234,4 +235,4 @@ def test_the_example_in_it_is_a_configuration(tmp_path):
     lines = [line.removeprefix("#").removeprefix("     ") for line in text.splitlines() if line.startswith("#     ")]
     example = yaml.safe_load("\n".join(lines))["data"][vocabulary.CONFIGURATION_KEY]
     names = [one.name for one in TRANSITIONS.definitions]
-    assert model.load(tmp_path, example.encode(), names).transitions
+    assert settings.load(tmp_path, example.encode(), names).transitions

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from test.unit.configuration.files import HEAD, NAMES, TRANSITIONS
 
 from topology_api.vocabulary import CheckName
-from topology_controller.configuration import model
+from topology_controller.configuration import model as settings
 from topology_controller.files import read
 
 PLACE = pathlib.Path("/etc/x/config.yaml")
 COMPACT = "sno-to-ha-compact"
 
 
-def good(body: str) -> model.Configuration:
-    return model.load(PLACE, (HEAD + body).encode(), NAMES)
+def good(body: str) -> settings.Configuration:
+    return settings.load(PLACE, (HEAD + body).encode(), NAMES)
 
 
 def refused(text: str | bytes) -> read.DefinitionError:
     with pytest.raises(read.DefinitionError) as caught:
-        model.load(PLACE, text if isinstance(text, bytes) else text.encode(), NAMES)
+        settings.load(PLACE, text if isinstance(text, bytes) else text.encode(), NAMES)
     assert caught.value.problems
     return caught.value
 
@@ -31,7 +31,7 @@ def refused(text: str | bytes) -> read.DefinitionError:
 def bounded(error: read.DefinitionError) -> None:
     told = [str(problem) for problem in error.problems]
     assert [one for one in told if not one.startswith(str(PLACE)) or "\n" in one] == []
-    assert 0 < sum(map(len, model.complaints(error))) < 4096
+    assert 0 < sum(map(len, settings.complaints(error))) < 4096
 
 
 def complaints(text: str | bytes) -> list[str]:
@@ -42,17 +42,17 @@ def complaints(text: str | bytes) -> list[str]:
 
 
 def test_no_file_is_the_defaults_and_changes_no_definition():
-    assert model.load(PLACE, None, NAMES) == model.DEFAULTS
-    assert model.applied(TRANSITIONS, model.DEFAULTS) is TRANSITIONS
+    assert settings.load(PLACE, None, NAMES) == settings.DEFAULTS
+    assert settings.applied(TRANSITIONS, settings.DEFAULTS) is TRANSITIONS
 
 
 def test_a_file_that_only_says_what_it_is_changes_nothing_either():
-    assert model.applied(TRANSITIONS, good("")) is TRANSITIONS
+    assert settings.applied(TRANSITIONS, good("")) is TRANSITIONS
 
 
 def test_the_transitions_own_figure_wins_over_the_global_one_and_that_over_the_definition():
     own = f"transitions:\n  {COMPACT}: {{deadlineMinutes: 120}}\n  infra-to-ha: {{settleSeconds: 7}}\n"
-    found = model.applied(TRANSITIONS, good(f"settleSeconds: 90\n{own}"))
+    found = settings.applied(TRANSITIONS, good(f"settleSeconds: 90\n{own}"))
     for before in TRANSITIONS.definitions:
         after = found.named(before.name)
         assert after is not None
@@ -76,7 +76,7 @@ def test_the_transitions_own_figure_wins_over_the_global_one_and_that_over_the_d
     ],
 )
 def test_minimum_node_resources_are_asked_before_and_after_the_flip_of_every_transition(written, cpus, gib):
-    found = model.applied(TRANSITIONS, good(f"minimumNodeResources: {written}\n"))
+    found = settings.applied(TRANSITIONS, good(f"minimumNodeResources: {written}\n"))
     asked = [
         spec
         for one in found.definitions
@@ -167,14 +167,14 @@ def test_several_mistakes_are_told_in_the_order_of_the_lines_and_their_number_is
     body = "settleSeconds: x\ndeadlineMinutes: y\nlogLevel: z\nwhat: 1\nelse: 2\n"
     error = refused(HEAD + body)
     assert [problem.line for problem in error.problems] == [3, 4, 5, 6, 7]
-    first = model.complaints(error)
+    first = settings.complaints(error)
     assert [one.startswith(str(PLACE)) for one in first] == [True, True, True, False]
     assert first[-1] == "and 2 more"
 
 
 @pytest.mark.parametrize("text", ["{" + "a," * 8000 + "}", "? " + "k" * 16_000 + "\n: 1\n", "[" * 16_000])
 def test_what_is_told_of_a_file_that_is_wrong_all_over_is_short(text):
-    first = model.complaints(refused(text))
+    first = settings.complaints(refused(text))
     assert len(first) <= 4
     assert sum(map(len, first)) < 2048
 
@@ -194,7 +194,7 @@ WORDS = st.sampled_from(
 def test_any_bytes_are_a_configuration_or_a_bounded_complaint(raw):
     for text in (raw, HEAD.encode() + raw):
         try:
-            model.applied(TRANSITIONS, model.load(PLACE, text, NAMES))
+            settings.applied(TRANSITIONS, settings.load(PLACE, text, NAMES))
         except read.DefinitionError as error:
             bounded(error)
 
@@ -211,6 +211,6 @@ def test_whatever_is_configured_every_definition_stays_one_that_would_be_accepte
     lines += ["minimumNodeResources:"] if cpu or gib else []
     lines += [f"  cpu: {cpu}"] if cpu else []
     lines += [f"  memory: {gib}Gi"] if gib else []
-    for one in model.applied(TRANSITIONS, good("\n".join(lines) + "\n")).definitions:
+    for one in settings.applied(TRANSITIONS, good("\n".join(lines) + "\n")).definitions:
         again = type(one).model_validate_json(one.model_dump_json(by_alias=True, exclude_none=True))
         assert again == one

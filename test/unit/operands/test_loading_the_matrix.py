@@ -14,7 +14,7 @@ from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Topology
 from topology_controller import bindata
 from topology_controller.files import read
-from topology_controller.operands import model
+from topology_controller.operands import model as matrices
 from topology_controller.transitions import load as transitions
 
 ROOT = bindata.root()
@@ -33,13 +33,13 @@ def folder(tmp_path):
 
 def problems(folder):
     with pytest.raises(read.DefinitionError) as caught:
-        model.load(folder)
+        matrices.load(folder)
     return [str(one).removeprefix(f"{folder}/") for one in caught.value.problems]
 
 
 def test_the_committed_matrix_answers_every_check_that_is_about_operands():
-    matrix = model.load(ROOT)
-    assert {group.check for group in matrix.groups} == model.OPERAND_CHECKS
+    matrix = matrices.load(ROOT)
+    assert {group.check for group in matrix.groups} == matrices.OPERAND_CHECKS
     for group in matrix.groups:
         for source, target in ((SNO, COMPACT), (SPREADING, COMPACT)):
             assert group.lacks(source, target) == (), group.check
@@ -58,12 +58,12 @@ def test_every_file_names_repository_path_and_branches_of_its_rule(place):
 
 def test_the_committed_matrix_is_silent_about_an_arbiter():
     """What OpenShift leaves of one behind is not judged, so a definition that starts there is refused."""
-    lacking = {group.check for group in model.load(ROOT).groups if group.lacks(ARBITER, COMPACT)}
+    lacking = {group.check for group in matrices.load(ROOT).groups if group.lacks(ARBITER, COMPACT)}
     assert lacking == {CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT, CheckName.KUBE_API_SERVER_REVISION}
 
 
 def test_the_committed_matrix_names_each_object_once():
-    matrix = model.load(ROOT)
+    matrix = matrices.load(ROOT)
     keys = [operand.key for group in matrix.groups for operand in group.operands]
     assert len(keys) == len(set(keys))
     assert "poddisruptionbudgets.policy/openshift-kube-scheduler/openshift-kube-scheduler-guard-pdb" in keys
@@ -72,7 +72,7 @@ def test_the_committed_matrix_names_each_object_once():
 
 
 def test_monitoring_waits_for_all_that_gets_a_second_replica_beside_prometheus():
-    monitoring = model.load(ROOT).group(CheckName.MONITORING_REPLICAS)
+    monitoring = matrices.load(ROOT).group(CheckName.MONITORING_REPLICAS)
     assert monitoring is not None
     may_be_missing = {operand.name: operand.optional for operand in monitoring.operands}
     assert may_be_missing == {
@@ -89,10 +89,10 @@ def test_monitoring_waits_for_all_that_gets_a_second_replica_beside_prometheus()
 
 
 def test_each_guard_is_answered_for_by_its_own_operator():
-    guards = model.load(ROOT).group(CheckName.GUARD_POD_DISRUPTION_BUDGETS)
+    guards = matrices.load(ROOT).group(CheckName.GUARD_POD_DISRUPTION_BUDGETS)
     assert guards is not None
     assert guards.operators == ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-    pools = model.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
+    pools = matrices.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
     assert pools is not None
     assert pools.operators == ("machine-config",)
 
@@ -109,11 +109,11 @@ def test_each_guard_is_answered_for_by_its_own_operator():
     ],
 )
 def test_the_same_word_means_the_same_configuration(source, target, same):
-    pools = model.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
+    pools = matrices.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
     assert pools is not None
-    assert model.same(pools.variant, source, target) is same
+    assert matrices.same(pools.variant, source, target) is same
     # Without words no topology makes a difference.
-    assert model.same(None, source, target)
+    assert matrices.same(None, source, target)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_all_problems_of_all_files_come_at_once(folder):
 DEFINITION = (ROOT / "transitions" / "sno-to-ha-compact.yaml").read_text(encoding="utf-8")
 
 
-def asking(tmp_path, checks: str, matrix: model.Matrix | None = None):
+def asking(tmp_path, checks: str, matrix: matrices.Matrix | None = None):
     document = yaml.safe_load(DEFINITION)
     document["convergence"]["checks"] = [{"check": check} for check in checks.split()]
     document["platforms"] = ["None"]
@@ -249,12 +249,12 @@ def asking(tmp_path, checks: str, matrix: model.Matrix | None = None):
 
 def test_transitions_come_with_the_matrix(tmp_path):
     loaded = asking(tmp_path, "MachineConfigPoolsRolledOut")
-    assert loaded.matrix == model.load(ROOT)
+    assert loaded.matrix == matrices.load(ROOT)
 
 
 def test_a_definition_that_asks_what_the_matrix_does_not_know_is_refused(tmp_path):
     with pytest.raises(read.DefinitionError) as caught:
-        asking(tmp_path, "MachineConfigPoolsRolledOut", model.Matrix())
+        asking(tmp_path, "MachineConfigPoolsRolledOut", matrices.Matrix())
     (problem,) = caught.value.problems
     assert "check MachineConfigPoolsRolledOut has no operand file" in problem.text
     lines = (tmp_path / "sno-to-ha-compact.yaml").read_text(encoding="utf-8").splitlines()
@@ -266,13 +266,13 @@ def test_a_definition_whose_topology_has_no_word_or_figure_is_refused(tmp_path, 
     pools = folder / "operands" / "MachineConfigPoolsRolledOut.yaml"
     pools.write_text(pools.read_text(encoding="utf-8").replace("SingleReplica: single, ", ""), encoding="utf-8")
     with pytest.raises(read.DefinitionError, match="no variant of the machine config pools for SingleReplica"):
-        asking(tmp_path, "MachineConfigPoolsRolledOut", model.load(folder))
+        asking(tmp_path, "MachineConfigPoolsRolledOut", matrices.load(folder))
 
 
 def test_figures_that_a_transition_needs_and_the_file_lacks(folder):
     console = folder / "operands" / "ConsoleReplicas.yaml"
     console.write_text(console.read_text(encoding="utf-8").replace(", HighlyAvailable: 2", "", 1), encoding="utf-8")
-    group = model.load(folder).group(CheckName.CONSOLE_REPLICAS)
+    group = matrices.load(folder).group(CheckName.CONSOLE_REPLICAS)
     assert group is not None
     assert group.lacks(SNO, COMPACT) == ("replicas of deployments.apps/openshift-console/console for HighlyAvailable",)
     # Where it starts from needs no figure.
@@ -297,12 +297,12 @@ def scratch(tmp_path_factory):
 
 def outcome(folder):
     try:
-        return model.load(folder)
+        return matrices.load(folder)
     except read.DefinitionError as error:
         return error
 
 
-@hypothesis.given(st.data(), VALUES, st.sampled_from(sorted(check.value for check in model.OPERAND_CHECKS)))
+@hypothesis.given(st.data(), VALUES, st.sampled_from(sorted(check.value for check in matrices.OPERAND_CHECKS)))
 def test_any_value_in_any_place_gives_a_matrix_or_an_error_that_names_the_file(scratch, data, value, check):
     document = yaml.safe_load((ROOT / "operands" / f"{check}.yaml").read_text(encoding="utf-8"))
     holder = document
