@@ -1,67 +1,61 @@
-"""The configuration file, as types, and what it makes of the transition definitions.
+"""The configuration file: its types, how it is read, and what it makes of the transition definitions.
 
 It is a file of the kind that other OpenShift operators are configured with: apiVersion and kind, and only what differs
 from the defaults. A setting that is global holds for every transition; one that stands under a transition's name wins.
-What a definition asks can be asked more or less strictly, within bounds; it can never be left out, so nothing here
-turns a check off (`refusal`). The overrides are written into copies of the definitions, so that checks, decisions, the
-page and the command line, which all read definitions, need not know that there is a configuration.
+What a definition asks can be asked more or less strictly, within bounds; nothing here turns a check off. The settings
+are written into copies of the definitions, so that checks, decisions, the page and the command line, which all read
+definitions, need not know that there is a configuration.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator, Field
 
+from topology_api import types
 from topology_api.vocabulary import CheckName
 
+from ..files import read
 from ..observe import parse
 
 if TYPE_CHECKING:
-    from ..files import nodes
-    from ..transitions import load
-    from ..transitions import model as transitions
+    import pathlib
+    from collections.abc import Iterable
 
-API_VERSION: Final = "topology.openshift.io/v1"
-KIND: Final = "TopologyOperatorConfig"
-GIB: Final = 2**30
-FEWEST_CPUS, MOST_CPUS = 1.0, 1024.0
-LEAST_GIB, MOST_GIB = 4.0, 65536.0
-"""A minimum below these would be a check turned off: no control plane runs on less."""
-_OFF = re.compile(r"check|preflight|convergence$|disable|skip|ignore|exclude|omit|bypass|force|allow|accept|unsafe")
-_CHECKS = frozenset(name.value.casefold() for name in CheckName)
+    from ..transitions import load as transitions
+    from ..transitions.model import CheckSpec, Definition
+
+LARGEST: Final = 16 * 1024
+"""Bytes: a file that says everything has one thousand, and the worst one of this size is read in a quarter second."""
+_GIB: Final = 2**30
+_CPUS: Final = (1.0, 1024.0)
+_MEMORY_GIB: Final = (4.0, 65536.0)
+"""Bounds of a minimum; below them it would be a check turned off, because no control plane runs on less."""
+_MOST_TOLD: Final = 3
+_LONGEST_TOLD: Final = 512
 
 
-def _quantity(value: object, lowest: float, highest: float, unit: float, example: str) -> float:
+def _quantity(value: object, bounds: tuple[float, float], unit: float, example: str) -> float:
     """A Kubernetes quantity in that unit. Raises ValueError that says what was found and what is wanted."""
     wanted = f"wanted a Kubernetes quantity such as {example}"
-    found = None if isinstance(value, bool) else parse.quantity(value)
-    if found is None:
+    number = None if isinstance(value, bool) else parse.quantity(value)
+    if number is None:
         raise ValueError(f"{str(value)[:60]!r} is none: {wanted}")
-    if not lowest * unit <= found <= highest * unit:
-        within = f"{lowest:g} to {highest:g}" if unit == 1 else f"{lowest:g}Gi to {highest:g}Gi"
+    lowest, highest = bounds
+    if not lowest * unit <= number <= highest * unit:
+        suffix = "" if unit == 1 else "Gi"
+        within = f"{lowest:g}{suffix} to {highest:g}{suffix}"
         raise ValueError(f"{str(value)[:60]!r} is out of bounds: {wanted}, from {within}")
-    return found / unit
+    return number / unit
 
 
-def _cpus(value: object) -> float:
-    return _quantity(value, FEWEST_CPUS, MOST_CPUS, 1.0, "4 or 3500m")
+Cpus = Annotated[float, BeforeValidator(lambda value: _quantity(value, _CPUS, 1.0, "4 or 3500m"))]
+Gibibytes = Annotated[float, BeforeValidator(lambda value: _quantity(value, _MEMORY_GIB, _GIB, "14848Mi"))]
 
 
-def _memory(value: object) -> float:
-    return _quantity(value, LEAST_GIB, MOST_GIB, GIB, "14848Mi")
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False, hide_input_in_errors=True
-    )
-
-
-class Pace(_Strict):
+class Pace(read.Strict):
     """How long convergence is given. None leaves what the definition says."""
 
     settle_seconds: Annotated[int, Field(ge=1, le=3600)] | None = None
@@ -70,12 +64,12 @@ class Pace(_Strict):
     """After this long a transition is overdue, however many machines there are."""
 
 
-class MinimumNodeResources(_Strict):
+class MinimumNodeResources(read.Strict):
     """What `status.capacity` of a control-plane node must have at least. None leaves what the definition says."""
 
-    cpu: Annotated[float, BeforeValidator(_cpus)] | None = None
+    cpu: Cpus | None = None
     """In CPUs."""
-    memory: Annotated[float, BeforeValidator(_memory)] | None = None
+    memory: Gibibytes | None = None
     """In GiB, once it is read."""
 
 
@@ -87,56 +81,73 @@ class Configuration(Pace):
     log_level: Literal["error", "warning", "info", "debug"] | None = None
     """The words of --log-level."""
     minimum_node_resources: MinimumNodeResources = MinimumNodeResources()
-    transitions: dict[str, Pace] = {}
+    transitions: dict[str, Pace] = Field(default_factory=dict)
     """By the name of the definition."""
 
 
-DEFAULTS: Final = Configuration.model_validate({"apiVersion": API_VERSION, "kind": KIND})
+DEFAULTS: Final = Configuration.model_validate(
+    {"apiVersion": "topology.openshift.io/v1", "kind": "TopologyOperatorConfig"}
+)
 """What holds where there is no file."""
+_FORM: Final = read.Form(Configuration, "configuration")
 
 
-def refusal(path: nodes.Path) -> str:
-    """Why a key is not offered, empty for one that is merely not known."""
-    key = re.sub(r"[^a-z]", "", str(path[-1]).casefold())
-    if key not in _CHECKS and not _OFF.search(key):
-        return ""
-    return (
-        f"key {str(path[-1])!r} is not offered: no check can be turned off or passed over by configuration, because "
-        "each of them keeps a cluster from being lost or left half-way"
-    )
+def load(place: pathlib.Path, raw: bytes | None, names: Iterable[str]) -> Configuration:
+    """Read a configuration; `raw` None is no file, which is the defaults; `names` are the transitions that there are.
+
+    Raises read.DefinitionError, and nothing else, whatever the bytes are.
+    """
+    if raw is None:
+        return DEFAULTS
+    file = read.parsed(place, raw, _FORM, LARGEST)
+    if file.value is None:
+        raise read.DefinitionError(file.problems)
+    known = sorted(names)
+    paths = [("transitions", name) for name in file.value.transitions if name not in known]
+    if paths:
+        raise read.DefinitionError(tuple(file.problem(path, read.unknown(path, known)) for path in paths))
+    return file.value
 
 
-def applied(found: load.Transitions, configuration: Configuration) -> load.Transitions:
+def complaints(error: read.DefinitionError) -> tuple[str, ...]:
+    """The first problems, shortened, and how many more there are: a file can be wrong in thousands of places."""
+    first = [types.fit(str(problem), _LONGEST_TOLD) for problem in error.problems[:_MOST_TOLD]]
+    more = len(error.problems) - len(first)
+    return (*first, *([f"and {more} more"] if more else []))
+
+
+def applied(loaded: transitions.Transitions, configuration: Configuration) -> transitions.Transitions:
     """The same transitions, each as this configuration wants it asked."""
     if configuration == DEFAULTS:
-        return found
-    definitions = tuple(_definition(one, configuration) for one in found.definitions)
-    return dataclasses.replace(found, definitions=definitions)
+        return loaded
+    definitions = tuple(_definition(definition, configuration) for definition in loaded.definitions)
+    return dataclasses.replace(loaded, definitions=definitions)
 
 
-def _definition(found: transitions.Definition, configuration: Configuration) -> transitions.Definition:
-    own = configuration.transitions.get(found.name, Pace())
-    changes: dict[str, object] = {}
-    for name in Pace.model_fields:
-        wanted = [value for value in (getattr(own, name), getattr(configuration, name)) if value is not None]
-        if wanted:
-            changes[name] = wanted[0]
+def _definition(definition: Definition, configuration: Configuration) -> Definition:
+    own = configuration.transitions.get(definition.name, Pace())
+    changes: dict[str, object] = {
+        name: value
+        for settings in (configuration, own)
+        for name in Pace.model_fields
+        if (value := getattr(settings, name)) is not None
+    }
     if "deadline_minutes" in changes:
-        # Whoever says when it is overdue means all of it.
+        # The deadline that is set is the whole one, however many machines there are.
         changes["machine_minutes"] = {}
     resources = configuration.minimum_node_resources
-    convergence = found.convergence
+    convergence = definition.convergence
     changes["checks"] = tuple(_asked(spec, resources) for spec in convergence.checks)
-    return found.model_copy(
+    return definition.model_copy(
         update={
-            "preflight": tuple(_asked(spec, resources) for spec in found.preflight),
+            "preflight": tuple(_asked(spec, resources) for spec in definition.preflight),
             "convergence": convergence.model_copy(update=changes),
         }
     )
 
 
-def _asked(spec: transitions.CheckSpec, resources: MinimumNodeResources) -> transitions.CheckSpec:
+def _asked(spec: CheckSpec, resources: MinimumNodeResources) -> CheckSpec:
     if spec.check is not CheckName.CONTROL_PLANE_NODES:
         return spec
-    wanted = {"min_cpus": resources.cpu, "min_memory_gib": resources.memory}
-    return spec.model_copy(update={name: value for name, value in wanted.items() if value is not None})
+    minimum = {"min_cpus": resources.cpu, "min_memory_gib": resources.memory}
+    return spec.model_copy(update={name: value for name, value in minimum.items() if value is not None})

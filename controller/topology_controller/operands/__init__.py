@@ -1,4 +1,4 @@
-"""The operand matrix: which operand follows which topology, and what each topology implies for it. Data, not code.
+"""The operand matrix: which objects each convergence check looks at, and what a topology implies for them.
 
-`model` is what the files say, as types; `load` reads `bindata/operands` and `bindata/startup-readers.yaml`.
+`model` has the types, and reads `bindata/operands/*.yaml` and `bindata/startup-readers.yaml` into them.
 """

@@ -1,24 +1,29 @@
-"""What the operand matrix says, as types.
+"""The operand matrix: what OpenShift's operators make of a topology, as types, and read from its files.
 
-OpenShift's operators react to a topology on their own; what each of them makes of it is knowledge, not logic, so it
-stands in `bindata/operands/*.yaml`, one file for each convergence check that is about operands. Adding an operand is
-adding lines there. `observe` derives from it which objects are read, `checks` what is wanted of them, and the manifests
-which rights that takes. `bindata/startup-readers.yaml` lists the operators that read the topology only at their start.
-`load` reads both.
+They react on their own; how is knowledge, not logic, so it stands in `bindata/operands/*.yaml`, one file for each
+convergence check that is about operands, named after it. Adding an operand is adding lines there. `observe` derives
+from it which objects are read, `checks` what is wanted of them, and the manifests which rights that takes.
+`bindata/startup-readers.yaml` lists the operators that read the topology only at their start. Whether the matrix
+answers what the definitions ask is checked by `load.load`, which has both.
 
-Sources of the figures: the operators' own code, as told in docs/reference.md.
+Sources of the figures: the operators' own code, see docs/reference.md.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+import functools
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Discriminator, Field, Tag, model_validator
 
-from topology_api.vocabulary import CheckName, Topology
+from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, Topology
+
+from .. import bindata
+from ..files import read
 
 if TYPE_CHECKING:
+    import pathlib
+
     from topology_api.types import TopologyPair
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$", max_length=253)]
@@ -35,36 +40,20 @@ OPERAND_CHECKS: frozenset[CheckName] = frozenset(
         CheckName.KUBE_CONTROLLER_MANAGER_REVISION,
         CheckName.KUBE_SCHEDULER_REVISION,
         CheckName.ETCD_REVISION,
-        CheckName.API_SERVER_REPLICAS,
-        CheckName.ROUTER_REPLICAS,
-        CheckName.CONSOLE_REPLICAS,
-        CheckName.OAUTH_REPLICAS,
-        CheckName.MONITORING_REPLICAS,
-        CheckName.IMAGE_REGISTRY_REPLICAS,
-        CheckName.PACKAGE_SERVER_REPLICAS,
-        CheckName.MULTUS_ADMISSION_REPLICAS,
-        CheckName.GUARD_POD_DISRUPTION_BUDGETS,
+        *ACCEPTABLE_CHECKS,
     }
 )
 """The checks that cannot be answered without their group of the matrix."""
 
 
-def _branch(value: Any) -> str:
-    return "word" if isinstance(value, str) else "counts"
-
-
 Replicas = Annotated[
     Annotated[dict[Topology, Annotated[int, Field(ge=0, le=16)]], Tag("counts")]
-    | Annotated[Literal["perControlPlaneNode", "perConfiguration"], Tag("word")],
-    Discriminator(_branch),
+    | Annotated[Literal["perConfiguration", "perControlPlaneNode"], Tag("word")],
+    Discriminator(lambda value: "word" if isinstance(value, str) else "counts"),
 ]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False)
-
-
-class Operand(_Strict):
+class Operand(read.Strict):
     """One object whose state shows whether its operator has followed."""
 
     kind: Kind
@@ -103,23 +92,22 @@ class Operand(_Strict):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        counted = self.kind in {"Deployment", "StatefulSet", "IngressController"}
-        if counted is (self.replicas is None):
-            raise ValueError(f"{self.kind} {self.name} {'needs' if counted else 'does not take'} replicas")
-        if (self.kind == "StaticPods") is (self.resource is None):
-            raise ValueError(
-                f"{self.kind} {self.name} {'needs' if self.resource is None else 'does not take'} resource"
-            )
+        static_pods = self.kind == "StaticPods"
+        for field, given, needed in (
+            ("replicas", self.replicas is not None, self.kind in {"Deployment", "StatefulSet", "IngressController"}),
+            ("resource", self.resource is not None, static_pods),
+            ("namespace", self.namespace is not None, not static_pods),
+        ):
+            if given is not needed:
+                raise ValueError(f"{self.kind} {self.name} {'needs' if needed else 'does not take'} {field}")
         if self.restarts and self.kind != "Deployment":
             raise ValueError(f"{self.kind} {self.name} does not take restarts; Deployments do")
-        if self.variant is not None and self.kind != "StaticPods":
+        if self.variant is not None and not static_pods:
             raise ValueError(f"{self.kind} {self.name} does not take variant; StaticPods do")
-        if (self.kind == "StaticPods") is (self.namespace is not None):
-            raise ValueError(f"{self.kind} {self.name} {'has no' if self.namespace else 'needs a'} namespace")
         return self
 
 
-class ManagedBy(_Strict):
+class ManagedBy(read.Strict):
     """Configuration object of the operator: with managementState Removed there is no operand."""
 
     kind: KindName
@@ -137,10 +125,8 @@ class ManagedBy(_Strict):
         return f"{self.resource}/{self.name}"
 
 
-class Group(_Strict):
+class Group(read.Strict):
     """The operands of one convergence check."""
-
-    kind: ClassVar[str] = "operand file"
 
     check: CheckName
     operator: Name
@@ -172,16 +158,16 @@ class Group(_Strict):
     def lacks(self, source: TopologyPair, target: TopologyPair) -> tuple[str, ...]:
         """What the file would have to say, and does not, before a transition between the two can be judged by it."""
         before, after = self.topology(source), self.topology(target)
-        found = [
+        missing = [
             f"replicas of {operand.key} for {after}"
             for operand in self.operands
             if isinstance(operand.replicas, dict) and after not in operand.replicas
         ]
-        named = [("the machine config pools", self.variant)]
-        named += [(operand.key, operand.variant) for operand in self.operands]
+        variants = [("the machine config pools", self.variant)]
+        variants += [(operand.key, operand.variant) for operand in self.operands]
         for topology in dict.fromkeys((before, after)):
-            found += [f"variant of {what} for {topology}" for what, words in named if words and topology not in words]
-        return tuple(found)
+            missing += [f"variant of {of} for {topology}" for of, words in variants if words and topology not in words]
+        return tuple(missing)
 
     @model_validator(mode="after")
     def _fits_its_check(self) -> Self:
@@ -202,7 +188,7 @@ class Group(_Strict):
         return self
 
 
-class StartupReader(_Strict):
+class StartupReader(read.Strict):
     """An operator that reads the topology only when it starts."""
 
     operator: Name
@@ -224,10 +210,8 @@ class StartupReader(_Strict):
         return f"oc -n {self.namespace} delete pod -l {self.selector}"
 
 
-class StartupReaders(_Strict):
+class StartupReaders(read.Strict):
     """What `startup-readers.yaml` holds."""
-
-    kind: ClassVar[str] = "list of startup readers"
 
     startup_readers: tuple[StartupReader, ...]
 
@@ -245,11 +229,11 @@ def same(words: Words | None, source: str, target: str) -> bool:
     """Is what is made for both topologies the same? A topology without a word is never proven to be."""
     if words is None:
         return True
-    named = {topology.value: word for topology, word in words.items()}
-    return source in named and named.get(source) == named.get(target)
+    by_name = {topology.value: word for topology, word in words.items()}
+    return source in by_name and by_name[source] == by_name.get(target)
 
 
-class Matrix(_Strict):
+class Matrix(read.Strict):
     """Everything that `bindata` says about operands."""
 
     groups: tuple[Group, ...] = ()
@@ -262,3 +246,54 @@ class Matrix(_Strict):
     def reads_at_start(self, operator: str) -> bool:
         """Does this ClusterOperator's operator read the topology only when it starts?"""
         return any(reader.operator == operator for reader in self.startup_readers)
+
+
+_GROUP = read.Form(Group, "operand file", sorted(check.value for check in OPERAND_CHECKS))
+_READERS = read.Form(StartupReaders, "list of startup readers")
+
+
+@functools.cache
+def shipped() -> Matrix:
+    """The matrix that came with the operator.
+
+    Raises what `load` does, and bindata.BindataMissingError when it came without one.
+    """
+    return load(bindata.root())
+
+
+def load(directory: pathlib.Path) -> Matrix:
+    """Read `operands/*.yaml` and `startup-readers.yaml` below a folder such as `bindata`.
+
+    Raises read.DefinitionError, and nothing else, when any of it cannot be used.
+    """
+    files, problems = read.folder(directory / "operands", _GROUP)
+    readers = read.file(directory / "startup-readers.yaml", _READERS)
+    problems += [*readers.problems, *_conflicts(files)]
+    if problems or readers.value is None:
+        raise read.DefinitionError(tuple(problems))
+    groups = sorted((file.value for file in files if file.value), key=lambda group: group.check.value)
+    return Matrix.model_validate({"groups": groups, "startupReaders": readers.value.startup_readers})
+
+
+def _conflicts(files: list[read.File[Group]]) -> list[read.Problem]:
+    """What is wrong with several files: a check or an operand that is in two, and a name that is not the check's."""
+    problems: list[read.Problem] = []
+    checks: dict[CheckName, str] = {}
+    operands: dict[str, str] = {}
+    for file in files:
+        group, name = file.value, file.place.name
+        if group is None:
+            continue
+        if group.check in checks:
+            text = f"check {group.check} has its operands in {checks[group.check]} already"
+            problems.append(file.problem(("check",), text))
+        elif group.check.value != file.place.stem:
+            text = f"check {group.check.value!r} differs from the file's name; wanted {file.place.stem!r}"
+            problems.append(file.problem(("check",), text))
+        checks.setdefault(group.check, name)
+        for index, operand in enumerate(group.operands):
+            if operand.key in operands:
+                text = f"operand {operand.key} stands in {operands[operand.key]} already"
+                problems.append(file.problem(("operands", index), text))
+            operands.setdefault(operand.key, name)
+    return problems

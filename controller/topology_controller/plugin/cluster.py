@@ -23,9 +23,9 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 
 from .._version import __version__
-from ..configuration import model, understand
+from ..configuration import model as settings
 from ..decide import records
-from ..files import follow
+from ..files import read
 from ..kube import client as clients
 from ..kube import config, credentials
 from ..kube import errors as kube
@@ -350,13 +350,15 @@ async def configured(
         return transitions
     data = raw.get("data")
     text = data.get(vocabulary.CONFIGURATION_KEY) if isinstance(data, dict) else None
-    content = follow.Content(text.encode(errors="surrogatepass") if isinstance(text, str) else None)
+    content = text.encode(errors="surrogatepass") if isinstance(text, str) else None
     names = [definition.name for definition in transitions.definitions]
-    understood = understand.understand(pathlib.Path(what, vocabulary.CONFIGURATION_KEY), content, names)
-    if understood.configuration is None:
+    path = pathlib.Path(what, vocabulary.CONFIGURATION_KEY)
+    try:
+        return settings.applied(transitions, settings.load(path, content, names))
+    except read.DefinitionError as error:
+        trouble = "; ".join(settings.complaints(error))
         warn(
-            f"the configuration of the operator cannot be used: {understood.trouble}. Judged by the defaults; the "
-            "operator goes on with the last good one"
+            f"the configuration of the operator cannot be used: {trouble}. Judged by the defaults; the operator goes "
+            "on with the last good one"
         )
         return transitions
-    return model.applied(transitions, understood.configuration)

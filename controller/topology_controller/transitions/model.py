@@ -9,17 +9,18 @@ be refused before the operator starts.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Stage, Topology
 
+from ..files import read
+from ..operands.model import OPERAND_CHECKS
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False)
+Infrastructure = Literal["SingleReplica", "HighlyAvailable"]
 
 
 _BOTH = frozenset(Stage)
@@ -39,31 +40,9 @@ STAGES: dict[CheckName, frozenset[Stage]] = {
     CheckName.ETCD_MEMBERS_DIRECT: _PREFLIGHT,
     CheckName.MACHINE_CONFIG_POOLS_READY: _PREFLIGHT,
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: _CONVERGENCE,
-    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: _CONVERGENCE,
-    CheckName.KUBE_API_SERVER_REVISION: _CONVERGENCE,
-    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: _CONVERGENCE,
-    CheckName.KUBE_SCHEDULER_REVISION: _CONVERGENCE,
-    CheckName.ETCD_REVISION: _CONVERGENCE,
-    CheckName.API_SERVER_REPLICAS: _CONVERGENCE,
-    CheckName.ROUTER_REPLICAS: _CONVERGENCE,
-    CheckName.CONSOLE_REPLICAS: _CONVERGENCE,
-    CheckName.OAUTH_REPLICAS: _CONVERGENCE,
-    CheckName.MONITORING_REPLICAS: _CONVERGENCE,
-    CheckName.IMAGE_REGISTRY_REPLICAS: _CONVERGENCE,
-    CheckName.PACKAGE_SERVER_REPLICAS: _CONVERGENCE,
-    CheckName.MULTUS_ADMISSION_REPLICAS: _CONVERGENCE,
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS: _CONVERGENCE,
+    **dict.fromkeys(sorted(OPERAND_CHECKS), _CONVERGENCE),
 }
 """In which stage a definition may ask each check. `UpgradesBlocked` is implied by every admission, never asked."""
-
-PARAMETERS: dict[CheckName, frozenset[str]] = {
-    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast", "minCpus", "minMemoryGib"}),
-    CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
-    CheckName.ETCD_MEMBERS_DIRECT: frozenset({"atLeast"}),
-    CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
-    CheckName.ELIGIBLE_WORKERS: frozenset({"atLeast"}),
-}
-"""Parameters that a check takes, as they are written in the file; a check that is not listed takes none."""
 
 REQUIRED: dict[CheckName, frozenset[str]] = {
     CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast"}),
@@ -72,8 +51,13 @@ REQUIRED: dict[CheckName, frozenset[str]] = {
     CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
     CheckName.ELIGIBLE_WORKERS: frozenset({"atLeast"}),
 }
-"""Parameters without which a check cannot be answered."""
+"""Parameters without which a check cannot be answered, as they are written in the file."""
 
+PARAMETERS: dict[CheckName, frozenset[str]] = {
+    **REQUIRED,
+    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast", "minCpus", "minMemoryGib"}),
+}
+"""Parameters that a check takes; a check that is not listed takes none."""
 
 _COUNTED = (CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS)
 """What a control plane that becomes HighlyAvailable must be asked for, and no less than a quorum."""
@@ -81,13 +65,11 @@ _PAIR = 2
 """Nodes that infrastructure pods are spread over once infrastructure is HighlyAvailable."""
 _QUORUM = 3
 """Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
-
-
 MOST_ASKED_FOR = 7
 """The largest `atLeast` that a definition may have."""
 
 
-class CheckSpec(_Strict):
+class CheckSpec(read.Strict):
     """One question of a definition: the check and its parameters."""
 
     check: CheckName
@@ -114,22 +96,22 @@ class CheckSpec(_Strict):
         return self
 
 
-class Source(_Strict):
+class Source(read.Strict):
     """Where a transition starts."""
 
     control_plane: Topology
-    infrastructure: Annotated[tuple[Literal["SingleReplica", "HighlyAvailable"], ...], Field(min_length=1)]
+    infrastructure: Annotated[tuple[Infrastructure, ...], Field(min_length=1)]
 
     def matches(self, pair: TopologyPair) -> bool:
         """Does the transition start at this pair?"""
         return pair.control_plane == self.control_plane and pair.infrastructure in self.infrastructure
 
 
-class Target(_Strict):
+class Target(read.Strict):
     """Where a transition leads."""
 
     control_plane: Topology
-    infrastructure: Literal["SingleReplica", "HighlyAvailable"]
+    infrastructure: Infrastructure
 
     @property
     def pair(self) -> TopologyPair:
@@ -137,7 +119,7 @@ class Target(_Strict):
         return TopologyPair(control_plane=self.control_plane, infrastructure=self.infrastructure)
 
 
-class Workers(_Strict):
+class Workers(read.Strict):
     """How many dedicated workers the cluster may have; it tells definitions with the same source apart."""
 
     min: Annotated[int, Field(ge=0)] = 0
@@ -164,24 +146,22 @@ class Workers(_Strict):
         return f"exactly {self.min}" if self.min == self.max else f"{self.min} to {self.max}"
 
 
-class Convergence(_Strict):
+class Convergence(read.Strict):
     """What must be true after the flip before the transition is called completed."""
 
     settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
     """How long every check must have been Met without a break."""
     deadline_minutes: Annotated[int, Field(ge=1, le=1440)] = 60
     """After this long, and the minutes for machines, the transition is overdue; nothing is rolled back."""
-    machine_minutes: dict[str, Annotated[int, Field(ge=0, le=240)]] = {}
+    machine_minutes: dict[str, Annotated[int, Field(ge=0, le=240)]] = Field(default_factory=dict)
     """By platform: minutes that each machine of the largest pool adds, since one after the other restarts."""
     stuck_minutes: Annotated[int, Field(ge=0, le=1440)] = 10
     """Overdue, and without progress for this long, it is stuck."""
     checks: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
 
 
-class Definition(_Strict):
+class Definition(read.Strict):
     """One transition: an edge with its proofs."""
-
-    kind: ClassVar[str] = "transition definition"
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", max_length=64)]
     summary: Annotated[str, Field(min_length=1, max_length=256)]
@@ -216,7 +196,7 @@ class Definition(_Strict):
 
     @model_validator(mode="after")
     def _asks_for_proof(self) -> Self:
-        """What keeps a cluster from a deadlock may not depend on the care of whoever writes a file."""
+        """A definition may not leave out what keeps a cluster from a deadlock."""
         asked = {spec.check: spec for spec in self.preflight}
         wanted: list[CheckName] = [CheckName.NO_UPGRADE_IN_PROGRESS, CheckName.CLUSTER_OPERATORS_STABLE]
         if any(spec.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT for spec in self.convergence.checks):

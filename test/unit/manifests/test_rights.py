@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+import operand_rights
 from topology_api import vocabulary
 from topology_controller import bindata, discover, manifests
-from topology_controller import rights as operand_rights
 from topology_controller.kube import lease
 from topology_controller.observe import catalog
 from topology_controller.report import events

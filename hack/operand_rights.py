@@ -1,12 +1,12 @@
-"""Which rights it takes to read what the operand matrix names: the text of one file of `bindata/manifests`.
+"""Makes the roles that it takes to read what the operand matrix names: one file of `bindata/manifests`, and its table.
 
-Adding an operand is adding lines to `bindata/operands`, and a right that somebody has to remember is a right that is
+Adding an operand is adding lines to `bindata/operands`, and a right that has to be remembered is a right that is
 missing. So these roles are made from the matrix, by `make generate`, and `make lint` says when they are not current.
 What the operator reads besides operands, and what it writes, is granted in the files beside it, by hand: each of those
 rules has a reason of its own. What one of them grants already is not granted again here.
 
-The neighbours: `operands` has the matrix, `manifests` prints all of it. Unit tests hold every rule against the sources
-of `observe.catalog`; docs/rights.md says what each is for, and tests on a real API server take each away.
+Unit tests hold every rule against the sources of `observe.catalog`; docs/rights.md says what each is for, and tests on
+a real API server take each away.
 """
 
 from __future__ import annotations
@@ -14,13 +14,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from topology_api import vocabulary
+from topology_controller import bindata, manifests
+from topology_controller.transitions import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .operands import model
+    from topology_controller.operands import model as matrices
 
+FILE = "0000_30_topology-operator_04_roles_operands.yaml"
+"""The one file of `bindata/manifests` that is generated."""
 NAME = f"{vocabulary.OPERATOR_NAME}-operands"
 """Of every role and binding here: their namespaces may have a role that was written by hand."""
 PROFILES = ("self-managed-high-availability", "single-node-developer")
@@ -43,7 +49,29 @@ class Read:
     """Is it read by itself too, when nothing is watched any more?"""
 
 
-def reads(matrix: model.Matrix) -> Iterator[Read]:
+def current_roles() -> str:
+    """Return the text of FILE. Raises load.DefinitionError when the transitions or the operand matrix are damaged."""
+    return render(_asked(), *_roles_by_hand())
+
+
+def current_table() -> str:
+    """Return the table of docs/rights.md. Raises as `current_roles`."""
+    return table(_asked(), *_roles_by_hand())
+
+
+def _asked() -> matrices.Matrix:
+    """Return the operand matrix without what no definition asks about: that is not read either."""
+    transitions = load.load(bindata.root() / "transitions")
+    groups = tuple(group for group in transitions.matrix.groups if transitions.asks(group.check))
+    return transitions.matrix.model_copy(update={"groups": groups})
+
+
+def _roles_by_hand() -> list[dict[str, Any]]:
+    texts = [place.read_text(encoding="utf-8") for place in manifests.operator_files() if place.name != FILE]
+    return [obj for text in texts for obj in yaml.safe_load_all(text) if obj["kind"] in {"Role", "ClusterRole"}]
+
+
+def reads(matrix: matrices.Matrix) -> Iterator[Read]:
     """Return everything that the matrix has the operator read, in its order; the same object may come twice."""
     for group in matrix.groups:
         why = group.check.value
@@ -59,26 +87,26 @@ def reads(matrix: model.Matrix) -> Iterator[Read]:
             again = group.check is vocabulary.CheckName.IMAGE_REGISTRY_REPLICAS
             yield Read("", api_group, plural, group.managed_by.name, why, again)
     for reader in matrix.startup_readers:
-        # Pods have names that nobody knows before: the one kind here that cannot be limited to a name.
+        # The names of pods are not known before: the one kind here that cannot be limited to a name.
         yield Read(reader.namespace, "", "pods", "", f"Was {reader.operator} restarted?")
 
 
-def render(matrix: model.Matrix, *others: dict[str, Any]) -> str:
+def render(matrix: matrices.Matrix, *others: dict[str, Any]) -> str:
     """Return the roles and bindings as YAML; `others` are the roles that are granted besides."""
-    documents = [text for place, found in _places(matrix, others) for text in _documents(place, found)]
+    documents = [text for namespace, wanted in _places(matrix, others) for text in _documents(namespace, wanted)]
     return _HEAD + "---\n".join(documents)
 
 
-def table(matrix: model.Matrix, *others: dict[str, Any]) -> str:
+def table(matrix: matrices.Matrix, *others: dict[str, Any]) -> str:
     """Return the same as a table of Markdown: where, resource, name, verbs, what for; and how many rights that is."""
     lines = ["| where | resource | name | verbs | what for |", "|---|---|---|---|---|"]
     count = 0
-    for place, found in _places(matrix, others):
-        for rule in _rules(found):
+    for namespace, wanted in _places(matrix, others):
+        for rule in _rules(wanted):
             resource = f"{rule.plural}.{rule.group}" if rule.group else rule.plural
             names = ", ".join(f"`{name}`" for name in rule.names) or "any"
             count += len(rule.verbs) * max(1, len(rule.names))
-            lines.append(f"| {place or 'cluster'} | `{resource}` | {names} | {' '.join(rule.verbs)} | {rule.why} |")
+            lines.append(f"| {namespace or 'cluster'} | `{resource}` | {names} | {' '.join(rule.verbs)} | {rule.why} |")
     return "\n".join([*lines, "", f"{count} single rights, one verb on one resource each.", ""])
 
 
@@ -101,15 +129,15 @@ def _granted(roles: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str, str, s
                             yield namespace, group, resource, name
 
 
-def _places(matrix: model.Matrix, others: Iterable[dict[str, Any]]) -> Iterator[tuple[str, list[Read]]]:
+def _places(matrix: matrices.Matrix, others: Iterable[dict[str, Any]]) -> Iterator[tuple[str, list[Read]]]:
     """Return what is to be granted in each namespace, the whole cluster first."""
     granted = set(_granted(others))
-    found = [one for one in reads(matrix) if (one.namespace, one.group, one.plural, one.name) not in granted]
-    for place in sorted({one.namespace for one in found}):
-        yield place, [one for one in found if one.namespace == place]
+    wanted = [read for read in reads(matrix) if (read.namespace, read.group, read.plural, read.name) not in granted]
+    for namespace in sorted({read.namespace for read in wanted}):
+        yield namespace, [read for read in wanted if read.namespace == namespace]
 
 
-def _documents(namespace: str, found: list[Read]) -> tuple[str, str]:
+def _documents(namespace: str, wanted: list[Read]) -> tuple[str, str]:
     kind = "Role" if namespace else "ClusterRole"
     meta = [f"  name: {NAME}"]
     if namespace:
@@ -118,7 +146,7 @@ def _documents(namespace: str, found: list[Read]) -> tuple[str, str]:
     meta += [f'    include.release.openshift.io/{profile}: "true"' for profile in PROFILES]
     head = f"apiVersion: {_RBAC}/v1\nkind: {{kind}}\nmetadata:\n" + "\n".join(meta)
     return (
-        f"{head.format(kind=kind)}\nrules:\n{''.join(map(str, _rules(found)))}",
+        f"{head.format(kind=kind)}\nrules:\n{''.join(map(str, _rules(wanted)))}",
         f"""\
 {head.format(kind=f"{kind}Binding")}
 roleRef:
@@ -152,9 +180,9 @@ class _Rule:
         )
 
 
-def _rules(found: list[Read]) -> Iterator[_Rule]:
-    for group, plural, again in dict.fromkeys((one.group, one.plural, one.again) for one in found):
-        mine = [one for one in found if (one.group, one.plural, one.again) == (group, plural, again)]
-        names = tuple(dict.fromkeys(one.name for one in mine))
-        why = ", ".join(dict.fromkeys(one.why for one in mine))
+def _rules(wanted: list[Read]) -> Iterator[_Rule]:
+    for group, plural, again in dict.fromkeys((read.group, read.plural, read.again) for read in wanted):
+        alike = [read for read in wanted if (read.group, read.plural, read.again) == (group, plural, again)]
+        names = tuple(dict.fromkeys(read.name for read in alike))
+        why = ", ".join(dict.fromkeys(read.why for read in alike))
         yield _Rule(group, plural, () if "" in names else names, _WATCH_AND_READ if again else _WATCH, why)
