@@ -99,9 +99,10 @@ def follow(named: str | None) -> None:
 
 
 def flush() -> None:
-    """Write what is queued, for at most a second."""
+    """Write what is queued, for at most a second; what nobody can read any more is not written."""
     for handler in logging.getLogger().handlers:
-        handler.flush()
+        with contextlib.suppress(ValueError, OSError):
+            handler.flush()
 
 
 def complain(program: str, text: object) -> None:

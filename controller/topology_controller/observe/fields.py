@@ -39,7 +39,7 @@ def _parts(path: str) -> tuple[str, ...]:
 def at(raw: object, path: str, kind: type | None = None, wanted: str = "") -> Any:
     """The value at a dotted path, None when any part of the way is absent or null.
 
-    With a `kind`, anything else than exactly this type is malformed; `wanted` names it.
+    With a `kind`, anything else is malformed; `wanted` names it. A boolean is no number.
     """
     value = raw
     for depth, part in enumerate(_parts(path)):
@@ -48,9 +48,13 @@ def at(raw: object, path: str, kind: type | None = None, wanted: str = "") -> An
         if not isinstance(value, dict):
             raise Malformed(".".join(_parts(path)[:depth]) or "the object", "an object", value)
         value = value.get(part)
-    if kind is not None and value is not None and type(value) is not kind:
+    if kind is not None and value is not None and not _is(value, kind):
         raise Malformed(path, wanted, value)
     return value
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
 
 def text(raw: object, path: str) -> str | None:
@@ -84,7 +88,7 @@ def items(raw: object, path: str, kind: type = dict) -> list[Any]:
     """A list of objects, or of strings if `kind` is str; absent is empty."""
     values = at(raw, path, list, "a list") or []
     for value in values:
-        if type(value) is not kind:
+        if not _is(value, kind):
             raise Malformed(f"{path}[]", "an object" if kind is dict else "a string", value)
     return values
 
