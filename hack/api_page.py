@@ -15,8 +15,8 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from topology_api import crd, shape, vocabulary
+from topology_controller.definitions import load, model
 from topology_controller.report import metrics
-from topology_controller.transitions import load, model
 
 if TYPE_CHECKING:
     import enum

@@ -18,12 +18,12 @@ import yaml
 
 from topology_api import vocabulary
 from topology_controller import bindata, manifests
-from topology_controller.transitions import load
+from topology_controller.definitions import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from topology_controller.operands import model as matrices
+    from topology_controller.definitions import operands as matrices
 
 FILE = "0000_30_topology-operator_04_roles_operands.yaml"
 """The one file of `bindata/manifests` that is generated."""

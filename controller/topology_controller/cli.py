@@ -188,7 +188,7 @@ def _manifests(options: argparse.Namespace) -> int:
     import yaml
 
     from . import bindata, manifests
-    from .transitions import load
+    from .definitions import load
 
     if options.crd is not None and not options.crd_patch:
         _complain("--crd goes with --crd-patch")
@@ -243,8 +243,8 @@ def _run(options: argparse.Namespace) -> int:
     # (measured) and finds nothing.
     gc.disable()
     from . import bindata
+    from .definitions import load
     from .kube import lease
-    from .transitions import load
 
     try:
         folder = options.transitions_dir or bindata.root() / "transitions"

@@ -23,7 +23,7 @@ import yaml
 from topology_api import crd, crd_patch, vocabulary
 
 from . import _version, bindata, crd_script
-from .transitions import load
+from .definitions import load
 
 if TYPE_CHECKING:
     import pathlib

@@ -22,7 +22,7 @@ from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
 
 from . import act, reconcile
 from ._version import __version__
-from .configuration import current as configured
+from .definitions import current as configured
 from .kube import client as clients
 from .kube import config, lease, queue
 from .observe import catalog, facts, live, watches
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable, Coroutine
 
+    from .definitions import load
     from .observe import members
-    from .transitions import load
 
 _LOG = logging.getLogger(__name__)
 _TLS_BUFFER = 16 * 1024

@@ -31,15 +31,15 @@ from .report import clusteroperator, events, log
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .configuration import current as configured
     from .decide.decision import Decision, EventSpec
+    from .definitions import current as configured
+    from .definitions import load, model
     from .kube import client as clients
     from .kube import queue as queues
     from .observe import members
     from .observe import watches as watching
     from .report import board as boards
     from .report import metrics as measuring
-    from .transitions import load, model
 
 _LOG = logging.getLogger(__name__)
 _CONFLICTS = 20

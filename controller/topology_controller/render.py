@@ -24,7 +24,7 @@ import yaml
 
 from topology_api import install_config
 
-from .files import read
+from .definitions import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

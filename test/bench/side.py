@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from topology_controller import bindata
+from topology_controller.definitions import load
 from topology_controller.kube import errors
 from topology_controller.observe import catalog
-from topology_controller.transitions import load
 from topology_simulator import client, cluster, conditions, install, kinds, kubeconfig, machines
 
 from . import lookout

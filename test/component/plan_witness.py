@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from topology_api import vocabulary
 from topology_api.vocabulary import Phase, Stage
 from topology_controller import bindata
+from topology_controller.definitions import load
 from topology_controller.plugin import cluster
 from topology_controller.plugin.commands import plan
-from topology_controller.transitions import load
 from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:

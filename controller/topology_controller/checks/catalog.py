@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from topology_api.vocabulary import Stage
 
+    from ..definitions import model
     from ..observe import facts
-    from ..transitions import model
     from .result import CheckResult
 
 CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {

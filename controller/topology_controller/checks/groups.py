@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import OperandBaseline
 
-    from ..operands import model as matrices
+    from ..definitions import operands as matrices
     from .result import CheckResult, Question
 
 

@@ -19,7 +19,7 @@ from .result import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..transitions import model
+    from ..definitions import model
     from .result import CheckResult, Question
 
 DEFAULT_CPUS = 4.0

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from topology_api.types import Baseline
     from topology_api.vocabulary import CheckName
 
+    from ..definitions import model
+    from ..definitions import operands as matrices
     from ..observe import facts
-    from ..operands import model as matrices
-    from ..transitions import model
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckStatus
 
+from ..definitions import operands as matrices
 from ..observe import facts
-from ..operands import model as matrices
 from . import groups, result
 from .result import Count
 

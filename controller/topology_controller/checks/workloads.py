@@ -23,7 +23,7 @@ from . import groups
 from .result import Count
 
 if TYPE_CHECKING:
-    from ..operands import model as matrices
+    from ..definitions import operands as matrices
     from .result import CheckResult, Finding, Question
 
 _NUDGE = "topology.openshift.io/nudged-for"

@@ -23,7 +23,7 @@ from . import context as contexts
 from .decision import EVIDENCE_SECONDS, Decision, Step
 
 if TYPE_CHECKING:
-    from ..transitions import model
+    from ..definitions import model
 
 ECHO_BOUND = timedelta(minutes=8)
 """How long an admission waits for ClusterVersion to echo our block before it goes back to Pending.

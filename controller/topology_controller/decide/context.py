@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from topology_api.vocabulary import CheckName
 
     from ..checks.result import CheckResult
-    from ..transitions import load
+    from ..definitions import load
     from .decision import Decision
     from .leader import LeaderState
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from topology_api.types import Check, TopologyTransition
 
     from ..checks.result import CheckResult
-    from ..transitions import model
+    from ..definitions import model
 
 
 def converging(context: contexts.Context, record: TopologyTransition) -> Decision:

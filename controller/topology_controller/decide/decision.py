@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from topology_api.vocabulary import EventReason, Phase, Reason
 
     from ..checks.result import CheckResult
-    from ..transitions import model
+    from ..definitions import model
 
 
 EVIDENCE_SECONDS = 2.0

@@ -17,7 +17,7 @@ from topology_api.vocabulary import Phase, Topology
 from ..observe import facts
 
 if TYPE_CHECKING:
-    from ..transitions import load
+    from ..definitions import load
 
 _UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
 _PROGRESSING = "TopologyTransitionControllerProgressing"

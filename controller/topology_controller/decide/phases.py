@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import RecordCopy
 
-    from ..transitions import load, model
+    from ..definitions import load, model
     from .leader import LeaderState
 
 _MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckName
 
+from ..definitions import model
 from ..kube.resource import Resource, Selection
-from ..transitions import model
 from . import facts, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..transitions import load
+    from ..definitions import load
 
 CONFIG = "config.openshift.io"
 OPERATOR = "operator.openshift.io"

@@ -23,9 +23,8 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 
 from .._version import __version__
-from ..configuration import model as settings
 from ..decide import records
-from ..files import read
+from ..definitions import read, settings
 from ..kube import client as clients
 from ..kube import config, credentials
 from ..kube import errors as kube
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Callable, Iterable
 
-    from ..transitions import load
+    from ..definitions import load
 
 Acting = credentials.Acting
 _FIRST_TRY = 1.0

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyTransition
 
-    from ..transitions import load
+    from ..definitions import load
     from . import answers
 
 TIMING = watch.Timing(silence=100.0, cap=5.0, grace=math.inf)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Awaitable, Callable, Sequence
 
-    from ..transitions import load
+    from ..definitions import load
 
 _JUDGING = frozenset({"plan", "set", "graph", "status"})
 """Verbs that say what the operator would say: they ask as it is configured to ask."""
@@ -86,7 +86,7 @@ def _run(words: Sequence[str] | None, interrupted: interruption.Interruption) ->
 def _transitions(options: argparse.Namespace) -> load.Transitions | None:
     """The definitions; None when those that were given cannot be used, after saying why."""
     from .. import bindata
-    from ..transitions import load
+    from ..definitions import load
 
     try:
         return load.load(options.transitions_dir or bindata.root() / "transitions")

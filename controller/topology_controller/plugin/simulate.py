@@ -20,8 +20,8 @@ from topology_api.vocabulary import CheckName, Phase, Reason, Stage, Topology
 from ..checks import advisories, etcd, groups
 from ..checks.result import CheckResult
 from ..decide import applicability, convergence, discovery, leader, phases, records
+from ..definitions import operands as matrices
 from ..observe import facts
-from ..operands import model as matrices
 from . import answers, errors
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from topology_api.types import Advisory, AvailableTransition, TopologyPair, TopologyTransition
 
     from ..decide import decision
-    from ..transitions import load, model
+    from ..definitions import load, model
 
 _LONG_AGO = timedelta(days=1)
 _NO_OPERATOR = facts.Unobserved("clusteroperators.config.openshift.io/topology", "not asked", missing=True)

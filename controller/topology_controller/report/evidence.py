@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..checks.result import CheckResult, Finding
-    from ..operands import model as matrices
-    from ..transitions import model
+    from ..definitions import model
+    from ..definitions import operands as matrices
     from . import state
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyPair, TopologyTransition
 
-    from ..transitions import load, model
+    from ..definitions import load, model
     from . import board, state
 
 _STAGES = {

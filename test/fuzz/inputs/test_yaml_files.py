@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from topology_api.install_config import Rule
 from topology_controller import bindata, render
-from topology_controller.configuration import model as settings
-from topology_controller.files.read import DefinitionError
-from topology_controller.operands import model as operands
+from topology_controller.definitions import load as transitions
+from topology_controller.definitions import operands, settings
+from topology_controller.definitions.read import DefinitionError
 from topology_controller.plugin import manifest
-from topology_controller.transitions import load as transitions
 
 from . import bounds, documents
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from test.unit.configuration.files import HEAD, TRANSITIONS, Volume
 
-from topology_controller.configuration import current
+from topology_controller.definitions import current
 
 if TYPE_CHECKING:
     import pathlib

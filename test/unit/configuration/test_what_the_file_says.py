@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from test.unit.configuration.files import HEAD, NAMES, TRANSITIONS
 
 from topology_api.vocabulary import CheckName
-from topology_controller.configuration import model as settings
-from topology_controller.files import read
+from topology_controller.definitions import read, settings
 
 PLACE = pathlib.Path("/etc/x/config.yaml")
 COMPACT = "sno-to-ha-compact"

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
-    from topology_controller.configuration import current
-    from topology_controller.transitions import load
+    from topology_controller.definitions import current, load
 
 Raw = dict[str, Any]
 Key = tuple[str, str | None, str]

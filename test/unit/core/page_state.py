@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_controller.decide import leader
+    from topology_controller.definitions import load
     from topology_controller.observe import facts
-    from topology_controller.transitions import load
 
 VERSION = "1.2.3"
 

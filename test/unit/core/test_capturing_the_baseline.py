@@ -14,9 +14,9 @@ from test import sentences
 from topology_api.types import Baseline, OperandBaseline, PoolBaseline
 from topology_api.vocabulary import CheckName
 from topology_controller.decide import baseline
+from topology_controller.definitions import model
+from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
-from topology_controller.operands import model as matrices
-from topology_controller.transitions import model
 
 from . import operand_worlds, worlds
 

@@ -20,7 +20,7 @@ from .strategies import terms, worlds_of_any_kind
 
 if TYPE_CHECKING:
     from topology_controller.decide import leader
-    from topology_controller.transitions import load
+    from topology_controller.definitions import load
 
 
 def assert_safe(

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from topology_controller.definitions import model
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors
 from topology_controller.observe import catalog, facts, live
-from topology_controller.transitions import model
 
 from . import worlds
 

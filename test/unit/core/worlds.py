@@ -20,8 +20,8 @@ from topology_api.types import RecordCopy, TopologyPair
 from topology_api.vocabulary import Phase, Stage
 from topology_controller.checks import operators, result
 from topology_controller.decide import decision, leader, phases
+from topology_controller.definitions import load, model
 from topology_controller.observe import facts
-from topology_controller.transitions import load, model
 
 from . import operand_worlds
 

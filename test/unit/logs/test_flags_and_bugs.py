@@ -15,7 +15,7 @@ from topology_controller import cli, logs, process
 from topology_controller.kube import logged
 
 if TYPE_CHECKING:
-    from topology_controller.transitions import load
+    from topology_controller.definitions import load
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
 PAGE = (pathlib.Path(__file__).resolve().parents[3] / "docs" / "reference.md").read_text()

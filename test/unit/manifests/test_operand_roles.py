@@ -8,7 +8,7 @@ import yaml
 
 import operand_rights as rights
 from topology_controller import bindata, manifests
-from topology_controller.operands import model as matrices
+from topology_controller.definitions import operands as matrices
 
 Rule = tuple[str, str, str, str, str]
 DEPLOYMENT = {

@@ -13,11 +13,11 @@ import yaml
 import operand_rights
 from topology_api import vocabulary
 from topology_controller import bindata, discover, manifests
+from topology_controller.definitions import load as transitions
 from topology_controller.kube import lease
 from topology_controller.observe import catalog
 from topology_controller.report import events
 from topology_controller.serve import authn, tls
-from topology_controller.transitions import load as transitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Topology
 from topology_controller import bindata
-from topology_controller.files import read
-from topology_controller.operands import model as matrices
-from topology_controller.transitions import load as transitions
+from topology_controller.definitions import load as transitions
+from topology_controller.definitions import operands as matrices
+from topology_controller.definitions import read
 
 ROOT = bindata.root()
 SNO = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")

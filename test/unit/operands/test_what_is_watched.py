@@ -8,10 +8,10 @@ import pytest
 
 from topology_api.vocabulary import CheckName
 from topology_controller import bindata
+from topology_controller.definitions import load
+from topology_controller.definitions import model as definitions
+from topology_controller.definitions import operands as matrices
 from topology_controller.observe import catalog, facts
-from topology_controller.operands import model as matrices
-from topology_controller.transitions import load
-from topology_controller.transitions import model as definitions
 
 ROOT = bindata.root()
 LOADED = load.load(ROOT / "transitions")

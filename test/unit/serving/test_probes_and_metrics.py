@@ -9,10 +9,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from topology_controller.definitions import load
 from topology_controller.report import metrics
 from topology_controller.serve import routes
 from topology_controller.serve import server as servers
-from topology_controller.transitions import load
 
 TRANSITIONS = load.load(pathlib.Path(__file__).resolve().parents[3] / "bindata" / "transitions")
 

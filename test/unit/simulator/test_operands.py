@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from topology_api.types import TopologyPair
-from topology_controller.operands import model as matrices
+from topology_controller.definitions import operands as matrices
 from topology_simulator import client, cluster, conditions, follow, install, kinds, machines
 
 MATRIX = matrices.shipped()

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from topology_api.types import TopologyPair
 from topology_controller import bindata
-from topology_controller.files import read
-from topology_controller.transitions import load
+from topology_controller.definitions import load, read
 
 COMMITTED = (bindata.root() / "transitions" / "sno-to-ha-compact.yaml").read_text(encoding="utf-8")
 

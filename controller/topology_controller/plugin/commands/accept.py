@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import Check, TopologyTransition
 
-    from ...transitions import load
+    from ...definitions import load
 
 _STANDS = "the request stands, and the operator takes it up by itself: oc topology status tells"
 

@@ -16,7 +16,7 @@ from . import about_cluster, phase, show, unread
 if TYPE_CHECKING:
     import argparse
 
-    from ...transitions import load
+    from ...definitions import load
 
 _NAMES: Final = {
     "control_plane": "controlPlaneTopology",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyTransition
 
-    from ...transitions import load
+    from ...definitions import load
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:

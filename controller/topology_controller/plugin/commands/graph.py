@@ -19,8 +19,8 @@ from .. import cluster, document, errors, simulate
 if TYPE_CHECKING:
     import argparse
 
+    from ...definitions import load
     from ...observe import facts
-    from ...transitions import load
 
 _COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "Unsupported": "#8a8a8a", "": "#8a8a8a"}
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ...checks.result import CheckResult
-    from ...transitions import load
+    from ...definitions import load
     from .. import manifest as manifests
 
 

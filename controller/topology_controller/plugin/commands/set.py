@@ -20,7 +20,7 @@ from . import plan, show, wait
 if TYPE_CHECKING:
     import argparse
 
-    from ...transitions import load
+    from ...definitions import load
 
 _WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import argparse
 
     from ...checks.result import CheckResult
+    from ...definitions import load
     from ...report import state
-    from ...transitions import load
 
 NOT_NOW = "Looked at while a transition is under way"
 _STAGES = {Stage.PREFLIGHT.value: Stage.PREFLIGHT, Stage.CONVERGENCE.value: Stage.CONVERGENCE}

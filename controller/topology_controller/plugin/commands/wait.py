@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyTransition
 
-    from ...transitions import load
+    from ...definitions import load
 
 _FINAL = frozenset(
     {Reason.HOSTED_CONTROL_PLANE, Reason.UNKNOWN_TOPOLOGY, Reason.IMAGE_BASED_INSTALL, Reason.NATIVE_CONTROLLER_ACTIVE}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ...decide.decision import Decision
-    from ...transitions import load
+    from ...definitions import load
 
 _STAGES = frozenset(stage.value for stage in Stage)
 _STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}

@@ -16,9 +16,8 @@ from topology_api.crd import Edge
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName
 
-from ..files import read
-from ..operands import model as matrices
-from . import model
+from . import model, read
+from . import operands as matrices
 
 if TYPE_CHECKING:
     import pathlib

@@ -17,15 +17,15 @@ from pydantic import BeforeValidator, Field
 from topology_api import types
 from topology_api.vocabulary import CheckName
 
-from ..files import read
 from ..observe import parse
+from . import read
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Iterable
 
-    from ..transitions import load as transitions
-    from ..transitions.model import CheckSpec, Definition
+    from . import load as transitions
+    from .model import CheckSpec, Definition
 
 LARGEST: Final = 16 * 1024
 """Bytes: a file that says everything has one thousand, and the worst one of this size is read in a quarter second."""

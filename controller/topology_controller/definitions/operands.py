@@ -19,7 +19,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, Topology
 
 from .. import bindata
-from ..files import read
+from . import read
 
 if TYPE_CHECKING:
     import pathlib

@@ -20,14 +20,13 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from ..files import read
-from . import model as settings
+from . import read, settings
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable
 
-    from ..transitions import load
+    from . import load
 
 _LOG = logging.getLogger(__name__)
 PERIOD = 2.0

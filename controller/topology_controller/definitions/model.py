@@ -17,8 +17,8 @@ from pydantic.alias_generators import to_camel
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Stage, Topology
 
-from ..files import read
-from ..operands.model import OPERAND_CHECKS
+from . import read
+from .operands import OPERAND_CHECKS
 
 Infrastructure = Literal["SingleReplica", "HighlyAvailable"]
 
