@@ -127,7 +127,7 @@ def bug(logger: logging.Logger, error: BaseException) -> None:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Drop what aiohttp says of a request that is no HTTP: anybody can send one, as often as they like."""
+    """Drop what aiohttp logs of a request that is no HTTP: anyone can send those without end."""
     error = record.exc_info[1] if record.exc_info else None
     return type(error).__module__ != "aiohttp.http_exceptions"
 
@@ -146,13 +146,13 @@ def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
     fields: dict[str, object] = {}
     unsaid: dict[str, object] = {}
     if isinstance(record.args, Mapping):
-        said = set(_NAMED.findall(str(record.msg)))
+        places = set(_NAMED.findall(str(record.msg)))
         for name, value in record.args.items():
             own = getattr(value, "fields", None)
             parts = own if isinstance(own, Mapping) else {name: value}
             plain = {str(key): _plain(part) for key, part in parts.items() if part is not None and key not in _CORE}
             fields.update(plain)
-            if name not in said:
+            if name not in places:
                 unsaid.update(plain)
     trace = ""
     if record.exc_info:
@@ -230,7 +230,7 @@ class Stderr(logging.handlers.QueueHandler):
         self._writer.start()
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        """Return a record whose message is the whole line, made while its facts are what they were."""
+        """Return a record whose message is the whole line, formatted while its facts are as they were."""
         try:
             line = self.format(record)
         except Exception as error:  # noqa: BLE001 - a bad line must not end what it is about
@@ -264,17 +264,17 @@ class _Writer(logging.handlers.QueueListener):
         super().__init__(handler.lines)
         self._handler = handler
         self._descriptor = descriptor
-        self._told = 0
+        self._counted = 0
 
     def handle(self, record: logging.LogRecord) -> None:
-        """Write a line, and after the last one how many were lost since this was last told."""
+        """Write a line, and after the last one how many were lost since the last count."""
         self._write(record.getMessage())
         lost = self._handler.lost
-        if lost > self._told and self._handler.lines.empty():
-            text, facts = "stderr was not read: %(lost)d lines are lost", {"lost": lost - self._told}
+        if lost > self._counted and self._handler.lines.empty():
+            text, facts = "stderr was not read: %(lost)d lines are lost", {"lost": lost - self._counted}
             about = logging.LogRecord(__name__, logging.WARNING, __file__, 0, text, (facts,), None)
             self._write(self._handler.format(about))
-            self._told = lost
+            self._counted = lost
 
     def _write(self, line: str) -> None:
         data = f"{line}\n".encode(errors="backslashreplace")

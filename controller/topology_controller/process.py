@@ -267,7 +267,7 @@ def _stopper(stop: asyncio.Event) -> Callable[[], None]:
     def ask() -> None:
         if stop.is_set():
             _LOG.warning("asked twice to stop: leaving at once")
-            # What is queued is written, for at most a second.
+            # What is queued is written first, if anything reads it.
             logging.shutdown()
             os._exit(1)
         _LOG.info("asked to stop")

@@ -5,8 +5,8 @@ connection that was cut. So a response counts only when its status, its JSON and
 
 There is one class per way to fail, because callers do different things about each. The fields say which object and
 which verb; the text is built here and nowhere else, and nothing reaches it that could be a credential. Two questions
-decide what a caller may do, and the error answers both: `may_pass` (can waiting help, with nobody changing the request
-or our rights?) and `outcome_unknown` (may a write have happened although no answer came?).
+decide what a caller may do, and the error answers both: `may_pass` (can waiting help, without another request or other
+rights?) and `outcome_unknown` (may a write have happened although no answer came?).
 
 `transport` raises these, `client` tries again by them, `watch` passes them on as `Disturbed`.
 """

@@ -115,15 +115,6 @@ class LeaseTiming:
         return max(1, math.ceil(self.duration))
 
 
-@dataclass(slots=True)
-class _Seen:
-    """A lease as we saw it, and since when (loop time) it has been so."""
-
-    spec: Raw
-    version: str
-    since: float
-
-
 class Elector:
     """One candidate for one lease.
 
@@ -159,8 +150,10 @@ class Elector:
         self._due = asyncio.Event()
         self._utcnow = utcnow
         self._uniform = uniform
-        # None where there is no lease.
-        self._seen: _Seen | None = None
+        # The lease as we saw it last, None where there is none, and since when (loop time) it has been so.
+        self._spec: Raw | None = None
+        self._version = ""
+        self._since = 0.0
         # Whether a write of ours has begun of which we do not know how it ended.
         self._unsure = False
         self._held_until = float("-inf")
@@ -224,13 +217,12 @@ class Elector:
 
     def _free_in(self) -> float:
         """Return in how many seconds what we saw may be taken; 0: now."""
-        seen = self._seen
-        if seen is None or self.holder in {"", self._identity}:
+        if self._spec is None or self.holder in {"", self._identity}:
             return 0.0
-        duration = seen.spec.get("leaseDurationSeconds")
+        duration = self._spec.get("leaseDurationSeconds")
         if not isinstance(duration, int) or duration <= 0:
             duration = self._adopted.written
-        return max(0.0, seen.since + duration - self._now())
+        return max(0.0, self._since + duration - self._now())
 
     async def _hold(self) -> None:
         backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
@@ -274,7 +266,7 @@ class Elector:
         try:
             raw = await self._client.get(LEASES, self._name, namespace=self._namespace, timeout=self._budget())
         except errors.NotFound:
-            self._seen, self.holder = None, ""
+            self._spec, self.holder = None, ""
         else:
             self._see(raw)
 
@@ -284,9 +276,9 @@ class Elector:
         spec = spec if isinstance(spec, dict) else {}
         holder = spec.get("holderIdentity")
         self.holder = holder if isinstance(holder, str) else ""
-        version = str(raw.get("metadata", {}).get("resourceVersion", ""))
-        since = self._now() if self._seen is None or self._seen.spec != spec else self._seen.since
-        self._seen = _Seen(spec, version, since)
+        self._version = str(raw.get("metadata", {}).get("resourceVersion", ""))
+        if spec != self._spec:
+            self._spec, self._since = spec, self._now()
 
     async def _claim(self) -> None:
         """Write the lease that we saw last as ours from now on; create it where there was none.
@@ -294,10 +286,10 @@ class Elector:
         Raises Conflict, AlreadyExists or NotFound when it has changed since, and other KubeErrors.
         """
         began, timing, now = self._now(), self._adopted, micro_time(self._utcnow())
-        before = {} if self._seen is None else self._seen.spec
+        before = self._spec or {}
         acquired, transitions = before.get("acquireTime"), before.get("leaseTransitions")
         transitions = transitions if isinstance(transitions, int) else 0
-        if self._seen is not None and self.holder != self._identity:
+        if self._spec is not None and self.holder != self._identity:
             acquired, transitions = now, transitions + 1
         spec = {
             "holderIdentity": self._identity,
@@ -316,9 +308,9 @@ class Elector:
         body: Raw = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         self._unsure = True
         try:
-            if self._seen is None:
+            if self._spec is None:
                 return await self._client.create(LEASES, body, namespace=self._namespace, timeout=seconds)
-            metadata["resourceVersion"] = self._seen.version
+            metadata["resourceVersion"] = self._version
             return await self._client.replace(LEASES, self._name, body, namespace=self._namespace, timeout=seconds)
         except errors.KubeError as error:
             self._unsure = error.outcome_unknown
@@ -343,12 +335,11 @@ class Elector:
     async def _let_go(self) -> None:
         while True:
             # A write of ours may have been cut off: whether it happened decides which version we let go of.
-            if self._unsure or self._seen is None:
+            if self._unsure or self._spec is None:
                 await self._look()
-            seen = self._seen
-            if seen is None or self.holder != self._identity:
+            if self._spec is None or self.holder != self._identity:
                 return
-            now, transitions = micro_time(self._utcnow()), seen.spec.get("leaseTransitions") or 0
+            now, transitions = micro_time(self._utcnow()), self._spec.get("leaseTransitions") or 0
             times = {"acquireTime": now, "renewTime": now}
             spec = {"holderIdentity": "", "leaseDurationSeconds": 1, **times, "leaseTransitions": transitions}
             try:

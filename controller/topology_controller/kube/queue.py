@@ -1,9 +1,9 @@
 """A work queue for one key, which coalesces, and the backoff of everything that is tried again.
 
-There is one object to reconcile, so the queue holds no items, only the fact that somebody should look. Any number of
-`add()` while nobody looks is one delivery; any number while the worker works is one more delivery after. Looking again
-later is of two kinds that do not disturb each other: what the work itself asks for (`look_again`, replaced each time),
-and what a failure costs (`failed`, growing until something goes well).
+There is one object to reconcile, so the queue holds no items, only the fact that a look is due. Any number of `add()`
+before a look is one delivery; any number while the worker works is one more delivery after. Later looks are of two
+kinds that do not disturb each other: what the work itself asks for (`look_again`, replaced each time), and what a
+failure costs (`failed`, growing until something goes well).
 
 Fed by `reflector.on_change`; read by one worker: `get`, work, then `done` or `failed`. `client`, `watch` and `lease`
 each have a `Backoff` of their own.
