@@ -15,7 +15,6 @@ import dataclasses
 import logging
 import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyTransition
@@ -24,12 +23,13 @@ from topology_api.vocabulary import Phase
 from . import act, discover
 from .decide import leader, phases
 from .decide.decision import Step
-from .kube import errors
+from .kube import errors, lease
 from .observe import catalog, facts, live
 from .report import clusteroperator, events, log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from .decide.decision import Decision, EventSpec
     from .definitions import current as configured
@@ -48,11 +48,6 @@ _MIN_RETRY = 1.0
 _UNSEEN = 1.0
 """Seconds. News that waited for longer were not looked at one by one: what lay between them nobody saw."""
 _DISCOVER_AGAIN = 30.0
-
-
-def utcnow() -> datetime:
-    """The time, aware of its zone."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +86,7 @@ class Reconciler:
         settings: Settings,
         *,
         on_topology: Callable[[str], None] = lambda _: None,
-        now: Callable[[], datetime] = utcnow,
+        now: Callable[[], datetime] = lease.utcnow,
     ) -> None:
         self._rooms = rooms
         self._transitions = transitions
