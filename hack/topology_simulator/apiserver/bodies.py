@@ -34,15 +34,15 @@ def check_type(
         other = dataclasses.replace(
             resource, kind=kind or resource.kind, version=(version or resource.api_version).rpartition("/")[2]
         )
-        said = f'{other.kind} in version "{version or resource.api_version}" cannot be handled as a {resource.kind}: '
-        known = any(one.kind == kind and one.api_version == version for one in registry.all())
+        prefix = f'{other.kind} in version "{version or resource.api_version}" cannot be handled as a {resource.kind}: '
+        known = any(candidate.kind == kind and candidate.api_version == version for candidate in registry.all())
         if known:
             problem = f"converting ({other.version}.{kind}) to (core.{resource.kind}): unknown conversion"
         else:
             scheme = 'in scheme "pkg/runtime/scheme.go:111"'
             shown = version or resource.api_version
             problem = f'no kind "{other.kind}" is registered for version "{shown}" {scheme}'
-        raise statuses.bad_request(said + problem)
+        raise statuses.bad_request(prefix + problem)
     if not kind:
         text = json.dumps(body)
         raise statuses.bad_request(

@@ -24,12 +24,12 @@ INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system"
 
 def _read(*path: str) -> Callable[[dict[str, Any]], str]:
     def value(obj: dict[str, Any]) -> str:
-        found: Any = obj
+        part: Any = obj
         for name in path:
-            found = found.get(name) if isinstance(found, dict) else None
-        if isinstance(found, bool):
-            return "true" if found else "false"
-        return "" if found is None else str(found)
+            part = part.get(name) if isinstance(part, dict) else None
+        if isinstance(part, bool):
+            return "true" if part else "false"
+        return "" if part is None else str(part)
 
     return value
 

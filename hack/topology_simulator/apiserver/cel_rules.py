@@ -73,7 +73,7 @@ def to_cel(schema: Mapping[str, Any], value: Any, *, root: bool = False) -> Any:
         return {escape(key): to_cel(known[key], part) for key, part in value.items() if key in known}
     if isinstance(value, list):
         items = schema.get("items") or {}
-        return [to_cel(items, one) for one in value]
+        return [to_cel(items, item) for item in value]
     kind = schema.get("type")
     if kind == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -171,10 +171,10 @@ class Rule:
     def _message(self, on: Evaluation) -> str:
         if self.message_program is None:
             return ""
-        made = self.message_program.eval(data=self._data(on))
-        if made.type() != cel.Type.STRING:
+        result = self.message_program.eval(data=self._data(on))
+        if result.type() != cel.Type.STRING:
             return ""
-        text = str(made.plain_value()).strip()
+        text = str(result.plain_value()).strip()
         return "" if "\n" in text else text
 
 
@@ -223,7 +223,7 @@ class Rules:
             keys = tuple(self.schema.get(structural.LIST_KEYS) or ())
             matched: dict[str, Any] = {}
             if self.schema.get(structural.LIST_TYPE) == "map" and isinstance(old, list):
-                matched = {repr(validation.list_key(one, keys, self.items.schema)): one for one in old}
-            for index, one in enumerate(value):
-                mark = repr(validation.list_key(one, keys, self.items.schema))
-                yield from self.items.validate(one, matched.get(mark, validation.MISSING), f"{path}[{index}]")
+                matched = {repr(validation.list_key(item, keys, self.items.schema)): item for item in old}
+            for index, item in enumerate(value):
+                mark = repr(validation.list_key(item, keys, self.items.schema))
+                yield from self.items.validate(item, matched.get(mark, validation.MISSING), f"{path}[{index}]")

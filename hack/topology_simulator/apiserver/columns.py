@@ -12,8 +12,8 @@ from .resources import Column
 
 
 def _meta(obj: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = obj["metadata"]
-    return found
+    meta: dict[str, Any] = obj["metadata"]
+    return meta
 
 
 def created(obj: dict[str, Any]) -> str:
@@ -157,7 +157,7 @@ def _containers(obj: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _pod_ready(obj: dict[str, Any]) -> str:
-    ready = sum(1 for one in _containers(obj) if one.get("ready"))
+    ready = sum(1 for container in _containers(obj) if container.get("ready"))
     return f"{ready}/{len((obj.get('spec') or {}).get('containers') or [])}"
 
 
@@ -204,7 +204,7 @@ def _replicas(obj: dict[str, Any]) -> str:
 def _template(field: str) -> Any:
     def cell(obj: dict[str, Any]) -> str:
         spec = (((obj.get("spec") or {}).get("template") or {}).get("spec")) or {}
-        return ",".join(str(one.get(field, "")) for one in spec.get("containers") or ())
+        return ",".join(str(container.get(field, "")) for container in spec.get("containers") or ())
 
     return cell
 

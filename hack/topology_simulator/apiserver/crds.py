@@ -52,12 +52,12 @@ class StructuralSchema:
         self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
     ) -> list[field_errors.Cause]:
         """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
-        found = [*before, *validation.validate(self._schema, obj, old)]
+        causes = [*before, *validation.validate(self._schema, obj, old)]
         if self._rules.empty:
-            return found
-        if any(cause.reason in _BLOCKING for cause in found):
-            return [*found, field_errors.invalid("<nil>", None, _UNCHECKED)]
-        return [*found, *self._rules.validate(obj, validation.MISSING if old is None else old)]
+            return causes
+        if any(cause.reason in _BLOCKING for cause in causes):
+            return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
+        return [*causes, *self._rules.validate(obj, validation.MISSING if old is None else old)]
 
     def list_keys(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
         """Return the key fields of every map-list, by its path."""
@@ -84,26 +84,26 @@ def _check_spec(obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_e
     spec = obj.get("spec")
     if not isinstance(spec, dict):
         return [field_errors.required("spec")]
-    found = [
+    causes = [
         field_errors.required(f"spec.{key}") for key in ("group", "names", "scope", "versions") if not spec.get(key)
     ]
-    if found:
-        return found
+    if causes:
+        return causes
     names = spec["names"]
-    found = [field_errors.required(f"spec.names.{key}") for key in ("plural", "kind") if not names.get(key)]
+    causes = [field_errors.required(f"spec.names.{key}") for key in ("plural", "kind") if not names.get(key)]
     wanted = f"{names.get('plural')}.{spec['group']}"
     if old is None and obj["metadata"].get("name") != wanted:
         text = 'must be spec.names.plural+"."+spec.group'
-        found.append(field_errors.invalid("metadata.name", obj["metadata"].get("name"), text))
+        causes.append(field_errors.invalid("metadata.name", obj["metadata"].get("name"), text))
     if spec["scope"] not in ("Cluster", "Namespaced"):
-        found.append(field_errors.unsupported("spec.scope", spec["scope"], ("Cluster", "Namespaced")))
-    if sum(1 for one in spec["versions"] if one.get("storage")) != 1:
+        causes.append(field_errors.unsupported("spec.scope", spec["scope"], ("Cluster", "Namespaced")))
+    if sum(1 for version in spec["versions"] if version.get("storage")) != 1:
         text = "must have exactly one version marked as storage version"
-        found.append(field_errors.Cause("spec.versions", "FieldValueInvalid", f"Invalid value: {text}"))
+        causes.append(field_errors.Cause("spec.versions", "FieldValueInvalid", f"Invalid value: {text}"))
     if (spec.get("conversion") or {}).get("strategy", "None") != "None":
         text = "conversion webhooks are not available in this server"
-        found.append(field_errors.forbidden("spec.conversion.strategy", text))
-    return found
+        causes.append(field_errors.forbidden("spec.conversion.strategy", text))
+    return causes
 
 
 def _check_change(spec: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
@@ -124,54 +124,54 @@ def _schema_path(spec: dict[str, Any], index: int) -> str:
 
 
 def _check_versions(spec: dict[str, Any]) -> list[field_errors.Cause]:
-    found: list[field_errors.Cause] = []
+    causes: list[field_errors.Cause] = []
     single = len(spec["versions"]) == 1
     for index, version in enumerate(spec["versions"]):
         where = _schema_path(spec, index)
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
-            found.append(field_errors.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
+            causes.append(field_errors.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
             continue
         broken = structural.check(schema, where)
-        found += broken
+        causes += broken
         if not broken:
-            found += _check_defaults(schema, where)
-            found += _compiled(json.dumps(schema, sort_keys=True), where)[1]
+            causes += _check_defaults(schema, where)
+            causes += _compiled(json.dumps(schema, sort_keys=True), where)[1]
         below = "spec" if single else f"spec.versions[{index}]"
         for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
-            found += _check_column(column, f"{below}.additionalPrinterColumns[{number}]")
-    return found
+            causes += _check_column(column, f"{below}.additionalPrinterColumns[{number}]")
+    return causes
 
 
 def _check_column(column: dict[str, Any], where: str) -> list[field_errors.Cause]:
-    found: list[field_errors.Cause] = []
+    causes: list[field_errors.Cause] = []
     path = column.get("jsonPath", "")
     if column.get("type") not in _COLUMN_TYPES:
         text = f"must be one of {','.join(_COLUMN_TYPES)}"
-        found.append(field_errors.invalid(f"{where}.type", column.get("type"), text))
+        causes.append(field_errors.invalid(f"{where}.type", column.get("type"), text))
     if not path.startswith("."):
-        found.append(field_errors.invalid(f"{where}.JSONPath", path, "must be a simple json path starting with ."))
-        return found
+        causes.append(field_errors.invalid(f"{where}.JSONPath", path, "must be a simple json path starting with ."))
+        return causes
     try:
         jsonpath.compile_path(path)
     except jsonpath.PathError as error:
-        found.append(field_errors.invalid(f"{where}.JSONPath", path, str(error)))
-    return found
+        causes.append(field_errors.invalid(f"{where}.JSONPath", path, str(error)))
+    return causes
 
 
 def _check_defaults(schema: Any, where: str) -> list[field_errors.Cause]:
     """Return the defaults that break their own schema."""
-    found: list[field_errors.Cause] = []
+    causes: list[field_errors.Cause] = []
     if "default" in schema:
         for cause in validation.validate_part(schema, structural.default(schema, schema["default"])):
             at = f"{where}.default" + (f".{cause.field}" if cause.field != "<nil>" else "")
-            found.append(field_errors.Cause(at, cause.reason, cause.message))
+            causes.append(field_errors.Cause(at, cause.reason, cause.message))
     for key, part in (schema.get("properties") or {}).items():
-        found += _check_defaults(part, f"{where}.properties[{key}]")
+        causes += _check_defaults(part, f"{where}.properties[{key}]")
     for word in ("items", "additionalProperties"):
         if isinstance(schema.get(word), dict):
-            found += _check_defaults(schema[word], f"{where}.{word}")
-    return found
+            causes += _check_defaults(schema[word], f"{where}.{word}")
+    return causes
 
 
 @functools.lru_cache(maxsize=256)
@@ -183,13 +183,13 @@ def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[field_er
 
 
 def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
-    before = {one["type"]: one for one in ((old or {}).get("status") or {}).get("conditions") or ()}
+    before = {item["type"]: item for item in ((old or {}).get("status") or {}).get("conditions") or ()}
 
     def condition(kind: str, reason: str, message: str) -> dict[str, Any]:
         since = before.get(kind, {}).get("lastTransitionTime") or times.now()
         return {"lastTransitionTime": since, "message": message, "reason": reason, "status": "True", "type": kind}
 
-    storage = next(one["name"] for one in spec["versions"] if one.get("storage"))
+    storage = next(item["name"] for item in spec["versions"] if item.get("storage"))
     stored = list(((old or {}).get("status") or {}).get("storedVersions") or ())
     return {
         "acceptedNames": spec["names"],
@@ -257,7 +257,7 @@ def _deprecation(spec: dict[str, Any], version: dict[str, Any]) -> tuple[str, ..
         return (str(version["deprecationWarning"]),)
     kind, group = spec["names"]["kind"], spec["group"]
     better = sorted(
-        (one["name"] for one in spec["versions"] if one.get("served") and not one.get("deprecated")),
+        (other["name"] for other in spec["versions"] if other.get("served") and not other.get("deprecated")),
         key=version_priority,
     )
     use = f"; use {group}/{better[0]} {kind}" if better else ""

@@ -70,7 +70,7 @@ class Discovery:
         return None
 
     def _group(self, group: str, versions: list[str]) -> dict[str, Any]:
-        entries = [{"groupVersion": _group_version(group, one), "version": one} for one in versions]
+        entries = [{"groupVersion": _group_version(group, version), "version": version} for version in versions]
         return {"name": group, "versions": entries, "preferredVersion": entries[0]}
 
     def _group_list(self) -> dict[str, Any]:

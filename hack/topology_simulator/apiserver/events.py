@@ -52,58 +52,58 @@ def to_core(obj: dict[str, Any]) -> dict[str, Any]:
 
 def check(obj: dict[str, Any], *, newer: bool) -> list[field_errors.Cause]:
     """Return the broken rules of an event in stored form; `newer`: it was written by `events.k8s.io/v1`."""
-    found: list[field_errors.Cause] = []
+    causes: list[field_errors.Cause] = []
     about = (obj.get("involvedObject") or {}).get("namespace") or ""
     namespace = obj["metadata"].get("namespace")
     if namespace not in (about, "default"):
-        found.append(field_errors.invalid("involvedObject.namespace", about, "does not match event.namespace"))
+        causes.append(field_errors.invalid("involvedObject.namespace", about, "does not match event.namespace"))
     if obj.get("eventTime"):
-        found += _check_complete(obj, "reportingController" if newer else "reportingComponent")
+        causes += _check_complete(obj, "reportingController" if newer else "reportingComponent")
     if newer:
-        found += _check_newer(obj)
-    return found
+        causes += _check_newer(obj)
+    return causes
 
 
 def check_update(obj: dict[str, Any], old: dict[str, Any], *, newer: bool) -> list[field_errors.Cause]:
     """Return the broken rules of a changed event: by the newer API only its series (and metadata) may change."""
     if not newer:
         return []
-    found = [
+    causes = [
         field_errors.invalid(field, value if isinstance(value := obj.get(field), str) else "", "field is immutable")
         for field in _FIXED
         if obj.get(field) != old.get(field)
     ]
     series = obj.get("series")
     if series is not None and series.get("count", 0) < 2:
-        found.append(field_errors.invalid("series.count", "", "should be at least 2"))
-    return found
+        causes.append(field_errors.invalid("series.count", "", "should be at least 2"))
+    return causes
 
 
 def _check_complete(obj: dict[str, Any], controller: str) -> list[field_errors.Cause]:
-    found: list[field_errors.Cause] = []
+    causes: list[field_errors.Cause] = []
     name = obj.get("reportingComponent") or ""
     if not name:
-        found.append(field_errors.required(controller))
-        found.append(field_errors.invalid(controller, name, "name part must be non-empty"))
+        causes.append(field_errors.required(controller))
+        causes.append(field_errors.invalid(controller, name, "name part must be non-empty"))
     if not _QUALIFIED.fullmatch(name):
-        found.append(field_errors.invalid(controller, name, _NAME_RULE))
+        causes.append(field_errors.invalid(controller, name, _NAME_RULE))
     for field in ("reportingInstance", "action", "reason"):
         value = obj.get(field) or ""
         if not value:
-            found.append(field_errors.required(field))
+            causes.append(field_errors.required(field))
         elif len(value) > 128:
-            found.append(field_errors.invalid(field, "", "can have at most 128 characters"))
+            causes.append(field_errors.invalid(field, "", "can have at most 128 characters"))
     if len(obj.get("message") or "") > 1024:
-        found.append(field_errors.invalid("message", "", "can have at most 1024 characters"))
-    return found
+        causes.append(field_errors.invalid("message", "", "can have at most 1024 characters"))
+    return causes
 
 
 def _check_newer(obj: dict[str, Any]) -> list[field_errors.Cause]:
-    found: list[field_errors.Cause] = []
+    causes: list[field_errors.Cause] = []
     if not obj.get("eventTime"):
-        found.append(field_errors.required("eventTime"))
+        causes.append(field_errors.required("eventTime"))
     if obj.get("type") not in ("Normal", "Warning"):
-        found.append(field_errors.invalid("type", "", f"has invalid value: {obj.get('type') or ''}"))
+        causes.append(field_errors.invalid("type", "", f"has invalid value: {obj.get('type') or ''}"))
     old = ("firstTimestamp", "lastTimestamp", "count", "source")
-    found += [field_errors.invalid(field, "", "needs to be unset") for field in old if obj.get(field)]
-    return found
+    causes += [field_errors.invalid(field, "", "needs to be unset") for field in old if obj.get(field)]
+    return causes

@@ -179,9 +179,9 @@ class Faults:
 
     def active(self) -> list[Active]:
         """Return the faults that are still in force."""
-        for one in [one for one in self._active if one.over and one.fault.action != "silent"]:
-            self._active.remove(one)
-        return [one for one in self._active if not one.over]
+        for active in [active for active in self._active if active.over and active.fault.action != "silent"]:
+            self._active.remove(active)
+        return [active for active in self._active if not active.over]
 
     def on_request(
         self,
@@ -202,14 +202,14 @@ class Faults:
 
     async def before(self, request: requests.Request) -> Verdict:
         """Run the hooks and return what the faults want; waits for as long as `slow` says."""
-        for hook in [one for one in self._hooks if one.predicate(request)]:
+        for hook in [hook for hook in self._hooks if hook.predicate(request)]:
             hook.calls += 1
             if hook.remaining is not None:
                 hook.remaining -= 1
                 if hook.remaining <= 0:
                     self.remove_hook(hook)
             await hook.callback(request)
-        for active in [one for one in self.active() if one.fault.hits(request)]:
+        for active in [active for active in self.active() if active.fault.hits(request)]:
             active.hits += 1
             if active.left is not None:
                 active.left -= 1

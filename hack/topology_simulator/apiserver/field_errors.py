@@ -61,7 +61,7 @@ def duplicate(field: str, value: Any) -> Cause:
 
 def unsupported(field: str, value: Any, allowed: Sequence[Any]) -> Cause:
     """Return the cause of a value that is not one of an enumeration."""
-    supported = ", ".join(value_text(one) for one in allowed)
+    supported = ", ".join(value_text(choice) for choice in allowed)
     return Cause(
         field,
         "FieldValueNotSupported",

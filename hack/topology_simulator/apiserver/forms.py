@@ -252,7 +252,7 @@ def of(kind: Struct) -> Callable[[Resource, dict[str, Any]], tuple[dict[str, Any
 
 
 def _struct(kind: Struct, value: dict[str, Any], path: str, unknown: list[str]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, part in value.items():
         where = f"{path}.{key}" if path else key
         below = kind.fields.get(key)
@@ -266,8 +266,8 @@ def _struct(kind: Struct, value: dict[str, Any], path: str, unknown: list[str]) 
             key not in kind.pointers and shaped == below.zero and type(shaped) is type(below.zero)
         )
         if not empty or key in kind.always:
-            made[key] = shaped
-    return {**{key: part for key, part in kind.always.items() if key not in made}, **made}
+            result[key] = shaped
+    return {**{key: part for key, part in kind.always.items() if key not in result}, **result}
 
 
 def _value(kind: Type, value: Any, path: str, owner: str, unknown: list[str]) -> Any:

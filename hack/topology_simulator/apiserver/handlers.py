@@ -129,9 +129,9 @@ class Handlers:
         if request.path in ("/healthz", "/readyz", "/livez") or request.path.startswith(("/readyz/", "/livez/")):
             return Answer(200, b"ok", "text/plain; charset=utf-8")
         for documents in (self._discovery, self._openapi):
-            found = documents.answer(request)
-            if found is not None:
-                content_type, value = found
+            document = documents.answer(request)
+            if document is not None:
+                content_type, value = document
                 return Answer(200, storage.encode(value), content_type)
         if request.path.startswith("/api/"):
             raise statuses.resource_unknown()
@@ -150,8 +150,8 @@ class Handlers:
         item = self._storage.get(resource.store, meta.get("namespace", ""), meta["name"])
         if item is None or item.obj is not obj:
             item = storage.Item(obj, self._storage.revision)
-        told = [*resource.warnings, *(warnings or [])]
-        return Answer(code, self.reads.show(request, resource, item, form), warnings=told)
+        all_warnings = [*resource.warnings, *(warnings or [])]
+        return Answer(code, self.reads.show(request, resource, item, form), warnings=all_warnings)
 
     def _create(self, request: requests.Request, resource: resources.Resource) -> Answer:
         value = requests.decode(request.body, requests.media_type(request.headers))
@@ -162,8 +162,8 @@ class Handlers:
         requests.negotiate(request.headers.get("Accept", ""))
         intent = options.intent_of(request, resource.api_version)
         with _warned(intent):
-            made = self.writes.create(resource, request.target.namespace, value, intent)
-        return self._shown(request, resource, 201, made, intent.warnings)
+            obj = self.writes.create(resource, request.target.namespace, value, intent)
+        return self._shown(request, resource, 201, obj, intent.warnings)
 
     def _update(self, request: requests.Request, resource: resources.Resource) -> Answer:
         target = request.target
@@ -185,14 +185,14 @@ class Handlers:
             value = requests.decode(request.body, media)
         with _warned(intent):
             if intent.patch is not None:
-                made = self.writes.update(resource, key, lambda old: _patched(old, value, media), intent)
+                obj = self.writes.update(resource, key, lambda old: _patched(old, value, media), intent)
             elif self._puts_a_new_one(resource, target, value):
                 value = {**value, "metadata": {**value["metadata"], "resourceVersion": ""}}
-                made = self.writes.create(resource, target.namespace, value, intent)
-                return self._shown(request, resource, 201, made, intent.warnings)
+                obj = self.writes.create(resource, target.namespace, value, intent)
+                return self._shown(request, resource, 201, obj, intent.warnings)
             else:
-                made = self.writes.update(resource, key, lambda _: value, intent)
-        return self._shown(request, resource, 200, made, intent.warnings)
+                obj = self.writes.update(resource, key, lambda _: value, intent)
+        return self._shown(request, resource, 200, obj, intent.warnings)
 
     def _puts_a_new_one(self, resource: resources.Resource, target: requests.Target, value: Any) -> bool:
         if not resource.create_on_update or target.subresource or not isinstance(value, dict):
@@ -235,8 +235,8 @@ def _patched(old: dict[str, Any], operations: Any, media: str) -> Any:
         if operations is None:
             raise statuses.bad_request("Invalid JSON Patch")
         if not isinstance(operations, dict):
-            found = metadata.json_type(operations)
-            problem = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            json_type = metadata.json_type(operations)
+            problem = f"json: cannot unmarshal {json_type} into Go value of type map[string]interface {{}}"
             raise statuses.bad_request(f"error decoding patch: {problem}")
         return patch.merge(old, operations)
     try:

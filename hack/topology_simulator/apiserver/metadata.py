@@ -50,20 +50,20 @@ _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSe
 
 def new(meta: dict[str, Any], namespace: str) -> dict[str, Any]:
     """Return the metadata of an object that is being created: generated name, uid, time; the server's own go."""
-    made = {
+    fresh = {
         key: value
         for key, value in meta.items()
         if key not in (*_KEPT, "resourceVersion", "managedFields") and value is not None
     }
-    if not made.get("name") and made.get("generateName"):
-        made["name"] = str(made["generateName"])[:58] + "".join(random.choices(_SUFFIX, k=5))
+    if not fresh.get("name") and fresh.get("generateName"):
+        fresh["name"] = str(fresh["generateName"])[:58] + "".join(random.choices(_SUFFIX, k=5))
     if namespace:
-        made["namespace"] = namespace
+        fresh["namespace"] = namespace
     else:
-        made.pop("namespace", None)
-    made["uid"] = str(uuid.uuid4())
-    made["creationTimestamp"] = times.now()
-    return _without_empty(_without_nulls(made))
+        fresh.pop("namespace", None)
+    fresh["uid"] = str(uuid.uuid4())
+    fresh["creationTimestamp"] = times.now()
+    return _without_empty(_without_nulls(fresh))
 
 
 def _without_nulls(meta: dict[str, Any]) -> dict[str, Any]:
@@ -82,11 +82,11 @@ def _without_empty(meta: dict[str, Any]) -> dict[str, Any]:
 
 def updated(meta: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     """Return the metadata of an update: what only the server sets is taken from the stored state."""
-    made = {key: value for key, value in meta.items() if key not in _KEPT and value is not None}
-    made |= {key: old[key] for key in (*_KEPT, "name", "namespace") if key in old}
-    if made.get("managedFields") != [{}]:
-        made["managedFields"] = old.get("managedFields", [])
-    return _without_empty(made)
+    fresh = {key: value for key, value in meta.items() if key not in _KEPT and value is not None}
+    fresh |= {key: old[key] for key in (*_KEPT, "name", "namespace") if key in old}
+    if fresh.get("managedFields") != [{}]:
+        fresh["managedFields"] = old.get("managedFields", [])
+    return _without_empty(fresh)
 
 
 def _check_name(resource: resources.Resource, name: str) -> list[field_errors.Cause]:
@@ -118,33 +118,33 @@ def _check_key(field: str, key: str) -> list[field_errors.Cause]:
 
 
 def _check_labels(field: str, labels: Any, *, values: bool) -> list[field_errors.Cause]:
-    found: list[field_errors.Cause] = []
+    causes: list[field_errors.Cause] = []
     for key, value in (labels or {}).items():
-        found += _check_key(field, key)
+        causes += _check_key(field, key)
         if values and (len(value) > 63 or (value and not _QUALIFIED.fullmatch(value))):
             rule = "must be no more than 63 bytes" if len(value) > 63 else _VALUE_RULE
-            found.append(field_errors.invalid(field, value, rule))
-    return found
+            causes.append(field_errors.invalid(field, value, rule))
+    return causes
 
 
 def _check_owners(owners: Any) -> list[field_errors.Cause]:
     """Return what is missing in references to owners."""
-    found: list[field_errors.Cause] = []
+    causes: list[field_errors.Cause] = []
     for owner in owners or ():
         for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
                 shown = "version" if field == "apiVersion" else field
-                found.append(field_errors.invalid(f"metadata.ownerReferences.{shown}", "", "must not be empty"))
-    return found
+                causes.append(field_errors.invalid(f"metadata.ownerReferences.{shown}", "", "must not be empty"))
+    return causes
 
 
 def check_finalizers(resource: resources.Resource, meta: dict[str, Any], old: dict[str, Any]) -> None:
     """Raise StatusError 422 when an update adds a finalizer to an object that is being deleted."""
     if not old.get("deletionTimestamp"):
         return
-    added = [one for one in meta.get("finalizers") or () if one not in (old.get("finalizers") or ())]
+    added = [name for name in meta.get("finalizers") or () if name not in (old.get("finalizers") or ())]
     if added:
-        shown = ", ".join(json.dumps(one) for one in sorted(added))
+        shown = ", ".join(json.dumps(name) for name in sorted(added))
         text = (
             f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
         )
@@ -155,10 +155,10 @@ def warnings(meta: dict[str, Any], old: dict[str, Any] | None = None) -> list[st
     """Return what the server advises against, about what is new."""
     before = (old or {}).get("finalizers") or ()
     return [
-        f'metadata.finalizers: "{one}": prefer a domain-qualified finalizer name to avoid accidental '
+        f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name to avoid accidental '
         "conflicts with other finalizer writers"
-        for one in meta.get("finalizers") or ()
-        if "/" not in one and one not in before and one not in _STANDARD_FINALIZERS
+        for name in meta.get("finalizers") or ()
+        if "/" not in name and name not in before and name not in _STANDARD_FINALIZERS
     ]
 
 
@@ -196,10 +196,10 @@ def check_shape(resource: resources.Resource, obj: Any) -> None:
             _check_field(resource, key, value, str)
     for key in ("finalizers", "ownerReferences", "managedFields"):
         _check_field(resource, key, meta.get(key), list)
-    for one in meta.get("finalizers") or ():
-        _check_field(resource, "finalizers", one, str)
-    for one in meta.get("ownerReferences") or ():
-        _check_field(resource, "ownerReferences", one, dict)
+    for item in meta.get("finalizers") or ():
+        _check_field(resource, "finalizers", item, str)
+    for item in meta.get("ownerReferences") or ():
+        _check_field(resource, "ownerReferences", item, dict)
 
 
 _GO_TYPES: dict[type, str] = {str: "string", dict: "map[string]string", list: "[]string"}

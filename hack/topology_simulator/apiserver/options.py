@@ -48,21 +48,21 @@ def intent_of(request: requests.Request, api_version: str) -> Intent:
 
 def check_write(request: requests.Request) -> None:
     """Raise StatusError 422 for a parameter of a create, update or patch that means nothing."""
-    found: list[field_errors.Cause] = []
+    causes: list[field_errors.Cause] = []
     manager = request.query.get("fieldManager", "")
     if len(manager) > _LONGEST_MANAGER:
         text = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
-        found.append(field_errors.Cause("fieldManager", "FieldValueTooLong", text))
+        causes.append(field_errors.Cause("fieldManager", "FieldValueTooLong", text))
     for position, sign in enumerate(manager):
         if not sign.isprintable():
             text = f"invalid character U+{ord(sign):04X} (at position {position})"
-            found.append(field_errors.invalid("fieldManager", manager, text))
-    found += _dry_run(request)
+            causes.append(field_errors.invalid("fieldManager", manager, text))
+    causes += _dry_run(request)
     validation = request.query.get("fieldValidation", "")
     if validation not in ("", "Ignore", "Warn", "Strict"):
-        found.append(field_errors.unsupported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
-    if found:
-        raise statuses.options(_KINDS[request.verb], *found)
+        causes.append(field_errors.unsupported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+    if causes:
+        raise statuses.options(_KINDS[request.verb], *causes)
 
 
 def _dry_run(request: requests.Request) -> list[field_errors.Cause]:
@@ -104,28 +104,28 @@ class Delete:
 
 def of_delete(request: requests.Request) -> Delete:
     """Return how a request wants to delete, from its body and its query. Raises StatusError 400, 415 or 422."""
-    asked: Any = {}
+    body: Any = {}
     if request.body.strip():
-        asked = requests.decode(request.body, requests.media_type(request.headers))
-    if not isinstance(asked, dict):
+        body = requests.decode(request.body, requests.media_type(request.headers))
+    if not isinstance(body, dict):
         raise statuses.bad_request("the body of a delete is a DeleteOptions object")
-    if asked.get("kind", "DeleteOptions") != "DeleteOptions":
-        text = f'no kind "{asked["kind"]}" is registered for version "{asked.get("apiVersion", "")}"'
+    if body.get("kind", "DeleteOptions") != "DeleteOptions":
+        text = f'no kind "{body["kind"]}" is registered for version "{body.get("apiVersion", "")}"'
         raise statuses.bad_request(f'{text} in scheme "pkg/runtime/scheme.go:111"')
-    policy = asked.get("propagationPolicy") or request.query.get("propagationPolicy")
-    orphans = asked.get("orphanDependents")
-    found = _dry_run(request)
+    policy = body.get("propagationPolicy") or request.query.get("propagationPolicy")
+    orphans = body.get("orphanDependents")
+    causes = _dry_run(request)
     if policy and orphans is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        found.append(field_errors.invalid("propagationPolicy", policy, text))
+        causes.append(field_errors.invalid("propagationPolicy", policy, text))
     if policy and policy not in _POLICIES:
-        found.append(field_errors.unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
-    if found:
-        raise statuses.options("DeleteOptions", *found)
-    conditions = asked.get("preconditions") or {}
+        causes.append(field_errors.unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if causes:
+        raise statuses.options("DeleteOptions", *causes)
+    conditions = body.get("preconditions") or {}
     finalizer = {"Foreground": FOREGROUND, "Orphan": ORPHAN}.get(policy or "", ORPHAN if orphans else "")
     return Delete(
         Preconditions(conditions.get("uid"), conditions.get("resourceVersion")),
-        request.dry_run or asked.get("dryRun") == ["All"],
+        request.dry_run or body.get("dryRun") == ["All"],
         finalizer,
     )

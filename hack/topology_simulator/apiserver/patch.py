@@ -35,7 +35,7 @@ def merge(target: Any, patch: Any) -> Any:
     in a list lose their null members too, while a null element of a list stays.
     """
     if isinstance(patch, list):
-        return [merge(None, one) for one in patch]
+        return [merge(None, item) for item in patch]
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}
@@ -54,12 +54,12 @@ def apply_json_patch(document: Any, operations: Any) -> Any:
     is not there; replacing such a field adds it. Raises PatchError or MalformedPatchError.
     """
     if not isinstance(operations, list):
-        found = metadata.json_type(operations)
-        raise MalformedPatchError(f"json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp")
+        json_type = metadata.json_type(operations)
+        raise MalformedPatchError(f"json: cannot unmarshal {json_type} into Go value of type []handlers.jsonPatchOp")
     for operation in operations:
         if not isinstance(operation, dict):
-            found = metadata.json_type(operation)
-            raise MalformedPatchError(f"json: cannot unmarshal {found} into Go value of type handlers.jsonPatchOp")
+            json_type = metadata.json_type(operation)
+            raise MalformedPatchError(f"json: cannot unmarshal {json_type} into Go value of type handlers.jsonPatchOp")
     for operation in operations:
         document = _apply(document, operation)
     return document
@@ -94,7 +94,7 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
 def _pointer(text: Any) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
         raise PatchError(f"not a JSON pointer: {text!r}")
-    return [one.replace("~1", "/").replace("~0", "~") for one in text.split("/")[1:]]
+    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
 def _index(items: list[Any], part: str, *, end: bool) -> int:
@@ -183,6 +183,6 @@ def whole(value: Any) -> Any:
         parts = {key: whole(part) for key, part in value.items()}
         return parts if any(parts[key] is not part for key, part in value.items()) else value
     if isinstance(value, list):
-        items = [whole(one) for one in value]
+        items = [whole(item) for item in value]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     return value

@@ -217,20 +217,20 @@ class Reads:
 
     def _check_initial(self, request: requests.Request, initial: str | None) -> None:
         match, field = request.query.get("resourceVersionMatch", ""), "resourceVersionMatch"
-        found: list[field_errors.Cause] = []
+        causes: list[field_errors.Cause] = []
         if initial is None:
             if match:
                 text = f"{field} is forbidden for watch unless sendInitialEvents is provided"
-                found.append(field_errors.forbidden(field, text))
+                causes.append(field_errors.forbidden(field, text))
                 if match != "NotOlderThan":
-                    found.append(field_errors.unsupported(field, match, ("NotOlderThan",)))
+                    causes.append(field_errors.unsupported(field, match, ("NotOlderThan",)))
         elif match != "NotOlderThan":
             text = f"sendInitialEvents requires setting {field} to NotOlderThan"
-            found.append(field_errors.forbidden(field, text))
+            causes.append(field_errors.forbidden(field, text))
             if match:
-                found.append(field_errors.unsupported(field, match, ("NotOlderThan",)))
-        if found:
-            raise statuses.list_options(*found)
+                causes.append(field_errors.unsupported(field, match, ("NotOlderThan",)))
+        if causes:
+            raise statuses.list_options(*causes)
 
 
 def _expired_list(after: tuple[str, str] | None) -> statuses.StatusError:

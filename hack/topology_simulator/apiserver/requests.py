@@ -161,7 +161,7 @@ def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
         except ValueError:
             quality = 1.0
         ranked.append((-quality, position, media.lower(), parameters))
-    return [(media, parameters) for _, _, media, parameters in sorted(ranked, key=lambda one: one[:2])]
+    return [(media, parameters) for _, _, media, parameters in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def negotiate(header: str, *, aggregated: bool = False) -> Form:

@@ -101,9 +101,9 @@ def undecodable(resource: resources.Resource, problem: str) -> StatusError:
     )
 
 
-def unpatchable(made: dict[str, Any], problem: str) -> StatusError:
+def unpatchable(obj: dict[str, Any], problem: str) -> StatusError:
     """Return 422 for a patch that makes no object of the kind; it quotes what it would have made, and no kind."""
-    text = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(obj, ensure_ascii=False, separators=(",", ":"))
     return _invalid("", "", "", [cause := field_errors.invalid("patch", text, problem)], cause.text)
 
 

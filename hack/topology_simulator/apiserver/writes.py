@@ -72,9 +72,9 @@ class Writes:
         if resource is builtins.CUSTOM_RESOURCE_DEFINITIONS:
             obj = crds.admit(obj, None)
         self._validate(resource, obj, None)
-        found = self._storage.get(resource.store, namespace, name)
-        if found is not None:
-            leaving = "deletionTimestamp" in found.obj["metadata"]
+        item = self._storage.get(resource.store, namespace, name)
+        if item is not None:
+            leaving = "deletionTimestamp" in item.obj["metadata"]
             raise statuses.already_exists(resource, name, leaving=leaving)
         intent.warnings += metadata.warnings(obj["metadata"])
         if resource.has_status:
@@ -99,10 +99,10 @@ class Writes:
 
         Raises StatusError.
         """
-        found = self._storage.get(resource.store, *key)
-        if found is None:
+        item = self._storage.get(resource.store, *key)
+        if item is None:
             raise statuses.not_found(resource, key[1])
-        old = found.obj
+        old = item.obj
         new = self._admitted(resource, change(resource.to_wire(old)), intent)
         self._check_identity(resource, old, new, intent)
         new = self._confined(resource, old, new, intent)
@@ -161,10 +161,10 @@ class Writes:
 
         Returns its last state and whether it is gone.
         """
-        found = self._storage.get(resource.store, *key)
-        if found is None:
+        item = self._storage.get(resource.store, *key)
+        if item is None:
             raise statuses.not_found(resource, key[1])
-        obj = found.obj
+        obj = item.obj
         how.preconditions.check(resource, obj["metadata"])
         if resource.store == "/namespaces" and key[1] in builtins.PROTECTED_NAMESPACES:
             raise statuses.forbidden(resource, key[1], "this namespace may not be deleted")
@@ -279,10 +279,10 @@ class Writes:
         self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: options.Intent
     ) -> dict[str, Any]:
         """Return the new state with everything that this subresource may not touch taken from the old one."""
-        asked = new.get("metadata") or {}
+        wanted = new.get("metadata") or {}
         if intent.subresource != "status":
-            metadata.check_finalizers(resource, asked, old["metadata"])
-        meta = metadata.updated(asked, old["metadata"])
+            metadata.check_finalizers(resource, wanted, old["metadata"])
+        meta = metadata.updated(wanted, old["metadata"])
         if intent.subresource == "status":
             kept = meta if resource.status_metadata else dict(old["metadata"])
             rest = {key: value for key, value in old.items() if key != "status"}
