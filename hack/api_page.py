@@ -15,8 +15,8 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from topology_api import crd, shape, vocabulary
+from topology_controller.definitions import load, model
 from topology_controller.report import metrics
-from topology_controller.transitions import load, model
 
 if TYPE_CHECKING:
     import enum
@@ -50,27 +50,10 @@ def page(transitions_folder: pathlib.Path) -> str:
 
     Raises UndescribedError for a word without a meaning, load.DefinitionError for damaged definitions.
     """
-    found = load.load(transitions_folder)
-    return "\n".join(
-        [
-            _HEAD,
-            _contents(),
-            *itertools.starmap(_section, ((title, text(found)) for title, text in _SECTIONS.items())),
-        ]
-    )
-
-
-def _section(title: str, text: str) -> str:
-    return f"## {title}\n\n{text.strip()}\n"
-
-
-def _contents() -> str:
-    return "\n".join(f"* [{title}](#{_anchor(title)})" for title in _SECTIONS) + "\n"
-
-
-def _anchor(title: str) -> str:
-    kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
-    return kept.replace(" ", "-")
+    transitions = load.load(transitions_folder)
+    contents = "\n".join(f"* [{title}](#{title.lower().replace(' ', '-')})" for title in _SECTIONS) + "\n"
+    sections = (f"## {title}\n\n{text(transitions).strip()}\n" for title, text in _SECTIONS.items())
+    return "\n".join((_HEAD, contents, *sections))
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -114,8 +97,9 @@ def _words(words: type[enum.Enum]) -> Iterator[tuple[enum.Enum, str]]:
     return ((word, _meaning(f"{words.__name__}.{word.name}")) for word in words)
 
 
-def _plain(words: type[enum.Enum], head: str) -> str:
-    return _table((head, "meaning"), ((f"`{word.value}`", text) for word, text in _words(words)))
+def _plain(words: type[enum.Enum], head: str, intro: str = "", outro: str = "") -> str:
+    table = _table((head, "meaning"), ((f"`{word.value}`", text) for word, text in _words(words)))
+    return (f"{intro}\n\n" if intro else "") + table + (f"\n{outro}\n" if outro else "")
 
 
 # -- fields
@@ -165,20 +149,6 @@ def _columns(_: load.Transitions) -> str:
 
 
 # -- words
-
-
-def _phases(_: load.Transitions) -> str:
-    return _plain(vocabulary.Phase, "phase")
-
-
-def _topologies(_: load.Transitions) -> str:
-    outro = f"\n`{vocabulary.EXTERNAL}`: {_meaning('EXTERNAL')}\n"
-    return _plain(vocabulary.Topology, "topology") + outro
-
-
-def _shapes(_: load.Transitions) -> str:
-    intro = "What people call a cluster, as label `shape` of `topology_info` has it.\n\n"
-    return intro + _plain(shape.Shape, "shape")
 
 
 def _checks(_: load.Transitions) -> str:
@@ -232,18 +202,6 @@ def _limits(schema: dict[str, Any]) -> Iterator[str]:
     return (text.format(schema[key]) for key, text in words if key in schema)
 
 
-def _advisories(_: load.Transitions) -> str:
-    intro = (
-        f"In `status.{crd.RECORD}.advisories`, each with the command that ends it. What cannot be read gives none.\n\n"
-    )
-    return intro + _plain(vocabulary.AdvisoryName, "advisory")
-
-
-def _conditions(_: load.Transitions) -> str:
-    intro = f"Of ClusterOperator `{vocabulary.CLUSTER_OPERATOR}`; always all of them.\n\n"
-    return intro + _plain(vocabulary.ConditionType, "condition")
-
-
 def _reasons(_: load.Transitions) -> str:
     every = tuple(vocabulary.ConditionType)
     rows = []
@@ -251,11 +209,6 @@ def _reasons(_: load.Transitions) -> str:
         on = vocabulary.REASON_CONDITIONS[vocabulary.Reason(word.value)]
         rows.append((f"`{word.value}`", "all" if on == every else ", ".join(one.value for one in on), text))
     return _table(("reason", "on", "meaning"), rows)
-
-
-def _events(_: load.Transitions) -> str:
-    intro = "Kind `events.k8s.io/v1`, about Infrastructure `cluster`, in namespace `default`, each once per change.\n\n"
-    return intro + _plain(vocabulary.EventReason, "reason")
 
 
 def _switches(_: load.Transitions) -> str:
@@ -270,10 +223,6 @@ def _switches(_: load.Transitions) -> str:
 def _names(_: load.Transitions) -> str:
     names = ("OPERATOR_NAME", "CLUSTER_OPERATOR", "DEFAULT_NAMESPACE", "LEASE")
     return _table(("name", "what it is"), ((f"`{getattr(vocabulary, name)}`", _meaning(name)) for name in names))
-
-
-def _exit_codes(_: load.Transitions) -> str:
-    return _plain(vocabulary.ExitCode, "code")
 
 
 # -- definitions and metrics
@@ -326,18 +275,34 @@ _SECTIONS: dict[str, Callable[[load.Transitions], str]] = {
     "The wish": _wish,
     "The record": _record,
     "Columns": _columns,
-    "Topologies": _topologies,
-    "Shapes": _shapes,
-    "Phases": _phases,
+    "Topologies": lambda _: _plain(
+        vocabulary.Topology, "topology", outro=f"`{vocabulary.EXTERNAL}`: {_meaning('EXTERNAL')}"
+    ),
+    "Shapes": lambda _: _plain(
+        shape.Shape, "shape", "What people call a cluster, as label `shape` of `topology_info` has it."
+    ),
+    "Phases": lambda _: _plain(vocabulary.Phase, "phase"),
     "Checks": _checks,
     "Parameters": _parameter_meanings,
-    "Advisories": _advisories,
-    "Conditions": _conditions,
+    "Advisories": lambda _: _plain(
+        vocabulary.AdvisoryName,
+        "advisory",
+        f"In `status.{crd.RECORD}.advisories`, each with the command that ends it. What cannot be read gives none.",
+    ),
+    "Conditions": lambda _: _plain(
+        vocabulary.ConditionType,
+        "condition",
+        f"Of ClusterOperator `{vocabulary.CLUSTER_OPERATOR}`; always all of them.",
+    ),
     "Reasons": _reasons,
-    "Events": _events,
+    "Events": lambda _: _plain(
+        vocabulary.EventReason,
+        "reason",
+        "Kind `events.k8s.io/v1`, about Infrastructure `cluster`, in namespace `default`, each once per change.",
+    ),
     "Annotations and labels": _switches,
     "Names": _names,
     "Transitions": _definitions,
     "Metrics": _metrics,
-    "Exit codes": _exit_codes,
+    "Exit codes": lambda _: _plain(vocabulary.ExitCode, "code"),
 }

@@ -1,8 +1,8 @@
 """Writes the files that are generated and committed, in whole or in part.
 
-That is the CRD of Infrastructure, the roles that reading operands takes, their table in docs/rights.md, the list of
-all manifests for kustomize, and docs/api.md (`api_page`). `make generate` runs it; `--check` only says whether the
-committed files are current (exit code 1 when one is not).
+That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/rights.md
+(`operand_rights`), the list of all manifests for kustomize (`kustomization`), and docs/api.md (`api_page`).
+`make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import pathlib
 import sys
 
 import api_page
+import kustomization
+import operand_rights
 from topology_controller import manifests
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
-_ROLES = _ROOT / "bindata" / "manifests" / manifests.OPERAND_ROLES
+_ROLES = _ROOT / "bindata" / "manifests" / operand_rights.FILE
 _KUSTOMIZATION = _ROOT / "bindata" / "kustomization.yaml"
 _PAGE = _ROOT / "docs" / "rights.md"
 _API = _ROOT / "docs" / "api.md"
@@ -31,11 +33,11 @@ def _texts() -> dict[pathlib.Path, str]:
     _, found, after = rest.partition(_END)
     if not found:
         raise SystemExit(f"{_PAGE} has lost the marks between which its table is put:\n{_BEGIN}{_END}")
-    page = f"{before}{_BEGIN}\n{manifests.operand_table()}\n{_END}{after}"
+    page = f"{before}{_BEGIN}\n{operand_rights.current_table()}\n{_END}{after}"
     return {
         _CRD: manifests.whole_crd(),
-        _ROLES: manifests.operand_roles(),
-        _KUSTOMIZATION: manifests.kustomization(),
+        _ROLES: operand_rights.current_roles(),
+        _KUSTOMIZATION: kustomization.text(),
         _PAGE: page,
         _API: api_page.page(_TRANSITIONS),
     }

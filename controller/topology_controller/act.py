@@ -87,16 +87,19 @@ class Act:
 
     async def flip(
         self,
-        evidence: live.Evidence,
+        evidence: live.Evidence | None,
         infrastructure: facts.Infrastructure,
         record: TopologyTransition,
     ) -> Raw:
         """Move the topology: the one write that matters.
 
-        Raises Voided when the evidence is older than 2 s or the lease has less than one request timeout left, KubeError
-        otherwise; `outcome_unknown` errors must be followed by a live read before anything else is written.
+        Raises Voided without evidence, when it is older than 2 s, or when the lease has less than one request timeout
+        left, KubeError otherwise; `outcome_unknown` errors must be followed by a live read before anything else is
+        written.
         """
         target = record.target
+        if evidence is None:
+            raise Voided("nothing was read live for it")
         if target is None:
             raise Voided("the record has no target")
         self._hold_lease()

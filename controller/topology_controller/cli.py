@@ -23,10 +23,10 @@ from . import logs
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from . import process
     from .kube import lease
-    from .serve import address as addresses
 
 _LOG = logging.getLogger(__name__)
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         )  # fmt: skip
     run.add_argument(
         "--settle-seconds",
-        type=_whole,
+        type=_natural(" of seconds"),
         metavar="S",
         help="overrides settleSeconds of the definitions, and how often new answers of checks are written to "
         "Infrastructure: every S seconds instead of once a minute (tests, demos)",
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     run.add_argument("--log-level", choices=logs.LEVELS, help=f"what is logged; default: {logs.DEFAULT}")
     run.add_argument(
-        "-v", "--v", type=_verbosity, metavar="N",
+        "-v", "--v", type=_natural(), metavar="N",
         help="the same as a number: 0 warning, 2 info, 4 debug (conflicts, watches), 6 also every request",
     )  # fmt: skip
     run.add_argument("--log-format", choices=logs.FORMATS, default="text", help="text as klog has it; default: text")
@@ -150,23 +150,20 @@ def _add_render(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     render.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: text")
 
 
-def _whole(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 0 or more")
-    return int(text)
+def _natural(of: str = "") -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit():
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number{of}, 0 or more")
+        return int(text)
 
-
-def _verbosity(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number, 0 or more")
-    return int(text)
+    return parse
 
 
 def _endpoints(text: str) -> tuple[str, ...]:
-    from .etcd import endpoint
+    from .etcd import client
 
     try:
-        return tuple(dict.fromkeys(endpoint.parse(url) for url in text.split(",")))
+        return tuple(dict.fromkeys(client.parse_endpoint(url) for url in text.split(",")))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -174,14 +171,13 @@ def _endpoints(text: str) -> tuple[str, ...]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = _parser().parse_args(arguments)
-    if options.command == "version":
-        sys.stdout.write(f"{vocabulary.OPERATOR_NAME} {__version__}\n")
-        return OK
-    if options.command == "manifests":
-        return _manifests(options)
-    if options.command == "render":
-        return _render(options)
-    return _run(options)
+    command = {"run": _run, "manifests": _manifests, "render": _render, "version": _version}[options.command]
+    return command(options)
+
+
+def _version(_: argparse.Namespace) -> int:
+    sys.stdout.write(f"{vocabulary.OPERATOR_NAME} {__version__}\n")
+    return OK
 
 
 def _complain(text: object) -> None:
@@ -192,7 +188,7 @@ def _manifests(options: argparse.Namespace) -> int:
     import yaml
 
     from . import bindata, manifests
-    from .transitions import load
+    from .definitions import load
 
     if options.crd is not None and not options.crd_patch:
         _complain("--crd goes with --crd-patch")
@@ -247,13 +243,13 @@ def _run(options: argparse.Namespace) -> int:
     # (measured) and finds nothing.
     gc.disable()
     from . import bindata
+    from .definitions import load
     from .kube import lease
-    from .transitions import load
 
     try:
-        place = options.transitions_dir or bindata.root() / "transitions"
-        # The one place where the certificates turn into a question: whoever gives them wants it asked.
-        transitions = load.load(place, members_directly=options.etcd_cert_dir is not None)
+        folder = options.transitions_dir or bindata.root() / "transitions"
+        # The one place where the certificates become a question to etcd's members.
+        transitions = load.load(folder, members_directly=options.etcd_cert_dir is not None)
     except load.DefinitionError as error:
         _complain(error)
         return USAGE
@@ -261,36 +257,17 @@ def _run(options: argparse.Namespace) -> int:
         _complain(error)
         return FAILED
     from . import process
-    from .serve import address as addresses
+    from .kube import config
 
     gc.enable()
     gc.freeze()
     try:
-        figures = _lease_timing(options)
-        address = _address(options.bind_address)
-        addresses.refuse_open_http(address, options.serving_cert_dir)
+        settings = _process_options(options)
     except ValueError as error:
         _complain(error)
         return USAGE
-    asked = process.Options(
-        kubeconfig=options.kubeconfig,
-        context=options.context,
-        namespace=options.namespace,
-        address=address,
-        certificates=options.serving_cert_dir,
-        leader_elect=options.leader_elect,
-        lease=figures,
-        settle_seconds=options.settle_seconds,
-        etcd=None
-        if options.etcd_cert_dir is None
-        else process.EtcdAccess(options.etcd_cert_dir, options.etcd_endpoints),
-        configuration=options.config,
-        log_level=logs.follow if options.log_level is None and options.v is None else None,
-    )
-    from .kube import config
-
     try:
-        asyncio.run(process.run(asked, transitions))
+        asyncio.run(process.run(settings, transitions))
     except (config.ConfigError, OSError) as error:
         _complain(error)
         return FAILED
@@ -303,13 +280,31 @@ def _run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _address(text: str) -> addresses.Address:
-    from .serve import address as addresses
+def _process_options(options: argparse.Namespace) -> process.Options:
+    """What the flags of `run` say. Raises ValueError, which names the flag."""
+    from . import process
+    from .serve import server
 
+    timing = _lease_timing(options)
     try:
-        return addresses.Address.parse(text)
+        address = server.Address.parse(options.bind_address)
     except ValueError as error:
         raise ValueError(f"--bind-address: {error}") from None
+    server.refuse_open_http(address, options.serving_cert_dir)
+    folder = options.etcd_cert_dir
+    return process.Options(
+        kubeconfig=options.kubeconfig,
+        context=options.context,
+        namespace=options.namespace,
+        address=address,
+        certificates=options.serving_cert_dir,
+        leader_elect=options.leader_elect,
+        lease=timing,
+        settle_seconds=options.settle_seconds,
+        etcd=None if folder is None else process.EtcdAccess(folder, options.etcd_endpoints),
+        configuration=options.config,
+        log_level=logs.follow if options.log_level is None and options.v is None else None,
+    )
 
 
 def _lease_timing(options: argparse.Namespace) -> lease.LeaseTiming | None:

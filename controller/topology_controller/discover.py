@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from topology_api.types import Advisory, AvailableTransition
 
+    from .definitions import load
     from .kube import client as clients
     from .observe import members
-    from .transitions import load
 
 PERIOD = 3600.0
 RETRY = 30.0

@@ -1,30 +1,29 @@
 """How the operator logs: to stderr, one line per message, as klog prints it or as JSON, without ever blocking the loop.
 
-Whoever logs writes a sentence with named places and gives the facts by name:
+A message is a sentence with named places, and the facts by name:
 
     _LOG.info("check %(check)s is %(status)s: %(message)s", {"check": name, "status": status, "message": message})
 
-The text line is that sentence, and whatever was given but is not in it follows as `name="value"`; the JSON line has the
+The text line is that sentence, and what was given but is not in it follows as `name="value"`; the JSON line has the
 sentence as `msg` and every fact as a field. So both say the same, and a fact is written once. A value that has `fields`
 of its own (a `kube.errors.KubeError`) brings those along.
 
 Both formats get their texts from one place (`_facts`), which removes credentials (`kube.logged`), folds line breaks and
-bounds the length: no line can leave without it. Other people's libraries are heard from warnings on.
-
-`Stderr` writes only what the pipe takes at once. `cli` sets this up; nobody else imports it.
+bounds the length: no line can leave without it. Other people's libraries are heard from warnings on. `cli` sets this
+up; nothing else imports it.
 """
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import json
 import logging
+import logging.handlers
 import os
+import queue
 import re
 import select
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,8 +45,7 @@ _LONGEST_NAME = 200
 _NAMED = re.compile(r"%\((\w+)\)")
 _CORE = frozenset({"ts", "level", "logger", "msg", "exception"})
 _LETTERS = {logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "E"}
-# A pipe that is ready takes so many bytes at once without blocking (POSIX PIPE_BUF).
-_PIECE = select.PIPE_BUF
+# Lines, and seconds.
 _BACKLOG = 1000
 _AT_END = 1.0
 
@@ -59,30 +57,30 @@ def level(named: str | None, verbosity: int | None) -> int:
     """
     if verbosity is None:
         return LEVELS[named or DEFAULT]
-    found = _VERBOSITY[min(verbosity // 2, len(_VERBOSITY) - 1)]
-    if named is not None and LEVELS[named] != found:
-        same = next((f"-v {2 * step}" for step, one in enumerate(_VERBOSITY) if one == LEVELS[named]), None)
-        means = f"is the same as {same}" if same else "has no -v that is the same"
+    asked = _VERBOSITY[min(verbosity // 2, len(_VERBOSITY) - 1)]
+    if named is not None and LEVELS[named] != asked:
+        numbers = {step_level: 2 * step for step, step_level in enumerate(_VERBOSITY)}
+        number = numbers.get(LEVELS[named])
+        means = "has no -v that is the same" if number is None else f"is the same as -v {number}"
         raise ValueError(f"--log-level {named} {means}, and -v {verbosity} was given too: give one of the two")
-    return found
+    return asked
 
 
 def set_up(level_: int, form: str) -> None:
     """Log to stderr from now on, in one of FORMATS; what was set up before is replaced."""
-    formatter = Json() if form == "json" else Text()
     try:
         handler: logging.Handler = Stderr(sys.stderr.fileno())
     except (AttributeError, OSError, ValueError):
-        # Somebody has put something else there (a test, a debugger).
+        # Replaced by a test or a debugger.
         handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
+    handler.setFormatter(Json() if form == "json" else Text())
     root = logging.getLogger()
     for old in tuple(root.handlers):
         root.removeHandler(old)
         old.close()
     root.addHandler(handler)
     set_level(level_)
-    logging.getLogger("aiohttp.server").addFilter(_from_strangers)
+    logging.getLogger("aiohttp.server").addFilter(_is_ours)
     logging.captureWarnings(capture=True)
 
 
@@ -100,8 +98,36 @@ def follow(named: str | None) -> None:
     _LOG.log(max(logging.INFO, LEVELS[named or DEFAULT]), "the log level is %(level)s now", {"level": named or DEFAULT})
 
 
-def _from_strangers(record: logging.LogRecord) -> bool:
-    """Pass everything but what somebody has sent that is no HTTP: anybody can, as often as they like."""
+def flush() -> None:
+    """Write what is queued, for at most a second; what nobody can read any more is not written."""
+    for handler in logging.getLogger().handlers:
+        with contextlib.suppress(ValueError, OSError):
+            handler.flush()
+
+
+def complain(program: str, text: object) -> None:
+    """Say why a command ends: in plain lines, or as errors of the log where that is JSON."""
+    lines = logged.redacted(str(text)).splitlines()
+    if any(isinstance(handler.formatter, Json) for handler in logging.getLogger().handlers):
+        for line in lines:
+            _LOG.error("%s", line)
+        return
+    flush()
+    for line in lines:
+        sys.stderr.write(f"{program}: {line}\n")
+
+
+def bug(logger: logging.Logger, error: BaseException) -> None:
+    """Log what should never have been raised, with its trace, once."""
+    logger.error(
+        "this is a bug, the process ends: %(kind)s: %(error)s",
+        {"kind": type(error).__name__, "error": error},
+        exc_info=error,
+    )
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Drop what aiohttp logs of a request that is no HTTP: anyone can send those without end."""
     error = record.exc_info[1] if record.exc_info else None
     return type(error).__module__ != "aiohttp.http_exceptions"
 
@@ -120,13 +146,13 @@ def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
     fields: dict[str, object] = {}
     unsaid: dict[str, object] = {}
     if isinstance(record.args, Mapping):
-        said = set(_NAMED.findall(str(record.msg)))
+        places = set(_NAMED.findall(str(record.msg)))
         for name, value in record.args.items():
             own = getattr(value, "fields", None)
-            found = own if isinstance(own, Mapping) else {name: value}
-            plain = {str(key): _plain(part) for key, part in found.items() if part is not None and key not in _CORE}
+            parts = own if isinstance(own, Mapping) else {name: value}
+            plain = {str(key): _plain(part) for key, part in parts.items() if part is not None and key not in _CORE}
             fields.update(plain)
-            if name not in said:
+            if name not in places:
                 unsaid.update(plain)
     trace = ""
     if record.exc_info:
@@ -183,126 +209,80 @@ class Text(logging.Formatter):
         micro = int(record.created % 1 * 1_000_000)
         letter = _LETTERS.get(record.levelno, "I")
         where = f"{record.filename[:_LONGEST_NAME]}:{record.lineno}"
-        rest = "".join(f" {name}={_quoted(value)}" for name, value in facts.unsaid.items())
+        rest = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in facts.unsaid.items())
         text = f"{letter}{when}.{micro:06d} {os.getpid():7d} {where}] {facts.message}{rest}"
         return f"{text}\n{facts.trace}" if facts.trace else text
 
 
-def _quoted(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-class Stderr(logging.Handler):
-    """Writes lines to a file descriptor, and never waits for whoever reads it.
+class Stderr(logging.handlers.QueueHandler):
+    """Queues lines for a thread that writes them to a file descriptor, and so never waits for its reader.
 
     A container's stderr is a pipe. When its reader stops reading, a write blocks, and with it the loop, the lease and
-    the probes. So a line is written only as far as the pipe is ready for it; the rest waits in a bounded backlog, which
-    a thread empties that lives only as long. Lines beyond the bound are lost, and the next line says how many. At the
-    end of the process the backlog gets one more second. A reader that has gone away is nobody to complain to.
+    the probes. So lines wait in a bounded queue. Those beyond the bound are lost, and when the others have been written
+    a line says how many. `flush` waits for the reader for a second, also at the end of the process.
     """
 
     def __init__(self, descriptor: int) -> None:
-        super().__init__()
-        self._descriptor = descriptor
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLOUT)
-        self._backlog: collections.deque[bytes] = collections.deque()
-        self._lost = 0
+        self.lines: queue.Queue[Any] = queue.Queue(_BACKLOG)
+        super().__init__(self.lines)
+        self.lost = 0
+        self._writer = _Writer(self, descriptor)
+        self._writer.start()
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, or keep it. Called with the handler's lock held."""
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        """Return a record whose message is the whole line, formatted while its facts are as they were."""
         try:
-            text = self.format(record)
-        except Exception as error:  # noqa: BLE001 - a bad line must not end what it tells of
-            text = f"E a line of {record.pathname}:{record.lineno} cannot be formatted: {type(error).__name__}"
-        self._put(f"{text}\n".encode(errors="backslashreplace"))
+            line = self.format(record)
+        except Exception as error:  # noqa: BLE001 - a bad line must not end what it is about
+            line = f"E a line of {record.pathname}:{record.lineno} cannot be formatted: {type(error).__name__}"
+        return logging.makeLogRecord({"msg": line})
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Queue a line, or count it as lost."""
+        try:
+            self.lines.put_nowait(record)
+        except queue.Full:
+            self.lost += 1
 
     def flush(self) -> None:
-        """Write everything, waiting for the reader for at most a second."""
-        ends = time.monotonic() + _AT_END
-        with self._guarded():
-            while self._backlog and (left := ends - time.monotonic()) > 0:
-                if rest := self._write(self._backlog.popleft(), max(1, int(1000 * left))):
-                    self._backlog.appendleft(rest)
+        """Wait until everything is written, for at most a second."""
+        with self.lines.all_tasks_done:
+            self.lines.all_tasks_done.wait_for(lambda: not self.lines.unfinished_tasks, _AT_END)
 
     def close(self) -> None:
-        """Flush. The descriptor is not ours to close."""
+        """Flush, and end the thread unless its reader does not read. The descriptor is not ours to close."""
         self.flush()
+        if not self.lines.unfinished_tasks:
+            self._writer.stop()
         super().close()
 
-    def _put(self, line: bytes) -> None:
-        if self._backlog:
-            if len(self._backlog) >= _BACKLOG:
-                self._lost += 1
-            else:
-                self._backlog.append(line)
-            return
-        if rest := self._write(line, 0):
-            self._backlog.append(rest)
-            threading.Thread(target=self._drain, name="stderr", daemon=True).start()
 
-    def _write(self, data: bytes, milliseconds: int) -> bytes:
-        """Write what can be written without blocking, and return what is left."""
-        try:
-            while data and self._poll.poll(milliseconds):
-                data = data[os.write(self._descriptor, data[:_PIECE]) :]
-        except BlockingIOError:
-            return data
-        except OSError:
-            return b""
-        return data
+class _Writer(logging.handlers.QueueListener):
+    """The thread that writes the lines of a handler. A reader that has gone away is no error."""
 
-    def _drain(self) -> None:
-        """Write the backlog as fast as it is read, then end."""
-        while True:
-            # Waited for without the lock: whoever logs meanwhile only adds to the backlog.
-            self._poll_for_reader()
-            with self._guarded():
-                while self._backlog:
-                    if rest := self._write(self._backlog.popleft(), 0):
-                        self._backlog.appendleft(rest)
-                        break
-                else:
-                    self._tell_lost()
-                    if not self._backlog:
-                        return
+    def __init__(self, handler: Stderr, descriptor: int) -> None:
+        super().__init__(handler.lines)
+        self._handler = handler
+        self._descriptor = descriptor
+        self._counted = 0
 
-    def _poll_for_reader(self) -> None:
-        # A `poll` object serves one thread at a time.
-        waiting = select.poll()
-        waiting.register(self._descriptor, select.POLLOUT)
-        waiting.poll(1000)
+    def handle(self, record: logging.LogRecord) -> None:
+        """Write a line, and after the last one how many were lost since the last count."""
+        self._write(record.getMessage())
+        lost = self._handler.lost
+        if lost > self._counted and self._handler.lines.empty():
+            text, facts = "stderr was not read: %(lost)d lines are lost", {"lost": lost - self._counted}
+            about = logging.LogRecord(__name__, logging.WARNING, __file__, 0, text, (facts,), None)
+            self._write(self._handler.format(about))
+            self._counted = lost
 
-    def _tell_lost(self) -> None:
-        if self._lost:
-            lost, self._lost = self._lost, 0
-            record = logging.LogRecord(
-                __name__, logging.WARNING, __file__, 0,
-                "stderr was not read: %(lost)d lines are lost", ({"lost": lost},), None,
-            )  # fmt: skip
-            if rest := self._write(f"{self.format(record)}\n".encode(), 0):
-                self._backlog.append(rest)
-
-    def _guarded(self) -> contextlib.AbstractContextManager[object]:
-        return self.lock if self.lock is not None else contextlib.nullcontext()
-
-
-def complain(program: str, text: object) -> None:
-    """Say why a command ends: to a person in plain lines, to whoever reads JSON as errors of the log."""
-    lines = logged.redacted(str(text)).splitlines()
-    if any(isinstance(handler.formatter, Json) for handler in logging.getLogger().handlers):
-        for line in lines:
-            _LOG.error("%s", line)
-        return
-    for line in lines:
-        sys.stderr.write(f"{program}: {line}\n")
-
-
-def bug(logger: logging.Logger, error: BaseException) -> None:
-    """Log what should never have been raised, with its trace, once."""
-    kind: Any = type(error)
-    logger.error(
-        "this is a bug, the process ends: %(kind)s: %(error)s",
-        {"kind": kind.__name__, "error": error},
-        exc_info=(kind, error, error.__traceback__),
-    )
+    def _write(self, line: str) -> None:
+        data = f"{line}\n".encode(errors="backslashreplace")
+        ready = select.poll()
+        ready.register(self._descriptor, select.POLLOUT)
+        with contextlib.suppress(OSError):
+            while data:
+                ready.poll()
+                # A pipe that is ready takes so many bytes at once.
+                with contextlib.suppress(BlockingIOError):
+                    data = data[os.write(self._descriptor, data[: select.PIPE_BUF]) :]

@@ -1,7 +1,7 @@
-"""One operator process: wires the rooms together, waits for the lease, works, and ends cleanly.
+"""One operator process: wires the parts together, waits for the lease, works, and ends cleanly.
 
 Order matters twice. At the start the watches and the server come first, so that a standby is warm and can be probed. At
-the end the loop stops before the lease is given back, because giving it back allows somebody else to begin.
+the end the loop stops before the lease is given back, because another process may lead from then on.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
 
 from . import act, reconcile
 from ._version import __version__
-from .configuration import current as configured
+from .definitions import current as configured
 from .kube import client as clients
 from .kube import config, lease, queue
 from .observe import catalog, facts, live, watches
 from .report import board, events, metrics, view
-from .serve import page, probes, scrape, security, server
+from .serve import page, routes, server
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable, Coroutine
 
+    from .definitions import load
     from .observe import members
-    from .serve import address as addresses
-    from .transitions import load
 
 _LOG = logging.getLogger(__name__)
 _TLS_BUFFER = 16 * 1024
@@ -59,13 +58,13 @@ class Options:
     """What the command line asked for.
 
     `lease` is None when the figures follow the topology, `etcd` when its members are not asked. `configuration` is the
-    file that is followed; `log_level` is told what it says about the log, None where the command line has said that.
+    file that is followed; `log_level` is called with what it says about the log, None where a flag has said that.
     """
 
     kubeconfig: str | None
     context: str | None
     namespace: str
-    address: addresses.Address
+    address: server.Address
     certificates: pathlib.Path | None
     leader_elect: bool
     lease: lease.LeaseTiming | None
@@ -99,7 +98,7 @@ def timing_for(control_plane: str) -> lease.LeaseTiming:
 
 
 async def run(options: Options, transitions: load.Transitions) -> None:
-    """Run until cancelled or told to stop by SIGTERM or SIGINT.
+    """Run until cancelled, or until SIGTERM or SIGINT.
 
     Raises config.ConfigError, lease.LeaseLost, OSError when the address is taken, ValueError for an address that may
     not be served.
@@ -136,152 +135,140 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         )
         shown = board.Board()
         about = view.About(__version__, chosen.transitions, options.settle_seconds)
-        pages = page.Page(shown, watched, about)
+        pages = page.Page(shown, watched.known, about)
 
         def configure() -> None:
             pages.tell(dataclasses.replace(about, transitions=chosen.transitions))
             work.add()
 
         chosen.changed = configure
-        secured = None if options.certificates is None else security.Security(client, options.certificates)
-        routes = (
-            *probes.Probes(watched, work).routes(),
-            *scrape.Scrape(measured, watched, *(() if secured is None else (secured,))).routes(),
-            *pages.routes(),
+        secured = None if options.certificates is None else server.Security(client, options.certificates)
+        activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
+        served = await stack.enter_async_context(
+            server.Server(
+                options.address,
+                (
+                    *routes.probes(lambda: watched.troubles, lambda: work.working_since),
+                    *routes.scrape(measured, *activities),
+                    *pages.routes(),
+                ),
+                secured,
+            )
         )
-        served = await stack.enter_async_context(server.Server(options.address, routes, secured))
         await stack.enter_async_context(pages)
         _LOG.info(
             "%(program)s %(version)s serves on port %(port)d",
             {"program": OPERATOR_NAME, "version": __version__, "port": served.bound},
         )
-        lead = _lead(client, watched, work, measured, shown, who, options, chosen, etcd)
-        await _until(stop, _beside(lead, chosen.run()))
+        opened = _Opened(options, client, watched, work, measured, shown, chosen, etcd)
+        works: list[Coroutine[None, None, object]] = [_lead(opened, who), stop.wait()]
+        if options.configuration is not None:
+            works.append(chosen.run())
+        await _until_one_ends(*works)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What a process has opened before it waits for the lease, and works with once it leads."""
+
+    options: Options
+    client: clients.Client
+    watches: watches.Watches
+    queue: queue.WorkQueue
+    metrics: metrics.Metrics
+    board: board.Board
+    configuration: configured.Current
+    etcd: members.Members | None
 
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
-    """Open the way to etcd's members where there is one, and somebody asks: the room for it stays closed otherwise."""
+    """Open the way to etcd's members, where certificates are given and a definition asks the members."""
     if options.etcd is None:
         return None
     if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
         _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
         return None
-    from .observe import members  # noqa: PLC0415 - see above: memory that most clusters need not spend
+    from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 
     return members.Members(options.etcd.certificates, options.etcd.endpoints, observer=measured.etcd_request)
 
 
-async def _lead(  # noqa: PLR0913, PLR0917 - the rooms that `run` has opened, handed to the one who works in them
-    client: clients.Client,
-    watched: watches.Watches,
-    work: queue.WorkQueue,
-    measured: metrics.Metrics,
-    shown: board.Board,
-    who: str,
-    options: Options,
-    chosen: configured.Current,
-    etcd: members.Members | None,
-) -> None:
-    """Wait for the caches and the lease, then reconcile for as long as it is ours."""
-    await watched.first_answers()
-    watched.installed = await live.installed(client)
-    teller = events.Teller(client, who, reconcile.utcnow)
-    settings = reconcile.Settings(reported_version(), options.namespace, options.settle_seconds)
+async def _lead(opened: _Opened, holder: str) -> None:
+    """Wait for the caches and the lease, then reconcile for as long as it is ours. Raises lease.LeaseLost."""
+    options = opened.options
+    await opened.watches.first_answers()
+    opened.watches.installed = await live.installed(opened.client)
     if not options.leader_elect:
-        hands = act.Act(client, act.Unelected())
-        rooms = reconcile.Rooms(client, watched, work, hands, teller, measured, shown, etcd, chosen)
-        # Nobody else may lead, so this one does: what is told only of the leader is told here.
-        measured.leading(leads=True)
-        await _work(rooms, chosen, settings, lambda _: None)
+        await _reconcile(opened, holder, act.Unelected(), lambda _: None)
         return
-    seen = watched.known().infrastructure
-    topology = seen.control_plane if isinstance(seen, facts.Infrastructure) else None
+    infrastructure = opened.watches.known().infrastructure
+    topology = infrastructure.control_plane if isinstance(infrastructure, facts.Infrastructure) else None
     timing = options.lease or timing_for(topology or "")
-    elector = lease.Elector(client, options.namespace, LEASE, who, timing)
-    rooms = reconcile.Rooms(client, watched, work, act.Act(client, elector), teller, measured, shown, etcd, chosen)
+    elector = lease.Elector(opened.client, options.namespace, LEASE, holder, timing)
 
     def adapt(control_plane: str) -> None:
         if options.lease is None:
             elector.adopt(timing_for(control_plane))
 
-    election = asyncio.create_task(elector.run(), name="lease")
-    try:
-        await _first_of(election, elector.leading.wait())
-        if election.done():
-            await election
-        _LOG.info("leading as %(holder)s", {"holder": who})
-        measured.leading(leads=True)
-        loop_task = asyncio.create_task(_work(rooms, chosen, settings, adapt), name="reconcile")
+    async def reconcile_as_leader() -> None:
+        await elector.leading.wait()
+        _LOG.info("leading as %(holder)s", {"holder": holder})
         try:
-            await asyncio.wait({election, loop_task}, return_when=asyncio.FIRST_COMPLETED)
+            await _reconcile(opened, holder, elector, adapt)
         finally:
-            # First the hands, then the lease: nobody may write after it was given back.
-            loop_task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await loop_task
-        await election
-    finally:
-        measured.leading(leads=False)
-        shown.clear()
-        election.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await election
+            opened.metrics.leading(leads=False)
+            opened.board.clear()
+
+    # The loop ends before the election, which gives the lease back: nothing may be written after that.
+    await _until_one_ends(elector.run(), reconcile_as_leader())
 
 
-async def _work(
-    rooms: reconcile.Rooms,
-    chosen: configured.Current,
-    settings: reconcile.Settings,
-    adapt: Callable[[str], None],
-) -> None:
-    loop = reconcile.Reconciler(rooms, chosen.transitions, settings, on_topology=adapt)
-    rooms.queue.add()
+async def _reconcile(opened: _Opened, holder: str, held: act.Lease, on_topology: Callable[[str], None]) -> None:
+    options = opened.options
+    rooms = reconcile.Rooms(
+        client=opened.client,
+        watches=opened.watches,
+        queue=opened.queue,
+        act=act.Act(opened.client, held),
+        events=events.EventRecorder(opened.client, holder, lease.utcnow),
+        metrics=opened.metrics,
+        board=opened.board,
+        etcd=opened.etcd,
+        configuration=opened.configuration,
+    )
+    settings = reconcile.Settings(reported_version(), options.namespace, options.settle_seconds)
+    loop = reconcile.Reconciler(rooms, opened.configuration.transitions, settings, on_topology=on_topology)
+    opened.metrics.leading(leads=True)
+    opened.queue.add()
     async with asyncio.TaskGroup() as group:
-        group.create_task(rooms.teller.run(), name="events")
+        group.create_task(rooms.events.run(), name="events")
         group.create_task(loop.run(), name="loop")
 
 
-async def _beside(work: Coroutine[None, None, None], following: Coroutine[None, None, None]) -> None:
-    """Work until that ends, and follow the configuration meanwhile; whichever of the two fails ends the other one."""
-    working = asyncio.create_task(work, name="lead")
-    other = asyncio.create_task(following, name="configuration")
+async def _until_one_ends(*works: Coroutine[None, None, object]) -> None:
+    """Run all until the first ends; then cancel the others, the last one first, each with time to clean up.
+
+    Raises what one of them has raised.
+    """
+    tasks = [asyncio.create_task(work) for work in works]
     try:
-        await asyncio.wait({working, other}, return_when=asyncio.FIRST_COMPLETED)
-        if other.done():
-            await other
-        await working
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (working, other):
+        results: list[object] = []
+        for task in reversed(tasks):
             task.cancel()
-        await asyncio.gather(working, other, return_exceptions=True)
-
-
-async def _until(stop: asyncio.Event, work: Coroutine[None, None, None]) -> None:
-    """Run until the work ends or stop is set; the work is cancelled then and has a chance to clean up."""
-    working = asyncio.create_task(work, name="operator")
-    try:
-        await _first_of(working, stop.wait())
-    finally:
-        if not working.done():
-            working.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await working
-
-
-async def _first_of(task: asyncio.Task[None], given: Coroutine[None, None, bool]) -> None:
-    """Wait until the task has ended or the signal was given; the task goes on, the waiting does not."""
-    waiting = asyncio.create_task(given)
-    try:
-        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
+            results += await asyncio.gather(task, return_exceptions=True)
+    for result in reversed(results):
+        if isinstance(result, Exception):
+            raise result
 
 
 def _stopper(stop: asyncio.Event) -> Callable[[], None]:
     def ask() -> None:
         if stop.is_set():
             _LOG.warning("asked twice to stop: leaving at once")
+            # What is queued is written first, if anything reads it.
+            logging.shutdown()
             os._exit(1)
         _LOG.info("asked to stop")
         stop.set()

@@ -64,17 +64,10 @@ def console(source: dict[str, Any]) -> dict[str, Any]:
     number = 0
     rows = []
     for row in source["rows"]:
-        panels = []
-        for panel in row["panels"]:
-            number += 1
-            panels.append(_console_panel(panel, number))
+        panels = [_console_panel(panel, id_) for id_, panel in enumerate(row["panels"], start=number + 1)]
+        number += len(panels)
         rows.append({"title": row["title"], "showTitle": True, "collapse": False, "panels": panels})
-    return {
-        "title": source["title"],
-        "tags": ["cluster-topology-operator"],
-        "templating": {"list": []},
-        "rows": rows,
-    }
+    return {"title": source["title"], "tags": ["cluster-topology-operator"], "templating": {"list": []}, "rows": rows}
 
 
 def _console_panel(panel: dict[str, Any], number: int) -> dict[str, Any]:
@@ -126,16 +119,8 @@ def grafana(source: dict[str, Any]) -> dict[str, Any]:
     top = 0
     for row in source["rows"]:
         place = {"h": 1, "w": _COLUMNS, "x": 0, "y": top}
-        panels.append(
-            {
-                "type": "row",
-                "title": row["title"],
-                "collapsed": False,
-                "gridPos": place,
-                "id": len(panels) + 1,
-                "panels": [],
-            }
-        )
+        head = {"type": "row", "title": row["title"], "collapsed": False, "gridPos": place, "id": len(panels) + 1}
+        panels.append({**head, "panels": []})
         top += 1
         left = height = 0
         for panel in row["panels"]:
@@ -164,26 +149,15 @@ def grafana(source: dict[str, Any]) -> dict[str, Any]:
         "timepicker": {},
         "links": [],
         "annotations": {"list": []},
-        "templating": {"list": [_data_source()]},
+        "templating": {"list": [_ASKED_FOR]},
         "panels": panels,
     }
 
 
-def _data_source() -> dict[str, Any]:
-    return {
-        "type": "datasource",
-        "name": "datasource",
-        "label": "Data source",
-        "query": "prometheus",
-        "current": {},
-        "hide": 0,
-        "includeAll": False,
-        "multi": False,
-        "options": [],
-        "refresh": 1,
-        "regex": "",
-        "skipUrlSync": False,
-    }
+_ASKED_FOR = {
+    "type": "datasource", "name": "datasource", "label": "Data source", "query": "prometheus", "current": {}, "hide": 0,
+    "includeAll": False, "multi": False, "options": [], "refresh": 1, "regex": "", "skipUrlSync": False,
+}  # fmt: skip
 
 
 def _grafana_panel(panel: dict[str, Any]) -> dict[str, Any]:

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from . import check, dockerfile, folder, room
+    from . import builder, check, dockerfile, sandbox
 
     try:
         return check.check(options.python, twice=options.twice)
-    except (dockerfile.DockerfileError, folder.BuildError, room.RoomError) as error:
+    except (dockerfile.DockerfileError, builder.BuildError, sandbox.SandboxError) as error:
         return _failed(error)
 
 
 def _sbom(options: argparse.Namespace) -> int:
-    from . import bom, check, dockerfile, folder, room
+    from . import bom, builder, check, dockerfile, sandbox
 
     try:
         place, packages = check.listed(options.python)
-    except (bom.BomError, dockerfile.DockerfileError, folder.BuildError, room.RoomError) as error:
+    except (bom.BomError, dockerfile.DockerfileError, builder.BuildError, sandbox.SandboxError) as error:
         return _failed(error)
     print(f"{place}: {packages} packages")
     return 0

@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import bom, dockerfile, folder, locks, room, running, tree
+from . import bom, builder, dockerfile, layer_rules, locks, running, sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,14 +54,14 @@ class Interpreter:
 class Built:
     """A build: the last stage, and who compiled it."""
 
-    image: folder.Image
+    image: builder.Image
     interpreter: Interpreter
 
-    def layer(self) -> tree.Layer:
+    def layer(self) -> layer_rules.Layer:
         """Return the application layer, with the folders that nothing in it may name."""
         place = self.image.root.parent
         inner = tuple(f"/build/{name}" for name in ("api", "bindata", "controller", "dist"))
-        return tree.Layer(self.image.root, self.interpreter.path, (str(ROOT), str(place), *inner), EPOCH)
+        return layer_rules.Layer(self.image.root, self.interpreter.path, (str(ROOT), str(place), *inner), EPOCH)
 
 
 def interpreter(asked: str | None) -> Interpreter:
@@ -79,7 +79,7 @@ def interpreter(asked: str | None) -> Interpreter:
             continue
         path, prefix, version = json.loads(done.stdout)
         return Interpreter(path, pathlib.Path(prefix), version)
-    raise folder.BuildError(f"{asked} is not an interpreter that runs here")
+    raise builder.BuildError(f"{asked} is not an interpreter that runs here")
 
 
 def _candidates() -> Iterator[str]:
@@ -92,16 +92,16 @@ def version() -> str:
     """Return the version that is stamped: the one of the source, and a commit."""
     said = re.search(r'__version__ = "([^"]+)"', _VERSION_FILE.read_text(encoding="utf-8"))
     if said is None:
-        raise folder.BuildError(f"{_VERSION_FILE} has no __version__")
+        raise builder.BuildError(f"{_VERSION_FILE} has no __version__")
     return f"{said[1]}+g{_COMMIT}"
 
 
 def build(place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: Callable[[str], None]) -> Built:
     """Perform the Dockerfile of a context below a folder, which is emptied before.
 
-    Raises BuildError, DockerfileError, RoomError.
+    Raises BuildError, DockerfileError, SandboxError.
     """
-    room.need()
+    sandbox.need()
     chosen = interpreter(asked)
     tell(f"performing the Dockerfile with Python {chosen.version}")
     if chosen.version != _WANTED:
@@ -112,7 +112,7 @@ def build(place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: C
     cache.mkdir(parents=True, exist_ok=True)
     given = {"PYTHON": chosen.path, "VERSION": version(), "COMMIT": _COMMIT, "SOURCE_DATE_EPOCH": str(EPOCH)}
     recipe = dockerfile.read(context / "Dockerfile")
-    return Built(folder.Builder(recipe, context, given, chosen.prefix, tell, cache).build(place), chosen)
+    return Built(builder.Builder(recipe, context, given, chosen.prefix, tell, cache).build(place), chosen)
 
 
 def check(asked: str | None = None, *, twice: bool = False) -> int:
@@ -128,21 +128,21 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
     context = _snapshot()
     built = build(STAGES, context, asked, tell)
     layer = built.layer()
-    wrong = [*tree.findings(layer), *_said(built.image)]
+    wrong = [*layer_rules.findings(layer), *_said(built.image)]
     tell(f"looked at {sum(1 for _ in layer.files())} files")
-    runner = running.Runner(built.image, folder.shown(built.interpreter.prefix))
-    before = tree.digest(layer)
+    runner = running.Runner(built.image, builder.shown(built.interpreter.prefix))
+    before = layer_rules.digest(layer)
     wrong += running.words(runner, version())
     started = runner.start_times()
     tell("ran its programs; now a whole transition")
     with tempfile.TemporaryDirectory(prefix="image-check-") as made:
         wrong += asyncio.run(running.transition(runner, pathlib.Path(made), tell))
-    if tree.digest(layer) != before:
+    if layer_rules.digest(layer) != before:
         wrong.append("the layer is not what it was before it ran")
     if twice:
         with tempfile.TemporaryDirectory(prefix="image-again-") as made:
             again = build(pathlib.Path(made, "image"), context, asked, tell)
-            if tree.digest(again.layer()) != before:
+            if layer_rules.digest(again.layer()) != before:
                 wrong.append("performed twice, the Dockerfile makes two different layers")
     figures = {
         "python": built.interpreter.version,
@@ -177,7 +177,7 @@ def listed(asked: str | None = None) -> tuple[pathlib.Path, int]:
         right.unlink(missing_ok=True)
         build(STAGES, context, asked, lambda _: None)
     stage = STAGES / "project" / "build"
-    found = bom.environment(STAGES / "final" / tree.HOME / "bin" / "python", ROOT / "pyproject.toml", EPOCH)
+    found = bom.environment(STAGES / "final" / layer_rules.HOME / "bin" / "python", ROOT / "pyproject.toml", EPOCH)
     locked = locks.read(ROOT / "requirements.lock")
     made = bom.completed(found, version(), bom.hash_of(stage / "dist"), bom.hashes_of(stage / "installed.json"), locked)
     place = PLACE / "sbom.cdx.json"
@@ -189,7 +189,7 @@ def _snapshot() -> pathlib.Path:
     """Copy what the image is made of, so that what is edited meanwhile does not come in; return where."""
     place = PLACE / _CONTEXT
     _empty(place)
-    for name in ("Dockerfile", ".dockerignore", *folder.let_in(ROOT)):
+    for name in ("Dockerfile", ".dockerignore", *builder.let_in(ROOT)):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
@@ -210,7 +210,7 @@ def _empty(place: pathlib.Path) -> None:
     place.mkdir(parents=True)
 
 
-def _said(image: folder.Image) -> list[str]:
+def _said(image: builder.Image) -> list[str]:
     """Return what the image says about itself and should not, or does not say."""
     wanted = {
         "version": version(),
@@ -231,7 +231,7 @@ def _said(image: folder.Image) -> list[str]:
     return wrong
 
 
-def _compressed(layer: tree.Layer) -> int:
+def _compressed(layer: layer_rules.Layer) -> int:
     """Return what is pulled: the layer as gzip makes it."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w:gz", compresslevel=6) as archive:

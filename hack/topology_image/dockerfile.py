@@ -1,7 +1,7 @@
 """Reads a Dockerfile: its stages, their steps, and the variables that steps refer to.
 
 The words are found by dockerfile-parse; what they mean stands here, as far as our Dockerfile needs it. Whatever it
-does not know is refused with the line: a step that would be skipped unseen is one that nobody has checked. `folder`
+does not know is refused with the line: a step that would be skipped unseen is one that nobody has checked. `builder`
 performs what is read.
 """
 

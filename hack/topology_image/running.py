@@ -1,6 +1,6 @@
 """What has to hold when the image runs: as a UID that nobody knows, nothing writable, no shell, no home.
 
-The program is started by the image's own entry point and environment, in a room that shows the layer read-only. The
+The program is started by the image's own entry point and environment, in a sandbox that shows the layer read-only. The
 cluster is the simulator's; it runs outside, with the interpreter of the development environment.
 """
 
@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 from dataclasses import dataclass
@@ -21,13 +20,13 @@ import aiohttp
 
 from topology_simulator import box, operator_process, pace, play, scenario
 
-from . import room, tree
+from . import layer_rules, sandbox
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from . import folder
+    from . import builder
 
 UID = 1000650000
 """One of those that OpenShift gives to a namespace; no file of the image, and no line of /etc/passwd, knows it."""
@@ -60,19 +59,19 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Runs the image; `others` are files that the room shows besides it, such as the base image's interpreter."""
+    """Runs the image; `others` are files that the sandbox shows besides it, such as the base image's interpreter."""
 
-    image: folder.Image
+    image: builder.Image
     others: Mapping[str, str]
 
-    def room(
+    def sandbox(
         self, command: list[str], shown: Mapping[str, str] | None = None, own: Mapping[str, str] | None = None
-    ) -> room.Room:
-        """Return the room of a restricted pod; with `own`, one in which everything may be written, as root."""
+    ) -> sandbox.Sandbox:
+        """Return the sandbox of a restricted pod; with `own`, one in which everything may be written, as root."""
         environment = dict(self.image.environment)
         if own is not None:
             del environment["PYTHONDONTWRITEBYTECODE"]
-        return room.Room(
+        return sandbox.Sandbox(
             own=dict(own or self.image.own()),
             environment=environment,
             command=command,
@@ -87,8 +86,8 @@ class Runner:
 
     def output(self, *command: str) -> tuple[int, str]:
         """Run a program of the image to its end; return its exit code and everything that it said."""
-        done = subprocess.run(  # noqa: S603 - the image's own program, in a room
-            room.enter(self.room(list(command))),
+        done = subprocess.run(  # noqa: S603 - the image's own program, in a sandbox
+            sandbox.enter(self.sandbox(list(command))),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, check=False, timeout=_SECONDS,
         )  # fmt: skip
@@ -96,9 +95,9 @@ class Runner:
 
     def start_times(self) -> Started:
         """Measure a start with byte code and without."""
-        code, said = self.output(f"/{tree.HOME}/bin/python", "-c", _STOPWATCH.format(times=_TIMES))
+        code, said = self.output(f"/{layer_rules.HOME}/bin/python", "-c", _STOPWATCH.format(times=_TIMES))
         if code != 0:
-            raise room.RoomError(f"the interpreter of the image: {said}")
+            raise sandbox.SandboxError(f"the interpreter of the image: {said}")
         took = json.loads(said)
         return Started(took["with"], took["without"])
 
@@ -106,7 +105,7 @@ class Runner:
 def words(runner: Runner, version: str) -> list[str]:
     """Return what the programs say that they should not, when they are only asked who they are."""
     entry = runner.image.entrypoint
-    python = f"/{tree.HOME}/bin/python"
+    python = f"/{layer_rules.HOME}/bin/python"
     wrong = []
     for command, code, wanted in (
         ([*entry, "version"], 0, version),
@@ -143,10 +142,10 @@ async def transition(runner: Runner, place: pathlib.Path, tell: Callable[[str], 
             theirs = place / "kubeconfig-operator"
             shutil.copyfile(opened.kubeconfig, theirs)
             os.chown(theirs, UID, 0)
-            entry = [*runner.image.entrypoint, *_flags(port := _free_port(), opened.settle_seconds)]
+            entry = [*runner.image.entrypoint, *_flags(port := operator_process.free_port(), opened.settle_seconds)]
             shown = {_KUBECONFIG: str(theirs)}
             begun = time.perf_counter()
-            async with _running(runner.room(entry, shown), place / "operator.log", port) as operator:
+            async with _running(runner.sandbox(entry, shown), place / "operator.log", port) as operator:
                 tell(f"ready after {time.perf_counter() - begun:.1f} s, as UID {UID}")
                 await play.Player(opened.api, opened.actors, pace.FAST, tell, operator=operator).play(story)
                 tell(f"Completed {time.perf_counter() - begun:.1f} s after its start")
@@ -162,9 +161,9 @@ async def _adds_nothing(runner: Runner, opened: box.Box, place: pathlib.Path) ->
     shutil.copytree(runner.image.root, copied, symlinks=True)
     before = {path: path.stat().st_mtime_ns for path in copied.rglob("*") if path.is_file()}
     own = {name: str(copied / name) for name in runner.image.own()}
-    entry = [*runner.image.entrypoint, *_flags(port := _free_port(), opened.settle_seconds)]
+    entry = [*runner.image.entrypoint, *_flags(port := operator_process.free_port(), opened.settle_seconds)]
     shown = {_KUBECONFIG: str(opened.kubeconfig)}
-    async with _running(runner.room(entry, shown, own), place / "first.log", port):
+    async with _running(runner.sandbox(entry, shown, own), place / "first.log", port):
         pass
     after = {path: path.stat().st_mtime_ns for path in copied.rglob("*") if path.is_file()}
     written = sorted(path.relative_to(copied) for path in after if after[path] != before.get(path))
@@ -177,9 +176,9 @@ def _flags(port: int, settle: int) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def _running(inside: room.Room, log: pathlib.Path, port: int) -> AsyncIterator[operator_process.Operator]:
+async def _running(inside: sandbox.Sandbox, log: pathlib.Path, port: int) -> AsyncIterator[operator_process.Operator]:
     """Run the operator inside this context, from the moment when it is ready. Raises OperatorDiedError."""
-    operator = operator_process.Operator(room.enter(inside), log, port)
+    operator = operator_process.Operator(sandbox.enter(inside), log, port)
     await operator.start()
     try:
         async with asyncio.timeout(_READY_SECONDS), aiohttp.ClientSession() as session:
@@ -203,11 +202,3 @@ async def _ready(session: aiohttp.ClientSession, url: str) -> bool:
             return answer.status == 200
     except (aiohttp.ClientError, TimeoutError):
         return False
-
-
-def _free_port() -> int:
-    """Return a port that was free a moment ago; the operator takes it at once."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -3,8 +3,8 @@
 A table of contents, from what a newcomer runs to what it stands on:
 
 * `__main__`            `python -m topology_simulator demo | cluster | install | actors | scenarios`
-* `demo`                plays and proves, or keeps a cluster running; `story`, `checks_told`, `terminal`, `tables` show
-                        it, `stopwatch` measures it
+* `demo`                plays and proves, or keeps a cluster running; `story`, `checks_told`, `terminal` show it,
+                        `stopwatch` measures it
 * `box`                 server, cluster, actors and `operator_process`, opened and closed as one
 * `play`                performs a `scenario` (files in scenarios/); `probes` reads back what came of it, `commands`
                         does what the operator has printed
@@ -13,7 +13,7 @@ A table of contents, from what a newcomer runs to what it stands on:
 * `serving`             the certificates that the operator serves HTTPS with, and that others come in with
 * `install`, `cluster`  what a cluster of a `shape` consists of (`configured`: its configuration and ClusterOperators;
                         `machines`: its nodes; `operands`: what its operators deploy; crds/: its kinds)
-* `client`, `mirror`    how an actor talks to a server and what it knows; `kinds`, `kubeconfig`, `conditions`, `clock`
+* `client`, `mirror`    how an actor talks to a server and what it knows; `kinds`, `kubeconfig`, `conditions`
 * `apiserver`           the embedded API server
 * `envtest`             a real kube-apiserver with its etcd; `proxy` gives it the faults and records of the embedded one
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import clock, conditions, configured, kinds, machines, operands
+from . import conditions, configured, kinds, machines, operands
 from .shape import INSTALLED_AGO, VERSION, CustomPool, Shape
 
 __all__ = ["INSTALLED_AGO", "VERSION", "CustomPool", "Shape"]
@@ -130,8 +130,8 @@ def lease_spec(holder: str, transitions: int) -> dict[str, Any]:
         "holderIdentity": holder,
         "leaseDurationSeconds": LEASE_SECONDS,
         "leaseTransitions": transitions,
-        "acquireTime": clock.micro(),
-        "renewTime": clock.micro(),
+        "acquireTime": conditions.now_micro(),
+        "renewTime": conditions.now_micro(),
     }
 
 

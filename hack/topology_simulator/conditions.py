@@ -1,4 +1,4 @@
-"""Conditions, as operators write them: one per type, and a time that moves only when the status does.
+"""Conditions and times, as operators write them: one condition per type, its time moves only when the status does.
 
 Pure. `merged` keeps what it does not know, so that two writers of different types do not erase each other, and
 answers None when nothing would change: an actor without news does not write.
@@ -6,12 +6,22 @@ answers None when nothing would change: an actor without news does not write.
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from . import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+def now(ago: float = 0.0) -> str:
+    """Return metav1.Time, `ago` seconds before now."""
+    moment = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=ago)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def now_micro() -> str:
+    """Return metav1.MicroTime of now, as leases have it."""
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class Condition(NamedTuple):
@@ -39,7 +49,7 @@ def is_true(obj: dict[str, Any] | None, type_: str) -> bool:
 
 def written(wanted: Iterable[Condition], ago: float = 0.0) -> list[dict[str, Any]]:
     """Return new conditions that changed `ago` seconds ago."""
-    return [{**one._asdict(), "lastTransitionTime": clock.second(ago)} for one in wanted]
+    return [{**one._asdict(), "lastTransitionTime": now(ago)} for one in wanted]
 
 
 def merged(
@@ -53,7 +63,7 @@ def merged(
         old = result.get(want.type, {})
         same = old.get("status") == want.status
         since = old.get("lastTransitionTime") if same else None
-        result[want.type] = {**old, **want._asdict(), "lastTransitionTime": since or clock.second()}
+        result[want.type] = {**old, **want._asdict(), "lastTransitionTime": since or now()}
     found = list(result.values())
     return None if found == present else found
 

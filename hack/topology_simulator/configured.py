@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from . import clock, conditions, kinds, machines, operands
+from . import conditions, kinds, machines, operands
 from .shape import INSTALLED_AGO
 
 if TYPE_CHECKING:
@@ -18,48 +18,17 @@ DOMAIN = "edge.example.com"
 _NAME = "edge-7f4kd"
 _AUTHORITY = base64.b64encode(b"a bundle of certificates").decode()
 OPERATORS = (
-    "authentication",
-    "cloud-controller-manager",
-    "cloud-credential",
-    "cluster-autoscaler",
-    "config-operator",
-    "console",
-    "control-plane-machine-set",
-    "csi-snapshot-controller",
-    "dns",
-    "etcd",
-    "image-registry",
-    "ingress",
-    "insights",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "kube-storage-version-migrator",
-    "machine-api",
-    "machine-config",
-    "marketplace",
-    "monitoring",
-    "network",
-    "node-tuning",
-    "olm",
-    "openshift-apiserver",
-    "openshift-controller-manager",
-    "openshift-samples",
-    "operator-lifecycle-manager",
-    "operator-lifecycle-manager-catalog",
-    "operator-lifecycle-manager-packageserver",
-    "service-ca",
-    "storage",
-)
+    "authentication", "cloud-controller-manager", "cloud-credential", "cluster-autoscaler", "config-operator",
+    "console", "control-plane-machine-set", "csi-snapshot-controller", "dns", "etcd", "image-registry", "ingress",
+    "insights", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-storage-version-migrator",
+    "machine-api", "machine-config", "marketplace", "monitoring", "network", "node-tuning", "olm",
+    "openshift-apiserver", "openshift-controller-manager", "openshift-samples", "operator-lifecycle-manager",
+    "operator-lifecycle-manager-catalog", "operator-lifecycle-manager-packageserver", "service-ca", "storage",
+)  # fmt: skip
 _NOT_HOSTED = (
-    "etcd",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "machine-config",
-    "machine-api",
+    "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-config", "machine-api",
     "control-plane-machine-set",
-)
+)  # fmt: skip
 _OF_CAPABILITY = {"Console": "console", "ImageRegistry": "image-registry"}
 """The ClusterOperator that a capability brings along."""
 
@@ -129,7 +98,7 @@ def version(shape: Shape) -> dict[str, Any]:
         conditions.Condition("RetrievedUpdates", "False", "NoChannel", "No channel is configured"),
         conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", "The payload is loaded"),
     ]
-    times = {"startedTime": clock.second(INSTALLED_AGO + 1800), "completionTime": clock.second(INSTALLED_AGO)}
+    times = {"startedTime": conditions.now(INSTALLED_AGO + 1800), "completionTime": conditions.now(INSTALLED_AGO)}
     status = {
         "desired": release,
         "observedGeneration": 1,

@@ -15,10 +15,9 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from . import box, client, install, kinds, operator_process, play, stopwatch, story, tables, terminal
+from . import box, client, etcd, install, kinds, operator_process, play, stopwatch, story, terminal
 from .envtest import binaries
 from .envtest import server as real
-from .etcd import errors as etcd_errors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -33,7 +32,7 @@ _FAILURES = (
     install.InstallError,
     binaries.MissingError,
     real.RealServerError,
-    etcd_errors.EtcdError,
+    etcd.EtcdError,
     OSError,
 )
 
@@ -63,7 +62,7 @@ async def demo(
                     screen.say("cluster", f"watch it in a browser: {opened.operator.url}/")
                 watch = stopwatch.Stopwatch(opened.api)
                 told = story.Story(opened.api, screen)
-                await opened.beside(_play(opened, played, speeds, screen), told.run(), watch.run())
+                await opened.beside(_player(opened, speeds, screen).play(played), told.run(), watch.run())
                 await _show_tables(opened.api, screen)
                 _show_measured(watch, opened, screen)
     except TimeoutError:
@@ -123,38 +122,27 @@ def run(main: Awaitable[int]) -> int:
     return asyncio.run(guarded())
 
 
-async def _play(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal) -> None:
-    player = play.Player(
-        opened.api,
-        opened.actors,
-        speeds,
-        lambda text: screen.say("scenario", text, "dim"),
-        operator=opened.operator,
-    )
-    await player.play(played)
+def _player(
+    opened: box.Box, speeds: pace.Pace, screen: terminal.Terminal, *, wish_by_person: bool = False
+) -> play.Player:
+    def tell(text: str) -> None:
+        screen.say("scenario", text, "dim")
+
+    return play.Player(opened.api, opened.actors, speeds, tell, operator=opened.operator, wish_by_person=wish_by_person)
 
 
 async def _keep(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal) -> None:
-    player = play.Player(
-        opened.api,
-        opened.actors,
-        speeds,
-        lambda text: screen.say("scenario", text, "dim"),
-        operator=opened.operator,
-        wish_by_person=True,
-    )
     try:
-        await player.play(played)
+        await _player(opened, speeds, screen, wish_by_person=True).play(played)
     except play.ScenarioFailedError as error:
         screen.say("scenario", f"went another way: {error}", "yellow")
     await asyncio.Event().wait()
 
 
 async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
-    shown = [(kinds.INFRASTRUCTURES, "cluster"), (kinds.CLUSTER_OPERATORS, "topology"), (kinds.NODES, "")]
-    for kind, name in shown:
+    for kind, name in ((kinds.INFRASTRUCTURES, "cluster"), (kinds.CLUSTER_OPERATORS, "topology"), (kinds.NODES, "")):
         command = " ".join(["kubectl get", kind.kind.lower() if name else kind.plural, name]).rstrip()
-        screen.print(f"\n$ {command}\n{await tables.fetch(api, kind, name)}")
+        screen.print(f"\n$ {command}\n{terminal.layout(await api.table(kind, name))}")
 
 
 def _show_measured(watch: stopwatch.Stopwatch, opened: box.Box, screen: terminal.Terminal) -> None:

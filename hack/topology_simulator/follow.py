@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _CONTROLLER, _POOLS = "machine-config/controller", "machine-config/pools"
 _ROUTER = f"{cluster.INGRESS_NAMESPACE}/default"
-_PREFIX = "machineconfiguration.openshift.io/"
 CONTROLLER_CONFIG = "machine-config-controller"
 _LASTING = 120.0
 PARTS = (
@@ -224,9 +223,8 @@ async def _controller(api: client.Client, scene: _Scene) -> bool:
     states = conditions.merged(obj, cluster.controller_states())
     status: dict[str, Any] = {"observedGeneration": 0, **({"conditions": states} if states else {})}
     moved = await _put_status(api, kinds.CONTROLLER_CONFIGS, obj, status, infra={**infra, "status": wanted})
-    key = _PREFIX + "controlPlaneTopology"
-    topology = wanted["controlPlaneTopology"]
-    old = [one for one in scene.nodes if (one["metadata"].get("annotations") or {}).get(key) not in (None, topology)]
+    topology, key = wanted["controlPlaneTopology"], machine_pools.TOPOLOGY
+    old = [node for node in scene.nodes if machine_pools.notes(node).get(key) not in (None, topology)]
     notes = {"metadata": {"annotations": {key: topology}}}
     await asyncio.gather(*(api.patch(kinds.NODES, one["metadata"]["name"], notes) for one in old))
     return moved or bool(old)
@@ -243,7 +241,7 @@ async def _pools(api: client.Client, scene: _Scene) -> bool:
         if await api.find(kinds.MACHINE_CONFIGS, wanted) is None:
             await api.create(kinds.MACHINE_CONFIGS, cluster.machine_config(name, topology))
         notes = {"metadata": {"annotations": cluster.pool_node_annotations(name, topology)}}
-        old = [one for one in members if notes["metadata"]["annotations"].items() - _notes(one).items()]
+        old = [one for one in members if notes["metadata"]["annotations"].items() - machine_pools.notes(one).items()]
         await asyncio.gather(*(api.patch(kinds.NODES, one["metadata"]["name"], notes) for one in old))
         status: dict[str, Any] = {
             "configuration": {"name": wanted},
@@ -260,10 +258,6 @@ async def _pools(api: client.Client, scene: _Scene) -> bool:
         configuration = {**pool["spec"]["configuration"], "name": wanted}
         moved |= await _put_status(api, kinds.MACHINE_CONFIG_POOLS, pool, status, configuration=configuration)
     return moved
-
-
-def _notes(node: dict[str, Any]) -> dict[str, str]:
-    return node["metadata"].get("annotations") or {}
 
 
 async def _has_moved(api: client.Client, operator: str) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import client, cluster, kinds
+from . import client, cluster, kinds, operands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,30 +31,9 @@ _NOT_YET = (404, 429, 503)
 """What a real server answers about a kind that is Established but not served: 429 while its storage initializes."""
 _AT_ONCE = 8
 """How many objects are created at the same time."""
-_STATUS_APART = (
-    kinds.PODS,
-    kinds.DEPLOYMENTS,
-    kinds.STATEFUL_SETS,
-    kinds.DISRUPTION_BUDGETS,
-    kinds.INFRASTRUCTURES,
-    kinds.CLUSTER_OPERATORS,
-    kinds.CLUSTER_VERSIONS,
-    kinds.FEATURE_GATES,
-    kinds.ETCDS,
-    kinds.CONFIGS,
-    kinds.KUBE_API_SERVERS,
-    kinds.KUBE_CONTROLLER_MANAGERS,
-    kinds.KUBE_SCHEDULERS,
-    kinds.CONSOLES,
-    kinds.REGISTRIES,
-    kinds.OPENSHIFT_API_SERVERS,
-    kinds.INGRESS_CONTROLLERS,
-    kinds.MACHINE_CONFIG_POOLS,
-    kinds.CONTROLLER_CONFIGS,
-)
-
-
-_STATIC_PODS = (kinds.ETCDS, kinds.KUBE_API_SERVERS, kinds.KUBE_CONTROLLER_MANAGERS, kinds.KUBE_SCHEDULERS)
+_STATUS_WITHIN = (kinds.NODES, kinds.DEFINITIONS)
+"""What is created with its status, or makes its own; of all others it is written afterwards."""
+_STATIC_PODS = tuple(pods.kind for pods in operands.STATIC_PODS)
 
 
 class InstallError(Exception):
@@ -72,8 +51,17 @@ def definitions() -> list[dict[str, Any]]:
 @functools.cache
 def _read() -> tuple[str, ...]:
     """Return the definitions as JSON: tests install many clusters, and reading YAML takes longer than the rest."""
-    paths = [path for folder in (_CRDS, _OWN_CRDS) for path in sorted(folder.glob("*.yaml"))]
-    return tuple(json.dumps(yaml.load(path.read_text(), LOADER)) for path in paths)  # noqa: S506 - a safe one
+    texts = [path.read_text() for folder in (_CRDS, _OWN_CRDS) for path in sorted(folder.glob("*.yaml"))]
+    texts += [_renamed(kind) for kind in _STATIC_PODS if kind is not kinds.KUBE_API_SERVERS]
+    return tuple(json.dumps(yaml.load(text, LOADER)) for text in texts)  # noqa: S506 - a safe one
+
+
+def _renamed(kind: kinds.Kind) -> str:
+    """Return the stand-in of KubeAPIServer with the names of another kind of static pods."""
+    text, model = (_CRDS / "static-pods.yaml").read_text(), kinds.KUBE_API_SERVERS
+    for name, other in ((model.plural, kind.plural), (model.kind, kind.kind), (model.kind.lower(), kind.kind.lower())):
+        text = text.replace(name, other)
+    return text
 
 
 async def install(
@@ -175,7 +163,7 @@ async def _create(api: client.Client, obj: dict[str, Any]) -> int:
             raise
         made, created = await api.get(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", "")), 0
     meta = made["metadata"]
-    if kind in _STATUS_APART and "status" in obj and (created or not made.get("status")):
+    if kind not in _STATUS_WITHIN and "status" in obj and (created or not made.get("status")):
         await put_status(api, kind, {**made, "status": obj["status"]})
     if kind is kinds.NODES and created:
         # The API server taints every new node; whoever watches nodes takes that away once it is ready.

@@ -77,37 +77,7 @@ CONTROLLER_CONFIGS = Kind(_MACHINES, "controllerconfigs", "ControllerConfig")
 SERVICE_MONITORS = Kind(_MONITORING, "servicemonitors", "ServiceMonitor", namespaced=True)
 PROMETHEUS_RULES = Kind(_MONITORING, "prometheusrules", "PrometheusRule", namespaced=True)
 
-ALL = (
-    NAMESPACES,
-    NODES,
-    CONFIG_MAPS,
-    PODS,
-    DEPLOYMENTS,
-    STATEFUL_SETS,
-    DISRUPTION_BUDGETS,
-    LEASES,
-    DEFINITIONS,
-    INFRASTRUCTURES,
-    CLUSTER_OPERATORS,
-    CLUSTER_VERSIONS,
-    FEATURE_GATES,
-    SCHEDULERS,
-    API_SERVERS,
-    ETCDS,
-    CONFIGS,
-    KUBE_API_SERVERS,
-    KUBE_CONTROLLER_MANAGERS,
-    KUBE_SCHEDULERS,
-    CONSOLES,
-    REGISTRIES,
-    OPENSHIFT_API_SERVERS,
-    INGRESS_CONTROLLERS,
-    MACHINE_CONFIG_POOLS,
-    MACHINE_CONFIGS,
-    CONTROLLER_CONFIGS,
-    SERVICE_MONITORS,
-    PROMETHEUS_RULES,
-)
+ALL = tuple(kind for kind in tuple(globals().values()) if isinstance(kind, Kind))
 
 
 def of(obj: dict[str, object]) -> Kind:

@@ -10,7 +10,7 @@ import hashlib
 import ipaddress
 from typing import Any
 
-from . import clock, conditions
+from . import conditions
 
 KUBELET = "v1.34.4"
 LABEL = "node-role.kubernetes.io/"
@@ -81,7 +81,7 @@ def states(*, ready: bool) -> list[conditions.Condition]:
 def beat(obj: dict[str, Any], *, ready: bool) -> list[dict[str, Any]]:
     """Return a node's conditions with the time of this heartbeat."""
     present = conditions.merged(obj, states(ready=ready)) or obj["status"]["conditions"]
-    return [{**one, "lastHeartbeatTime": clock.second()} for one in present]
+    return [{**one, "lastHeartbeatTime": conditions.now()} for one in present]
 
 
 def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, 
         "pods": "250",
     }
     reserved = {"cpu": f"{cpus * 1000 - 500}m", "memory": f"{memory_kib - (1152 << 10)}Ki"}
-    since = clock.second()
+    since = conditions.now()
     return {
         "addresses": [
             {"type": "InternalIP", "address": address(number_of(name))},

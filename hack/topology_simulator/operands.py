@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import clock, kinds, machines
+from . import conditions, kinds, machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -119,22 +119,10 @@ READERS = tuple(
     )
 )
 CAPABILITIES = (
-    "Build",
-    "CSISnapshot",
-    "CloudCredential",
-    "Console",
-    "DeploymentConfig",
-    "ImageRegistry",
-    "Ingress",
-    "Insights",
-    "MachineAPI",
-    "NodeTuning",
-    "OperatorLifecycleManager",
-    "Storage",
-    "baremetal",
-    "marketplace",
+    "Build", "CSISnapshot", "CloudCredential", "Console", "DeploymentConfig", "ImageRegistry", "Ingress", "Insights",
+    "MachineAPI", "NodeTuning", "OperatorLifecycleManager", "Storage", "baremetal", "marketplace",
     "openshift-samples",
-)
+)  # fmt: skip
 NAMESPACES = (
     {one.namespace for one in WORKLOADS} | {one.namespace for one in STATIC_PODS} | {one.namespace for one in READERS}
 )
@@ -257,7 +245,7 @@ def reader(one: Reader, number: int = 0) -> dict[str, Any]:
         one.namespace,
         # No node: an unbound pod goes at once when it is deleted, and here is no kubelet to let it go.
         spec={"containers": [container]},
-        status={"phase": "Running", "startTime": clock.second()},
+        status={"phase": "Running", "startTime": conditions.now()},
     )
     made["metadata"]["labels"] = {"app": one.app}
     return made

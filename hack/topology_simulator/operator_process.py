@@ -120,7 +120,7 @@ async def running(
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Operator]:
     """Run the operator inside this context; `tls` is for who looks at it, where the flags let it serve HTTPS."""
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "topology_controller", "run"]
     command += ["--kubeconfig", str(kubeconfig), "--bind-address", f"127.0.0.1:{port}"]
     command += ["--settle-seconds", str(settle_seconds), *flags]
@@ -142,7 +142,7 @@ def last_words(log: pathlib.Path) -> str:
     return "\n".join(f"    {line}" for line in lines[-_LAST_LINES:]) or "    (it said nothing)"
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """Return a port that was free a moment ago; the operator takes it at once."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -1,6 +1,6 @@
 """Plays a scenario on a running cluster: the steps through the API or a word to an actor, then the expectation.
 
-Wherever an administrator would act, this patches the API as they would (wish, cordon, upgrade). Only what nobody can
+Wherever an administrator would act, this patches the API as they would (wish, pause, upgrade). Only what nobody can
 ask of a real cluster (a node that dies, a learner that never catches up) is said to an actor. With `wish_by_person`
 a wish is not made but waited for, without limit, and a printed command is shown instead of run: that is how `cluster`
 leaves the last word to whoever sits there.
@@ -54,8 +54,6 @@ class Player:
             "join_workers": lambda names: self._join(names, kubelets.WORKER),
             "wish": self._wish,
             "withdraw": lambda _: self._merge(kinds.INFRASTRUCTURES, "cluster", {"desiredTopology": None}),
-            "cordon": lambda name: self._merge(kinds.NODES, name, {"unschedulable": True}),
-            "uncordon": lambda name: self._merge(kinds.NODES, name, {"unschedulable": None}),
             "pause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": True}),
             "unpause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": False}),
             "degrade_pool": self._degrade_pool,
@@ -222,9 +220,7 @@ class Player:
             "end_upgrade": told(lambda _: actors.version.release_upgrades(), "the upgrade may finish"),
             "hold": told(actors.hold, "operator {} will not react to a new topology"),
             "release": told(actors.release, "operator {} reacts again"),
-            "break_": told(actors.break_, "what {} rolls out will not get ready"),
             "mend_pool": told(actors.mend_pool, "machine config pool {} is no longer degraded"),
-            "mend": told(actors.mend, "what {} rolls out can get ready again"),
         }
 
     def _degrade_pool(self, pool: scenario.Degraded) -> None:

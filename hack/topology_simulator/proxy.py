@@ -17,13 +17,11 @@ in the middle of one of the server's. Upgraded connections (exec, port-forward) 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import io
-import ipaddress
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -33,7 +31,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from . import client
-from .apiserver import audit, faults, handlers, requests, statuses
+from .apiserver import audit, front, handlers, requests, statuses, streams
 
 if TYPE_CHECKING:
     import ssl
@@ -42,12 +40,10 @@ if TYPE_CHECKING:
 _UNARY_SECONDS = 70.0
 """Longer than the server's own limit of a minute, which is the one that should decide."""
 _CONNECT_SECONDS = 10.0
-_AUDIT_LIMIT = 50_000
 _OF_THE_CONNECTION = frozenset({
     "connection", "content-length", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
     "transfer-encoding", "upgrade",
 })  # fmt: skip
-_HALF_A_LINE = b'{"type":"MODIFIED","object":{"kind":"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,39 +55,28 @@ class _Reply:
     body: bytes
 
 
-@dataclass(slots=True, eq=False)
-class _Stream:
+class _Stream(streams.Stream):
     """One open watch: what the server sends goes on to the client, until a fault says otherwise."""
 
-    request: requests.Request
-    upstream: aiohttp.ClientResponse
-    response: web.StreamResponse
-    transport: asyncio.Transport | None
-    muted: bool = False
-    _cut: bool = False
-    _error: bytes = b""
-    _told: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def mute(self) -> None:
-        """Send nothing any more, and never end."""
-        self.muted = True
-
-    def cut(self, *, mid_line: bool = False) -> None:
-        """End the connection now, without the end of the chunked body; first send half a line if asked to."""
-        self._cut = True
-        self._told.set()
-        if self.transport is None:
-            return
-        if mid_line:
-            self.transport.write(b"%x\r\n%s\r\n" % (len(_HALF_A_LINE), _HALF_A_LINE))
-            self.transport.close()
-        else:
-            self.transport.abort()
+    def __init__(
+        self,
+        request: requests.Request,
+        response: web.StreamResponse,
+        transport: asyncio.Transport | None,
+        upstream: aiohttp.ClientResponse,
+    ) -> None:
+        super().__init__(request, response, transport)
+        self._upstream = upstream
+        self._error = b""
+        self._ended = asyncio.Event()
 
     def fail(self, status: dict[str, Any]) -> None:
         """Send an ERROR event and end."""
         self._error = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
-        self._told.set()
+        self._end()
+
+    def _end(self) -> None:
+        self._ended.set()
 
     async def run(self) -> None:
         """Pass on until the server ends the watch, the client goes, or a fault ends it.
@@ -99,25 +84,25 @@ class _Stream:
         Raises ConnectionError and aiohttp.ClientError when the end is not a proper one.
         """
         passing = asyncio.create_task(self._pass_on())
-        told = asyncio.create_task(self._told.wait())
+        ended = asyncio.create_task(self._ended.wait())
         try:
-            await asyncio.wait({passing, told}, return_when=asyncio.FIRST_COMPLETED)
-            if self._cut:
+            await asyncio.wait({passing, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if self.was_cut:
                 raise ConnectionResetError("the watch was cut")
-            if not self._told.is_set():
+            if not self._ended.is_set():
                 passing.result()
         finally:
-            for one in (passing, told):
-                one.cancel()
-            await asyncio.gather(passing, told, return_exceptions=True)
+            for task in (passing, ended):
+                task.cancel()
+            await asyncio.gather(passing, ended, return_exceptions=True)
         if self._error and not self.muted:
             await self.response.write(self._error)
 
     async def _pass_on(self) -> None:
-        by_line = self.upstream.content_type == "application/json"
+        by_line = self._upstream.content_type == "application/json"
         waiting = b""
         try:
-            async for chunk in self.upstream.content.iter_any():
+            async for chunk in self._upstream.content.iter_any():
                 waiting += chunk
                 ready = waiting.rfind(b"\n") + 1 if by_line else len(waiting)
                 if ready and not self.muted:
@@ -133,21 +118,16 @@ class _Stream:
             await self.response.write(waiting)
 
 
-class Proxy:
+class Proxy(front.Front):
     """Passes requests on to `upstream`, a URL without a path; `tls` is how to trust it, None for plain HTTP."""
 
     def __init__(self, upstream: str, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__()
         self._upstream = upstream.rstrip("/")
         self._tls = tls
         self._choose: Callable[[requests.Request], str] | None = None
-        self._streams: dict[_Stream, None] = {}
-        self.requests = audit.Log(maxlen=_AUDIT_LIMIT)
-        self.faults = faults.Faults(lambda: self._streams)
         self._exchanges: set[asyncio.Task[_Reply | None]] = set()
-        self._stopping = asyncio.Event()
-        self._runner: web.AppRunner | None = None
         self._session: aiohttp.ClientSession | None = None
-        self._url = ""
 
     def lead(self, choose: Callable[[requests.Request], str] | None) -> None:
         """Send each request from now on to the server that `choose` names by its URL; None: to `upstream` again.
@@ -156,31 +136,13 @@ class Proxy:
         """
         self._choose = choose
 
-    @property
-    def url(self) -> str:
-        """Where it listens, or last did: `http://127.0.0.1:PORT`."""
-        return self._url
-
-    @property
-    def port(self) -> int:
-        """The port of `url`."""
-        return int(self._url.rpartition(":")[2])
-
-    @property
-    def open_watches(self) -> list[requests.Request]:
-        """The requests of the watches that are open now, oldest first."""
-        return [stream.request for stream in self._streams]
-
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listen and return the URL.
 
         Raises ValueError for a host that is not loopback, OSError for a taken port.
         """
-        if self._runner is not None:
-            raise RuntimeError("the proxy runs already")
-        if not ipaddress.ip_address(host).is_loopback:
-            raise ValueError(f"{host} is not a loopback address; credentials would leave this machine in the clear")
-        self._stopping = asyncio.Event()
+        if self._session is not None:
+            raise RuntimeError(f"{self.url} is served already")
         # A new session each time: connections to a server that was restarted meanwhile are worth nothing.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._tls or True),
@@ -188,34 +150,20 @@ class Proxy:
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
             trust_env=False,
         )
-        app = web.Application(client_max_size=requests.MAX_BODY + 1)
-        app.router.add_route("*", "/{path:.*}", self._serve)
-        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         try:
-            await self._runner.setup()
-            await web.TCPSite(self._runner, host, port, reuse_address=True).start()
+            return await super().start(host, port)
         except BaseException:
             await self.stop()
             raise
-        self._url = f"http://{host}:{self._runner.addresses[0][1]}"
-        return self._url
 
     async def stop(self) -> None:
-        """Cut all watches, stop listening, and let what was sent on come to its end.
-
-        Faults, hooks and records stay for the next `start`. Harmless when it does not run.
-        """
-        runner, self._runner = self._runner, None
+        """Cut all watches, stop listening, and let what was sent on come to its end. Harmless when it does not run."""
         session, self._session = self._session, None
-        self._stopping.set()
-        for stream in tuple(self._streams):
-            stream.cut()
-        if runner is not None:
-            await runner.cleanup()
+        await super().stop()
         if self._exchanges:
             _, late = await asyncio.wait(self._exchanges, timeout=_CONNECT_SECONDS)
-            for one in late:
-                one.cancel()
+            for exchange in late:
+                exchange.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         if session is not None:
             await session.close()
@@ -232,11 +180,12 @@ class Proxy:
         finally:
             self.requests.append(audit.record(request, http.path_qs, code, arrived))
         if outcome is None:
-            return _vanish(http)
+            return front.vanish(http)
         if isinstance(outcome, _Reply):
             return web.Response(status=outcome.code, headers=outcome.headers, body=outcome.body)
+        response = web.StreamResponse(status=outcome.status, headers=_passed(outcome.headers))
         try:
-            return await self._stream(http, request, outcome)
+            return await self._send(http, _Stream(request, response, http.transport, outcome))
         finally:
             client.hang_up(outcome)
 
@@ -294,33 +243,6 @@ class Proxy:
         except (aiohttp.ClientError, TimeoutError):
             return None
 
-    async def _hold(self, active: faults.Active) -> None:
-        """Wait until a silent fault is taken away or the proxy stops."""
-        waits = {asyncio.ensure_future(one.wait()) for one in (active.gone, self._stopping)}
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waits:
-                one.cancel()
-
-    async def _stream(
-        self, http: web.Request, request: requests.Request, opened: aiohttp.ClientResponse
-    ) -> web.StreamResponse:
-        response = web.StreamResponse(status=opened.status, headers=_passed(opened.headers))
-        response.enable_chunked_encoding()
-        stream = _Stream(request, opened, response, http.transport)
-        self._streams[stream] = None
-        try:
-            await response.prepare(http)
-            await stream.run()
-        except (ConnectionError, aiohttp.ClientError):
-            _vanish(http)
-        finally:
-            del self._streams[stream]
-        with contextlib.suppress(ConnectionError):
-            await response.write_eof()
-        return response
-
 
 def _passed(headers: Mapping[str, str]) -> CIMultiDict[str]:
     """Return the headers that belong to the message, and not to the connection that it came over."""
@@ -341,10 +263,3 @@ async def _whole(opened: aiohttp.ClientResponse, *, wanted: bool) -> _Reply | No
 def _said(answer: handlers.Answer) -> _Reply:
     """Return an answer that is not the server's."""
     return _Reply(answer.code, CIMultiDict({"Content-Type": answer.content_type, **answer.headers}), answer.body)
-
-
-def _vanish(http: web.Request) -> web.Response:
-    """End the connection without an answer; the response is for aiohttp, nobody sees it."""
-    if http.transport is not None:
-        http.transport.abort()
-    return web.Response(status=500)

@@ -8,24 +8,21 @@ or a wrong value is a ScenarioError that names the file and the place. `play` pe
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from . import cluster, kinds, upgradeable
+from . import kinds, upgradeable  # noqa: TC001 - pydantic reads annotations when it runs
 from .actors import actor, hub
-
-if TYPE_CHECKING:
-    from .shape import Shape
+from .shape import VERSION, Name, Part, Shape, kebab  # noqa: TC001 - as above
 
 FOLDER = pathlib.Path(__file__).parent / "scenarios"
 
 Seconds = Annotated[float, Field(gt=0, le=7200)]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=63)]
 _VERSIONS: dict[upgradeable.Release, str] = {
     "4.20": "4.20.11",
-    "4.21": cluster.VERSION,
+    "4.21": VERSION,
     "4.22": "4.22.5",
     "main": "4.23.0",
 }
@@ -36,19 +33,30 @@ class ScenarioError(Exception):
     """A scenario that cannot be played; the message names the file and every fault in it."""
 
 
-def _kebab(name: str) -> str:
-    return name.rstrip("_").replace("_", "-")
+class _Choice(Part):
+    """Exactly one of the fields is given; those named in `_besides` do not count."""
+
+    _besides: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def _choices(cls) -> list[str]:
+        return [name for name in cls.model_fields if name not in cls._besides]
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        given = [name for name in self._choices() if getattr(self, name) is not None]
+        if len(given) != 1:
+            wanted, found = (", ".join(sorted(kebab(name) for name in names)) for names in (self._choices(), given))
+            raise ValueError(f"exactly one of {wanted} is needed, found {found or 'none'}")
+        return self
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_kebab, strict=True)
+def _short(field: str) -> BeforeValidator:
+    """Let a text alone stand for an object of which it is that field."""
+    return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
 
 
-def _named(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
-class Field_(_Part):  # noqa: N801  # pydantic's Field has the plain name
+class Field_(Part):  # noqa: N801  # pydantic's Field has the plain name
     """A field of any object that is known here.
 
     `path` is dotted, `conditions[type=Ready].status` picks from a list; `equals: null` means that nothing is there.
@@ -69,7 +77,7 @@ class Field_(_Part):  # noqa: N801  # pydantic's Field has the plain name
         return self
 
 
-class CheckIs(_Part):
+class CheckIs(Part):
     """A check of the transition, by name; of both stages when none is given. `says` is a part of its message."""
 
     name: str
@@ -78,7 +86,7 @@ class CheckIs(_Part):
     says: str | None = None
 
 
-class ConditionIs(_Part):
+class ConditionIs(Part):
     """A condition of ClusterOperator `topology`."""
 
     type: str
@@ -87,22 +95,22 @@ class ConditionIs(_Part):
     says: str | None = None
 
 
-class Advised(_Part):
+class Advised(Part):
     """An advisory of the transition, by name: told, or not there (any more)."""
 
     name: str
     told: bool = True
 
 
-class Metric(_Part):
+class Metric(Part):
     """A series of the operator's metrics, as it is spelt there with its labels, and its value."""
 
     series: str
     equals: float
 
 
-class Condition(_Part):
-    """Something that can be read back; exactly one of the fields is given."""
+class Condition(_Choice):
+    """Something that can be read back."""
 
     phase: Phase | None = None
     check: CheckIs | None = None
@@ -110,13 +118,8 @@ class Condition(_Part):
     ready_nodes: Annotated[int, Field(ge=0)] | None = None
     voters: Annotated[int, Field(ge=0)] | None = None
     field: Field_ | None = None
-    advisory: Annotated[Advised, BeforeValidator(_named)] | None = None
+    advisory: Annotated[Advised, _short("name")] | None = None
     metric: Metric | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        _exactly_one(self, set(Condition.model_fields))
-        return self
 
 
 def _follows(value: str) -> str:
@@ -131,23 +134,27 @@ Following = Annotated[str, AfterValidator(_follows)]
 class Wait(Condition):
     """Wait until it holds, at most `within` seconds."""
 
+    _besides = frozenset({"within"})
+
     within: Seconds = 60.0
 
 
 class Stays(Condition):
     """It holds now and for `seconds` on."""
 
+    _besides = frozenset({"seconds"})
+
     seconds: Seconds
 
 
-class Wish(_Part):
+class Wish(Part):
     """Patch `spec.desiredTopology`; with `refused`, the API must not accept it."""
 
     topology: str
     refused: bool = False
 
 
-class Flap(_Part):
+class Flap(Part):
     """Take a node down and up again, `times` times, `seconds` each way."""
 
     node: Name
@@ -155,48 +162,35 @@ class Flap(_Part):
     seconds: Seconds = 1.0
 
 
-def _wish(value: Any) -> Any:
-    return {"topology": value} if isinstance(value, str) else value
-
-
-class Degraded(_Part):
+class Degraded(Part):
     """A machine config pool that is degraded by one of its nodes, or because its configuration cannot be rendered."""
 
     pool: Name
     by: Literal["Node", "Render"] = actor.NODE
 
 
-def _pool(value: Any) -> Any:
-    return {"pool": value} if isinstance(value, str) else value
-
-
-class Printed(_Part):
+class Printed(_Choice):
     """Where the operator has printed a command: an advisory, or the message of a condition (from `oc` on)."""
 
     advisory: str | None = None
     condition: str | None = None
 
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        _exactly_one(self, set(Printed.model_fields))
-        return self
 
-
-class Gate(_Part):
+class Gate(Part):
     """A feature gate of the version that runs."""
 
     name: str
     enabled: bool
 
 
-class Step(_Part):
-    """One thing that happens; exactly one of the fields is given."""
+class Step(_Choice):
+    """One thing that happens."""
 
     join: Annotated[list[Name], Field(min_length=1)] | None = None
     """Nodes register, one after the other, as control-plane nodes that are not ready yet."""
     join_workers: Annotated[list[Name], Field(min_length=1)] | None = None
     """The same, as machines that carry workloads only."""
-    wish: Annotated[Wish, BeforeValidator(_wish)] | None = None
+    wish: Annotated[Wish, _short("topology")] | None = None
     withdraw: Literal[True] | None = None
     """Remove the wish."""
     wait_for: Wait | None = None
@@ -206,8 +200,6 @@ class Step(_Part):
     flap: Flap | None = None
     down: Name | None = None
     up: Name | None = None
-    cordon: Name | None = None
-    uncordon: Name | None = None
     start_upgrade: str | None = None
     """The version; the upgrade goes on until end-upgrade."""
     end_upgrade: Literal[True] | None = None
@@ -215,12 +207,9 @@ class Step(_Part):
     hold: Following | None = None
     """An operator does not react to a new topology until release."""
     release: Following | None = None
-    break_: Following | None = None
-    """What an operator rolls out never gets ready until mend; one workload is namespace/name."""
-    mend: Following | None = None
     pause_pool: Name | None = None
     unpause_pool: Name | None = None
-    degrade_pool: Annotated[Degraded, BeforeValidator(_pool)] | None = None
+    degrade_pool: Annotated[Degraded, _short("pool")] | None = None
     """A machine config pool is degraded until mend-pool."""
     mend_pool: Name | None = None
     run_printed: Printed | None = None
@@ -229,12 +218,7 @@ class Step(_Part):
     """The operator is stopped as by a drain, and starts again on another node."""
     feature_gate: Gate | None = None
     tell: str | None = None
-    """A sentence for whoever looks on."""
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        _exactly_one(self, set(Step.model_fields))
-        return self
+    """A sentence for the screen."""
 
     @property
     def said(self) -> tuple[str, Any]:
@@ -242,7 +226,7 @@ class Step(_Part):
         return next((name, getattr(self, name)) for name in Step.model_fields if getattr(self, name) is not None)
 
 
-class Expect(_Part):
+class Expect(Part):
     """How it must end. `conditions` gives the reason of each condition of ClusterOperator `topology`."""
 
     phase: Phase | None
@@ -250,48 +234,18 @@ class Expect(_Part):
     conditions: dict[str, str]
 
 
-class Pool(_Part):
-    """A custom machine config pool: so many workers with a role of its name."""
-
-    name: Name
-    machines: Annotated[int, Field(ge=0, le=9)] = 0
-    paused: bool = False
-
-
-class Cluster(_Part):
-    """The cluster to begin with, in the words of `shape.Shape`."""
-
-    hosted: bool = False
-    control_plane: str = "SingleReplica"
-    infrastructure: str = "SingleReplica"
-    masters: Annotated[int, Field(ge=1, le=7)] = 1
-    workers: Annotated[int, Field(ge=0, le=9)] = 0
-    schedulable: bool = True
-    router_replicas: Annotated[int, Field(ge=0)] | None = None
-    registry: Literal["Managed", "Removed"] = "Removed"
-    registry_replicas: Annotated[int, Field(ge=0)] = 1
-    without: list[Literal["Console", "ImageRegistry", "OperatorLifecycleManager"]] = []
-    platform: str = "None"
-    pools: list[Pool] = []
-
-    def shape(self, version: str = cluster.VERSION) -> cluster.Shape:
-        """Return what `cluster.objects` takes."""
-        pools = tuple(cluster.CustomPool(**one.model_dump()) for one in self.pools)
-        return cluster.Shape(**{**self.model_dump(), "without": tuple(self.without), "pools": pools}, version=version)
-
-
-class Version(_Part):
+class Version(Part):
     """The version operator: the words and the delays (shortened by the pace) of a release. Without: 4.21, and fast."""
 
     release: upgradeable.Release
 
 
-class Scenario(_Part):
+class Scenario(Part):
     """A whole story."""
 
     name: Name
     summary: str
-    cluster: Cluster = Cluster()
+    cluster: Shape = Shape()
     version: Version | None = None
     deadline_minutes: Annotated[int, Field(ge=1, le=60)] | None = None
     """For converging, instead of what the definitions say."""
@@ -304,8 +258,8 @@ class Scenario(_Part):
         return self.version.release if self.version else None
 
     def shape(self) -> Shape:
-        """Return the cluster to begin with."""
-        return self.cluster.shape(_VERSIONS[self.release]) if self.release else self.cluster.shape()
+        """Return the cluster to begin with, of the release that the story asks for."""
+        return self.cluster.model_copy(update={"version": _VERSIONS[self.release]}) if self.release else self.cluster
 
 
 def names() -> list[str]:
@@ -325,27 +279,19 @@ def load(name: str) -> Scenario:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: not YAML: {error}") from error
     try:
-        found = Scenario.model_validate(content)
+        scenario = Scenario.model_validate(content)
     except ValidationError as error:
-        faults = "\n".join(_fault(path, one["loc"], one["msg"]) for one in error.errors())
+        faults = "\n".join(_fault(path, fault["loc"], fault["msg"]) for fault in error.errors())
         raise ScenarioError(faults) from error
-    if found.name != path.stem:
-        raise ScenarioError(f"{path}: name is {found.name!r}, but the file is called {path.stem!r}")
-    return found
+    if scenario.name != path.stem:
+        raise ScenarioError(f"{path}: name is {scenario.name!r}, but the file is called {path.stem!r}")
+    return scenario
 
 
 def _fault(path: pathlib.Path, place: tuple[int | str, ...], message: str) -> str:
     words = [
-        f"step {one + 1}" if isinstance(one, int) else str(one)
-        for one in place
-        if place == ("steps",) or one != "steps"
+        f"step {part + 1}" if isinstance(part, int) else str(part)
+        for part in place
+        if place == ("steps",) or part != "steps"
     ]
     return f"{path}: {' → '.join(words) or 'top'}: {message.removeprefix('Value error, ')}"
-
-
-def _exactly_one(part: BaseModel, allowed: set[str]) -> None:
-    given = [name for name in allowed if getattr(part, name) is not None]
-    if len(given) != 1:
-        wanted = ", ".join(sorted(_kebab(one) for one in allowed))
-        found = ", ".join(sorted(_kebab(one) for one in given)) or "none"
-        raise ValueError(f"exactly one of {wanted} is needed, found {found}")

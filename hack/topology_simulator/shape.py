@@ -2,45 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 VERSION = "4.21.7"
 INSTALLED_AGO = 40 * 86400.0
 """Seconds since the installation."""
+Capability = Literal["Console", "ImageRegistry", "OperatorLifecycleManager"]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=63)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomPool:
+def kebab(name: str) -> str:
+    """Return a field's name as scenario files spell it."""
+    return name.rstrip("_").replace("_", "-")
+
+
+class Part(BaseModel):
+    """A part of a scenario file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=kebab)
+
+
+class CustomPool(Part):
     """A machine config pool besides master and worker, with workers of its own: they carry its name as a role."""
 
-    name: str
-    machines: int = 0
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: Name
+    machines: int = Field(default=0, ge=0, le=9)
     paused: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """What an installation may differ in.
+class Shape(Part):
+    """What an installation may differ in; also the words in which a scenario says it.
 
     `masters` and `workers` are the nodes there are, besides those of custom `pools`; masters carry workloads too unless
-    `schedulable` is false.
-    `router_replicas` pins the default router, `registry` is the managementState of the image registry and
-    `registry_replicas` what was written there when it was installed. `without` are capabilities that are disabled.
+    `schedulable` is false. `router_replicas` pins the default router, `registry` is the managementState of the image
+    registry and `registry_replicas` what was written there when it was installed. `without` are capabilities that are
+    disabled.
     """
+
+    model_config = ConfigDict(populate_by_name=True)
 
     hosted: bool = False
     control_plane: str = "SingleReplica"
     infrastructure: str = "SingleReplica"
-    masters: int = 1
-    workers: int = 0
+    masters: int = Field(default=1, ge=1, le=7)
+    workers: int = Field(default=0, ge=0, le=9)
     schedulable: bool = True
-    router_replicas: int | None = None
-    registry: str = "Removed"
-    registry_replicas: int = 1
-    without: tuple[str, ...] = ()
+    router_replicas: int | None = Field(default=None, ge=0)
+    registry: Literal["Managed", "Removed"] = "Removed"
+    registry_replicas: int = Field(default=1, ge=0)
+    without: tuple[Literal["Console", "ImageRegistry", "OperatorLifecycleManager"], ...] = Field(
+        default=(), strict=False
+    )
     platform: str = "None"
     version: str = VERSION
-    pools: tuple[CustomPool, ...] = ()
+    pools: tuple[CustomPool, ...] = Field(default=(), strict=False)
 
     @property
     def topology(self) -> dict[str, str]:

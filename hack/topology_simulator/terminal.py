@@ -1,4 +1,4 @@
-"""Calm lines on a terminal: relative seconds, a subject, a sentence; colours only where somebody sees them.
+"""Lines and tables on a terminal: relative seconds, a subject, a sentence; colours only where they are seen.
 
 Colours are on when the stream is a terminal and NO_COLOR is not set (any value counts) and TERM is not `dumb`. On a
 terminal long sentences are wrapped under themselves; in a file or pipe a line stays a line, for grep.
@@ -10,7 +10,7 @@ import os
 import shutil
 import textwrap
 import time
-from typing import TextIO
+from typing import Any, TextIO
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _MARKS = {"Met": ("✓", "+", "green"), "Unmet": ("✗", "x", "red"), "Unknown": ("?", "?", "yellow")}
@@ -60,3 +60,13 @@ class Terminal:
         width = max(40, shutil.get_terminal_size().columns - _INDENT - 1)
         lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
         return ("\n" + " " * _INDENT).join(lines)
+
+
+def layout(table: dict[str, Any]) -> str:
+    """Lay a meta.k8s.io/v1 Table out as `kubectl get` does: columns that are always shown, three spaces between."""
+    shown = [number for number, column in enumerate(table["columnDefinitions"]) if not column.get("priority")]
+    lines = [[str(table["columnDefinitions"][number]["name"]).upper() for number in shown]]
+    rows = [[row["cells"][number] for number in shown] for row in table.get("rows") or []]
+    lines += [["" if cell is None else str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("   ".join(map(str.ljust, line, widths)).rstrip() for line in lines)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from topology_controller import bindata
-from topology_controller.kube import answer
+from topology_controller.definitions import load
+from topology_controller.kube import errors
 from topology_controller.observe import catalog
-from topology_controller.transitions import load
 from topology_simulator import client, cluster, conditions, install, kinds, kubeconfig, machines
 
 from . import lookout
@@ -190,7 +190,7 @@ class Script:
 def _accept(source: catalog.Source, ending: str) -> str:
     if not source.selection.metadata_only:
         return "application/json"
-    return f"application/json;as={answer.PARTIAL}{ending};g=meta.k8s.io;v=v1"
+    return f"application/json;as={errors.PARTIAL}{ending};g=meta.k8s.io;v=v1"
 
 
 def _query(source: catalog.Source, **more: str) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_simulator import clock, conditions, follow, kinds, machines
 from topology_simulator import cluster as simulated
+from topology_simulator import conditions, follow, kinds, machines
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -56,7 +56,7 @@ async def set_conditions(
 
 async def renew_etcd_lease(api: client.Client, *, ago: float = 0.0) -> None:
     """Write the lease of the etcd operator as if it had been renewed `ago` seconds ago."""
-    stamp = clock.micro() if not ago else clock.second(ago).replace("Z", ".000000Z")
+    stamp = conditions.now_micro() if not ago else conditions.now(ago).replace("Z", ".000000Z")
     change = {"spec": {"renewTime": stamp}}
     await api.patch(kinds.LEASES, simulated.ETCD_LEASE, change, simulated.ETCD_OPERATOR_NAMESPACE)
 

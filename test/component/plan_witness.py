@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 from topology_api import vocabulary
 from topology_api.vocabulary import Phase, Stage
 from topology_controller import bindata
-from topology_controller.plugin import connection, plan, reading
-from topology_controller.transitions import load
+from topology_controller.definitions import load
+from topology_controller.plugin import cluster
+from topology_controller.plugin.commands import plan
 from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Witness:
         try:
             async with (
                 asyncio.timeout(PATIENCE),
-                connection.opened(connection.Access(str(self._box.kubeconfig))) as made,
+                cluster.opened(cluster.Access(str(self._box.kubeconfig))) as made,
             ):
                 while times < _TIMES:
                     before, published = published, await self._published()
@@ -89,8 +90,8 @@ class Witness:
             ) from None
         self.agreed.append(published.get("disabled", "").rpartition(" (")[2].strip(")") or published["phase"])
 
-    async def _planned(self, made: connection.Connection) -> dict[str, Any]:
-        seen = await reading.everything(made, self._transitions, vocabulary.DEFAULT_NAMESPACE)
+    async def _planned(self, made: cluster.Connection) -> dict[str, Any]:
+        seen = await cluster.everything(made, self._transitions, vocabulary.DEFAULT_NAMESPACE)
         found, _ = plan.target(seen, self._transitions, self._target)
         if not found["checks"]:
             return {"disabled": found["message"], "verdict": found["verdict"]}

@@ -70,7 +70,8 @@ async def test_past_the_deadline_it_is_completed_without_the_check_and_that_is_s
 ) -> None:
     asking = ("accept", "--check", CHECK, "--yes", "--reason", WHY)
     await pin_the_router(world)
-    await world.idle_operator("operator-a", "--transitions-dir", str(impatient))
+    await world.operator("operator-a", "--transitions-dir", str(impatient))
+    await world.until_phase("Idle")
     early = await command.run(*asking)
     assert (early.code, "the phase is Idle" in early.reason) == (plugin.BLOCKED, True), early
     await world.wish()

@@ -71,7 +71,7 @@ async def test_every_line_of_json_is_an_object_with_the_facts_of_the_text(world:
     assert phases[0]["definition"] == "sno-to-ha-compact"
     assert phases[0]["generation"] >= 2
     spoken = {one["logger"].removeprefix("topology_controller.") for one in lines}
-    assert {"process", "kube.lease", "kube.watch", "observe.watches", "report.narration"} <= spoken
+    assert {"process", "kube.lease", "kube.watch", "observe.watches", "report.log"} <= spoken
     assert any(one["msg"].startswith("the watch of") and one["level"] == "debug" for one in lines)
     assert not any("path" in one for one in lines), "requests come with 6"
 

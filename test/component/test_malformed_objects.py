@@ -92,6 +92,8 @@ async def test_a_malformed_pool_never_ends_a_transition(world: World, spoilt: di
     world.operands.behind.add(_BRAKE)
     await world.wish()
     await world.until_check("MachineConfigPoolsRolledOut", "Met", stage="Convergence")
+    # Until then the pools may be written once more.
+    await world.operands.followed("HighlyAvailable", "HighlyAvailable")
     kept = (await world.api.get(kinds.MACHINE_CONFIG_POOLS, "worker"))["status"]
     await world.api.patch_status(kinds.MACHINE_CONFIG_POOLS, "worker", spoilt)
     await follow.follow(world.api, only=[_BRAKE])

@@ -59,32 +59,30 @@ async def test_the_graph_becomes_a_picture_of_this_cluster(tmp_path: pathlib.Pat
 
 async def test_a_pipeline_hears_of_its_manifest_before_the_cluster_does(world: World, tmp_path: pathlib.Path) -> None:
     command = _command(world, tmp_path)
-    repository = tmp_path / "repository"
-    place = repository / "clusters" / "edge" / "infrastructure.yaml"
-    place.parent.mkdir(parents=True)
+    place = tmp_path / "infrastructure.yaml"
     place.write_text(MANIFEST)
-    code, found = await command.json("plan", "--manifests", str(repository))
+    code, found = await command.json("plan", "-f", str(place))
     assert (code, found["verdict"], found["target"]) == (plugin.DONE, "Possible", worlds.WISH)
     assert found["manifest"]["files"] == [{"file": str(place), "line": 6}]
     place.write_text(MANIFEST.replace("HighlyAvailable", "DualReplica"))
-    assert (await command.run("plan", "--manifests", str(repository))).code == plugin.UNSUPPORTED
+    assert (await command.run("plan", "-f", str(place))).code == plugin.UNSUPPORTED
     await cluster.set_ready(world.api, "master-2", ready=False)
     place.write_text(MANIFEST)
-    code, found = await command.json("plan", "--manifests", str(repository))
+    code, found = await command.json("plan", "-f", str(place))
     assert (code, found["verdict"]) == (plugin.BLOCKED, "Blocked")
     manifest = found.pop("manifest")
     _, planned = await command.json("plan", worlds.WISH)
     assert {**found, "evaluated": ""} == {**planned, "evaluated": ""}
     assert manifest["desiredTopology"] == worlds.WISH
     place.write_text(MANIFEST + "status: {controlPlaneTopology: HighlyAvailable}\n")
-    refused = await command.run("plan", "--manifests", str(repository))
+    refused = await command.run("plan", "-f", str(place))
     assert (refused.code, refused.reason.partition(" sets status")[0]) == (plugin.FAILED, f"{place}:7:")
     await world.wish()
     place.write_text(MANIFEST.replace("  desiredTopology: HighlyAvailable\n", "  platformSpec: {}\n"))
-    ended = await command.run("plan", "--manifests", str(repository))
+    ended = await command.run("plan", "-f", str(place))
     assert ended.code == plugin.DONE
     assert "would withdraw the wish" in ended.printed
-    for words in (("--manifests", str(repository), worlds.WISH), ("--manifests", str(tmp_path / "gone"))):
+    for words in (("-f", str(place), worlds.WISH), ("-f", str(tmp_path / "gone"))):
         assert (await command.run("plan", *words)).code == plugin.USAGE
 
 

@@ -17,7 +17,7 @@ from test import polling
 from test.component import metrics_clients
 from topology_controller.kube import client as clients
 from topology_controller.kube import config
-from topology_controller.serve import address, reviews, security
+from topology_controller.serve import authn
 from topology_controller.serve import server as servers
 from topology_simulator import client as administrators
 from topology_simulator import serving
@@ -43,12 +43,12 @@ async def served(session: real.Session, folder: pathlib.Path) -> AsyncIterator[t
     file = folder / "kubeconfig"
     file.write_text(yaml.safe_dump(session.server.kubeconfig("operator-a")))
     given = serving.Serving(folder / "tls", session.server.client_authority)
-    pace = security.Pace(reviews=reviews.Timing(known=_BELIEVED, unknown=0.5, yes=_BELIEVED, no=0.5))
+    believed = authn.Timing(known=_BELIEVED, unknown=0.5, yes=_BELIEVED, no=0.5)
     configuration = await config.load(str(file), None)
     async with clients.Client(configuration, user_agent="test", field_manager="test") as client:
-        made = security.Security(client, given.certificates, pace=pace)
+        made = servers.Security(client, given.certificates, reviewing=believed)
         routes = [web.get(path, said) for path in ("/metrics", "/")]
-        async with servers.Server(address.Address("127.0.0.1", 0), routes, made) as server:
+        async with servers.Server(servers.Address("127.0.0.1", 0), routes, made) as server:
             yield f"https://127.0.0.1:{server.bound}", given
 
 

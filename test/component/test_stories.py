@@ -6,7 +6,6 @@ topology moves once and only when it may, and whatever is waited for has a name.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +14,8 @@ from test import polling
 from test.component import cluster
 from test.component import world as worlds
 from test.component.broken_facts import LAST, VOTERS, condition, endpoints, until_failing
-from topology_simulator import clock, commands, kinds, operands
 from topology_simulator import cluster as simulated
+from topology_simulator import commands, conditions, kinds, operands
 
 if TYPE_CHECKING:
     import pathlib
@@ -144,7 +143,7 @@ async def test_an_upgrade_that_is_under_way(world: World) -> None:
 @pytest.fixture
 async def pinned(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIterator[World]:
     """A cluster whose router has an explicit number, as one that began with a single node has."""
-    shape = dataclasses.replace(_SHAPE, router_replicas=1)
+    shape = simulated.Shape(masters=3, router_replicas=1)
     async with worlds.opened(apiserver, tmp_path, shape) as made:
         yield made
 
@@ -190,7 +189,7 @@ async def test_one_registry_is_advised_about_and_never_waited_for(
     apiserver: backend.Place, tmp_path: pathlib.Path
 ) -> None:
     """The documented registry of a cluster on premises: Managed, a volume, one replica, whatever the topology."""
-    shape = dataclasses.replace(_SHAPE, registry="Managed", registry_replicas=1)
+    shape = simulated.Shape(masters=3, registry="Managed", registry_replicas=1)
     async with worlds.opened(apiserver, tmp_path, shape) as world:
         await cluster.set_ready(world.api, "master-2", ready=False)
         await world.idle_operator()
@@ -236,7 +235,7 @@ async def a_second_later(world: World) -> None:
     moved = (await world.record())["admittedTime"]
 
     async def over() -> bool:
-        return bool(clock.second() > moved)
+        return bool(conditions.now() > moved)
 
     await polling.until("the next second", over)
 
@@ -262,13 +261,13 @@ async def test_a_backup_from_before_is_told_until_there_is_a_newer_one(world: Wo
         await world.api.patch(kinds.CLUSTER_OPERATORS, "topology", {"metadata": {"annotations": annotation}})
 
     await world.idle_operator()
-    await say(clock.second(60.0))
+    await say(conditions.now(60.0))
     await converging_now(world)
     told = await until_advised(world, "EtcdBackupOutdated")
     assert "older than the move of the topology" in told["message"], told
     assert "cluster-backup.sh" in told["command"], told
     await a_second_later(world)
-    await say(clock.second())
+    await say(conditions.now())
     await until_not_advised(world, "EtcdBackupOutdated")
     await world.operands.go_on()
     await world.completed_once()
@@ -278,7 +277,7 @@ async def test_a_backup_from_before_is_told_until_there_is_a_newer_one(world: Wo
 
 
 async def test_what_is_removed_or_disabled_needs_not_follow(apiserver: backend.Place, tmp_path: pathlib.Path) -> None:
-    shape = dataclasses.replace(_SHAPE, registry="Removed", without=("Console",))
+    shape = simulated.Shape(masters=3, registry="Removed", without=("Console",))
     async with worlds.opened(apiserver, tmp_path, shape) as world:
         await world.idle_operator()
         await world.wish()

@@ -15,8 +15,8 @@ from test import polling
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller import bindata
 from topology_controller.checks import etcd_direct, result
+from topology_controller.definitions import load
 from topology_controller.observe import facts, members
-from topology_controller.transitions import load
 
 if TYPE_CHECKING:
     import pathlib

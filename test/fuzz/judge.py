@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from topology_controller.decide.decision import Decision
-    from topology_controller.transitions import model
+    from topology_controller.definitions import model
 
     from .client import Write
     from .operators import Election, Process

@@ -21,8 +21,8 @@ from . import world as worlds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from topology_controller.operands import model as matrices
-    from topology_controller.transitions import model
+    from topology_controller.definitions import model
+    from topology_controller.definitions import operands as matrices
 
     from .server import Key, Objects, Raw
 

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from topology_api.types import TopologyPair
+from topology_controller.definitions import load
 from topology_controller.observe import catalog
-from topology_controller.transitions import load
 
 from . import server as servers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topology_controller.operands import model as matrices
-    from topology_controller.transitions import model
+    from topology_controller.definitions import model
+    from topology_controller.definitions import operands as matrices
 
     from .server import Key, Objects, Raw
 

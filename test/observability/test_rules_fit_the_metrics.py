@@ -12,8 +12,8 @@ from prometheus_client import parser
 
 from test.observability.rules import expressions, promtool
 from test.unit.core import worlds
+from topology_controller.definitions import load
 from topology_controller.report import metrics
-from topology_controller.transitions import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

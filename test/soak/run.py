@@ -19,8 +19,8 @@ import aiohttp
 
 from test.bench import processes, procfs, requests, servers, side
 from topology_controller import bindata
+from topology_controller.definitions import load
 from topology_controller.observe import catalog
-from topology_controller.transitions import load
 from topology_simulator import kinds, kubeconfig, machines
 
 from . import disturb, verdict

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import Advisory, TopologyPair, TopologyTransition
 
-    from ..operands import model as matrices
+    from ..definitions import operands as matrices
 
 WAITED_FOR = {AdvisoryName.ROUTER_REPLICAS_PINNED: CheckName.ROUTER_REPLICAS}
 """Advisories without which a convergence check is never Met: only a person can do what it waits for. Every ingress

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName
 
-from . import budgets, etcd, etcd_direct, machine_config, nodes, operators, replicas, result, static_pods
+from . import etcd, etcd_direct, machine_config, nodes, operators, result, static_pods, workloads
 from .result import Question
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from topology_api.vocabulary import Stage
 
+    from ..definitions import model
     from ..observe import facts
-    from ..transitions import model
     from .result import CheckResult
 
 CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {
@@ -37,15 +37,15 @@ CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {
     CheckName.KUBE_CONTROLLER_MANAGER_REVISION: static_pods.at_newest,
     CheckName.KUBE_SCHEDULER_REVISION: static_pods.at_newest,
     CheckName.ETCD_REVISION: static_pods.at_newest,
-    CheckName.API_SERVER_REPLICAS: replicas.ready,
-    CheckName.ROUTER_REPLICAS: replicas.ready,
-    CheckName.CONSOLE_REPLICAS: replicas.ready,
-    CheckName.OAUTH_REPLICAS: replicas.ready,
-    CheckName.MONITORING_REPLICAS: replicas.ready,
-    CheckName.IMAGE_REGISTRY_REPLICAS: replicas.ready,
-    CheckName.PACKAGE_SERVER_REPLICAS: replicas.ready,
-    CheckName.MULTUS_ADMISSION_REPLICAS: replicas.ready,
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS: budgets.guarding,
+    CheckName.API_SERVER_REPLICAS: workloads.replicas,
+    CheckName.ROUTER_REPLICAS: workloads.replicas,
+    CheckName.CONSOLE_REPLICAS: workloads.replicas,
+    CheckName.OAUTH_REPLICAS: workloads.replicas,
+    CheckName.MONITORING_REPLICAS: workloads.replicas,
+    CheckName.IMAGE_REGISTRY_REPLICAS: workloads.replicas,
+    CheckName.PACKAGE_SERVER_REPLICAS: workloads.replicas,
+    CheckName.MULTUS_ADMISSION_REPLICAS: workloads.replicas,
+    CheckName.GUARD_POD_DISRUPTION_BUDGETS: workloads.guarded,
 }
 
 
@@ -57,7 +57,10 @@ def ask(
     yardstick: result.Yardstick = result.Yardstick(),  # noqa: B008 - frozen
 ) -> tuple[CheckResult, ...]:
     """Answer every question of a stage, in the order of the definition. None of them stops another."""
-    return tuple(
-        CHECKS[spec.check](Question(known, spec, definition, now, yardstick, stage))
-        for spec in definition.stages[stage]
-    )
+    answers: dict[CheckName, CheckResult] = {}
+    specs = definition.stages[stage]
+    # It looks at what the checks of operands have found.
+    for spec in sorted(specs, key=lambda spec: spec.check is CheckName.CLUSTER_OPERATORS_STABLE):
+        question = Question(known, spec, definition, now, yardstick, stage, answers)
+        answers[spec.check] = CHECKS[spec.check](question)
+    return tuple(answers[spec.check] for spec in specs)

@@ -1,41 +1,30 @@
 """What every check of operands has in common: what the matrix wants here, and how its operands' findings add up.
 
-A group of the matrix says which objects show that an operator has followed the topology. `replicas`, `static_pods` and
-`budgets` judge one object each; here is what comes before (does this cluster have it at all, how many are implied, how
+A group of the matrix says which objects show that an operator has followed the topology. `workloads` and `static_pods`
+judge one object each; here is what comes before (does this cluster have it at all, how many are implied, how
 was it at the flip) and what comes after (one answer that names each object, what is wanted and where to look).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckStatus
 
 from ..observe import facts
-from . import result
+from .result import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from topology_api.types import OperandBaseline
 
-    from ..operands import model as matrices
+    from ..definitions import operands as matrices
     from .result import CheckResult, Question
 
 
 _MASTER = "node-role.kubernetes.io/master"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found of one operand. `hint` says what a person can do, where nobody else will."""
-
-    status: CheckStatus
-    wanted: str
-    found: str
-    where: str
-    hint: str = ""
 
 
 def ask(question: Question, judge: Callable[[Question, matrices.Group, matrices.Operand], Finding]) -> CheckResult:
@@ -44,30 +33,28 @@ def ask(question: Question, judge: Callable[[Question, matrices.Group, matrices.
     if group is None:
         return question.unknown(f"the operand matrix has no entry for {question.spec.check}")
     absent = absence(question.facts, group)
+    if isinstance(absent, str):
+        text = f"Nothing has to follow: {absent}"
+        return question.met(text, (Finding("", group.operator, CheckStatus.MET, text),))
     if isinstance(absent, facts.Unobserved):
-        return question.unknown(absent)
-    if absent:
-        return question.met(f"Nothing has to follow: {absent}")
-    findings = [judge(question, group, operand) for operand in group.operands]
-    unknown = [one for one in findings if one.status is CheckStatus.UNKNOWN]
-    unmet = [one for one in findings if one.status is CheckStatus.UNMET]
-    if not findings:
+        findings = [
+            dataclasses.replace(finding_of(group, operand, CheckStatus.UNKNOWN, str(absent)), lacks=absent)
+            for operand in group.operands
+        ]
+        return question.unknown(absent, tuple(findings))
+    if not group.operands:
         return question.unknown(f"the operand matrix names no operand for {question.spec.check}")
-    if unmet:
-        return question.unmet(_told(unmet, unknown))
-    if unknown:
-        return question.unknown(result.listed(one.found for one in unknown))
-    return question.met(result.listed(one.found for one in findings))
+    return question.of(tuple(judge(question, group, operand) for operand in group.operands))
 
 
-def _told(unmet: list[Finding], unknown: list[Finding]) -> str:
-    rest = f"; and it cannot be told: {result.listed(one.found for one in unknown)}" if unknown else ""
-    places = result.listed(dict.fromkeys(one.where for one in unmet))
-    hints = "".join(f". {hint}" for hint in dict.fromkeys(one.hint for one in unmet) if hint)
-    return (
-        f"Wanted: {result.listed(one.wanted for one in unmet)}. "
-        f"Found: {'; '.join(one.found for one in unmet)}{rest}. Look at {places}{hints}"
-    )
+def finding_of(
+    group: matrices.Group, operand: matrices.Operand, status: CheckStatus, found: str, **parts: str
+) -> Finding:
+    """What was found of an operand; static pods go by their operator. `parts` are `wanted` and `action`."""
+    name = group.operator_of(operand) if operand.kind == "StaticPods" else f"{operand.namespace}/{operand.name}"
+    where = place(operand) + (" -o yaml" if operand.kind == "StaticPods" else "")
+    wanted, action = parts.get("wanted", operand.key), parts.get("action", "")
+    return Finding(operand.kind, name, status, found, wanted, where, action)
 
 
 def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved | None:
@@ -165,18 +152,19 @@ def unmeasured(what: str, field: str) -> str:
     )
 
 
-def missing(question: Question, operand: matrices.Operand, wanted: str, where: str) -> Finding:
+def missing(question: Question, group: matrices.Group, operand: matrices.Operand, wanted: str) -> Finding:
     """The API server says that the operand does not exist: is that how it was configured, or did it get lost?"""
-    if not operand.optional:
-        return Finding(CheckStatus.UNMET, wanted, f"{operand.key} does not exist", where)
     then = before(question, operand)
-    if then is None:
-        text = f"{operand.key} does not exist, and {unmeasured('it', 'operands')}"
-        return Finding(CheckStatus.UNKNOWN, wanted, text, where)
-    if then.missing:
+    status, lacks = CheckStatus.UNMET, f"{operand.key} does not exist"
+    text = lacks if not operand.optional else f"{lacks} any more"
+    if operand.optional and then is None:
+        status, text = CheckStatus.UNKNOWN, f"{lacks}, and {unmeasured('it', 'operands')}"
+        unread = facts.Unobserved(operand.key, f"NotFound, and {unmeasured('it', 'operands')}")
+        return dataclasses.replace(finding_of(group, operand, status, text, wanted=wanted), lacks=unread)
+    if operand.optional and then is not None and then.missing:
         text = f"nothing has to follow: {operand.key} did not exist when the topology moved either"
-        return Finding(CheckStatus.MET, wanted, text, where)
-    return Finding(CheckStatus.UNMET, wanted, f"{operand.key} does not exist any more", where)
+        return finding_of(group, operand, CheckStatus.MET, text, wanted=wanted)
+    return dataclasses.replace(finding_of(group, operand, status, text, wanted=wanted), lacks=lacks)
 
 
 def place(operand: matrices.Operand) -> str:

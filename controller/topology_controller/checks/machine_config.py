@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName, CheckStatus, Topology
 
+from ..definitions import operands as matrices
 from ..observe import facts
-from ..operands import model as matrices
 from . import groups, result
+from .result import Count, Finding
 
 if TYPE_CHECKING:
     from .result import CheckResult, Question
@@ -30,6 +31,11 @@ FAILING_BOUND = timedelta(minutes=1)
 """How long TemplateControllerFailing may be True: an API error that passes sets it too (syncFailingStatus)."""
 _CONFIG = "controllerconfigs.machineconfiguration.openshift.io/machine-config-controller"
 _POOLS = "machineconfigpools.machineconfiguration.openshift.io"
+_KIND = "MachineConfigPool"
+_FIRST = (
+    f"Waiting for {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED}: until it is Met the pools say nothing about the new "
+    "topology"
+)
 _ANNOTATION = "machineconfiguration.openshift.io/controlPlaneTopology"
 
 
@@ -125,39 +131,71 @@ def pools_rolled_out(question: Question) -> CheckResult:
     if group is None:
         return question.unknown(f"the operand matrix has no entry for {question.spec.check}")
     status, message = _controller(question)
-    name = CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED
-    if status is CheckStatus.UNKNOWN:
-        return question.unknown(f"{name}, which comes first, is Unknown: {message}")
     pools = _pools(question)
-    if isinstance(pools, facts.Unobserved):
-        return question.unknown(pools)
+    findings = _findings(question, group, pools, status, message)
+    if status is CheckStatus.UNKNOWN or isinstance(pools, facts.Unobserved):
+        return question.unknown(findings[0].found, findings)
     if status is CheckStatus.UNMET:
-        return question.unmet(f"Waiting for {name}: until it is Met the pools say nothing about the new topology")
-    waiting = [f"{pool.name} ({why})" for pool in pools if (why := lacks(question, group, pool))]
-    if waiting:
-        return question.unmet(
-            f"Wanted: every machine config pool rolled out. Found: {result.listed(waiting)}. Look at oc get {_POOLS}"
+        return question.unmet(_FIRST, findings)
+    if waiting := [f"{finding.name} ({finding.lacks})" for finding in findings if finding.lacks]:
+        text = f"Wanted: every machine config pool rolled out. Found: {result.listed(waiting)}. Look at oc get {_POOLS}"
+        return question.unmet(text, findings)
+    unknown = [finding.found for finding in findings if finding.status is CheckStatus.UNKNOWN]
+    if unknown:
+        return question.unknown(result.listed(unknown), findings)
+    return question.met(f"Machine config pools rolled out: {result.listed(pool.name for pool in pools)}", findings)
+
+
+def _findings(
+    question: Question,
+    group: matrices.Group,
+    pools: list[facts.MachineConfigPool] | facts.Unobserved,
+    controller: CheckStatus,
+    message: str,
+) -> tuple[Finding, ...]:
+    """What is to be said of each pool. The controller comes first."""
+    first = ""
+    if controller is CheckStatus.UNKNOWN:
+        first = f"{CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED}, which comes first, is Unknown: {message}"
+    if isinstance(pools, facts.Unobserved):
+        return (Finding(_KIND, group.operator, CheckStatus.UNKNOWN, first or str(pools)),)
+    unmeasured = _must_move(question, group) and _before(question, MASTER) is None
+    findings = []
+    for pool in pools:
+        lacks = _lacks(question, group, pool)
+        status, text = CheckStatus.MET, f"{pool.name} has rolled out"
+        if first:
+            status, text = CheckStatus.UNKNOWN, first
+        elif controller is CheckStatus.UNMET:
+            status, text = CheckStatus.UNMET, _FIRST
+        elif lacks is not None:
+            status, text = CheckStatus.UNMET, f"{pool.name}: {lacks}"
+        elif unmeasured and pool.name == MASTER:
+            what = groups.unmeasured(f"{_POOLS}/{MASTER}", "machineConfigPools")
+            status, text = CheckStatus.UNKNOWN, f"pool {MASTER} needs another rendered configuration, and {what}"
+        rolled = pool.configuration == pool.wanted_configuration
+        # Machines that are up to date with what they had before have not followed anything yet.
+        there = min(pool.updated, pool.ready) if rolled else pool.updated
+        have = 0 if rolled and status is not CheckStatus.MET and there >= pool.machines else there
+        findings.append(
+            Finding(
+                _KIND,
+                pool.name,
+                status,
+                text,
+                action=unpause(pool) if pool.paused else "",
+                count=Count(have, pool.machines, "machines"),
+                lacks=lacks,
+            )
         )
-    if _must_move(question, group) and _before(question, MASTER) is None:
-        what = groups.unmeasured(f"{_POOLS}/{MASTER}", "machineConfigPools")
-        return question.unknown(f"pool {MASTER} needs another rendered configuration, and {what}")
-    return question.met(f"Machine config pools rolled out: {result.listed(pool.name for pool in pools)}")
+    return tuple(findings)
 
 
-def lacks(question: Question, group: matrices.Group, pool: facts.MachineConfigPool) -> str | None:
+def _lacks(question: Question, group: matrices.Group, pool: facts.MachineConfigPool) -> str | None:
     """What this pool still lacks, None when it has rolled out. Says nothing before the controller has observed."""
     must_move = _must_move(question, group) and (pool.machines > 0 or pool.name == MASTER)
     why = _waiting_for(pool, _before(question, pool.name) if must_move else None)
     return f"paused; {unpause(pool)}" if why is not None and pool.paused else why
-
-
-def waiting_for_unpausing(question: Question) -> tuple[facts.MachineConfigPool, ...]:
-    """The paused pools, where they are all that this roll-out still waits for; else nothing."""
-    group, pools = question.group(), _pools(question)
-    if group is None or isinstance(pools, facts.Unobserved):
-        return ()
-    behind = [pool for pool in pools if lacks(question, group, pool) is not None]
-    return tuple(behind) if all(pool.paused for pool in behind) else ()
 
 
 def unpause(pool: facts.MachineConfigPool) -> str:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from topology_api.vocabulary import CheckStatus
+
 from ..observe import facts
 from . import etcd, result
+from .result import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..transitions import model
+    from ..definitions import model
     from .result import CheckResult, Question
 
 DEFAULT_CPUS = 4.0
@@ -38,14 +41,20 @@ def control_plane(question: Question) -> CheckResult:
     found = candidates(question.facts, question.spec, question.definition)
     if isinstance(found, facts.Unobserved):
         return question.unknown(found)
-    eligible = [name for name, why in found.items() if why is None]
+    findings = tuple(
+        Finding("Node", name, CheckStatus.MET if why is None else CheckStatus.UNMET, why or "eligible")
+        for name, why in sorted(found.items())
+    )
+    eligible = [finding.name for finding in findings if finding.status is CheckStatus.MET]
     wanted = question.spec.at_least or 0
     if len(eligible) >= wanted:
-        return question.met(f"{len(eligible)} eligible control-plane nodes: {result.listed(sorted(eligible), _SHOWN)}")
-    named = [f"{name} ({'eligible' if why is None else why})" for name, why in sorted(found.items())]
+        text = f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible, _SHOWN)}"
+        return question.met(text, findings)
+    named = [f"{finding.name} ({finding.found})" for finding in findings]
     shown = result.listed(named or ["no node with label node-role.kubernetes.io/control-plane"], _SHOWN)
     return question.unmet(
-        f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}. Look at oc get nodes"
+        f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}. Look at oc get nodes",
+        findings,
     )
 
 

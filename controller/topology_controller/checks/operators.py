@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CLUSTER_OPERATOR, CheckName, CheckStatus
+from topology_api.vocabulary import CLUSTER_OPERATOR, AdvisoryName, CheckName, CheckStatus
 
 from ..observe import facts
-from . import reactions, result
+from . import result
+from .result import Finding
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .result import CheckResult, Question
 
+_KIND = "ClusterOperator"
 _STABLE = (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
 """Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
@@ -31,7 +35,7 @@ def stable(question: Question) -> CheckResult:
     Source of the three conditions and their names: api config/v1/types_cluster_operator.go (release-4.22).
     Upstream passes an empty list (reference: upstream-controller a.4); a cluster without operators proves nothing.
     After the flip, quiet is not enough: no upgrade may be under way, none of the operators that reported at the flip
-    may be gone, and those whose operands have to follow must have been seen to react (`reactions`).
+    may be gone, and those whose operands have to follow must have been seen to react (`_unreacted`).
     """
     found = question.facts.cluster_operators
     if isinstance(found, facts.Unobserved):
@@ -45,35 +49,39 @@ def stable(question: Question) -> CheckResult:
     }
     if not others:
         return question.unknown("there are no ClusterOperators besides our own; look at oc get co")
-    unstable = [f"{operator.name} ({why})" for operator in others.values() if (why := instability(operator))]
-    certain = any(_says_no(operator) for operator in others.values())
+    unstable = tuple(
+        Finding(_KIND, operator.name, status, f"{operator.name} ({why})")
+        for operator in others.values()
+        if (why := instability(operator))
+        for status in (CheckStatus.UNMET if _says_no(operator) else CheckStatus.UNKNOWN,)
+    )
     if not question.converging:
-        return _still(question, unstable, certain=certain)
-    return _reacted(question, others, unstable, certain=certain)
+        return _at_rest(question, unstable)
+    return _reacted(question, others, unstable)
 
 
-def _still(question: Question, unstable: list[str], *, certain: bool) -> CheckResult:
-    if unstable and not certain:
-        return question.unknown(f"ClusterOperators that do not say how they are: {result.listed(unstable)}")
+def _at_rest(question: Question, unstable: tuple[Finding, ...]) -> CheckResult:
+    """The answer before the change."""
+    names = result.listed(finding.found for finding in unstable)
+    if any(finding.status is CheckStatus.UNMET for finding in unstable):
+        text = "Wanted: every ClusterOperator Available, not Progressing, not Degraded. "
+        return question.unmet(f"{text}Found: {names}. Look at oc get co", unstable)
     if unstable:
-        return question.unmet(
-            f"Wanted: every ClusterOperator Available, not Progressing, not Degraded. "
-            f"Found: {result.listed(unstable)}. Look at oc get co"
-        )
+        return question.unknown(f"ClusterOperators that do not say how they are: {names}", unstable)
     return question.met("Every ClusterOperator is Available, not Progressing and not Degraded")
 
 
 def _reacted(
-    question: Question, others: dict[str, facts.ClusterOperator], unstable: list[str], *, certain: bool
+    question: Question, others: dict[str, facts.ClusterOperator], unstable: tuple[Finding, ...]
 ) -> CheckResult:
-    """The answer after the flip."""
+    """The answer after the change."""
     version = question.facts.cluster_version
     upgrade = "" if isinstance(version, facts.Unobserved) else _upgrade(version)
-    waiting = reactions.waiting(question, others)
-    gone = reactions.lost(question, others)
-    wrong = unstable if certain else []
-    wrong = [*wrong, *(f"{name} (missing, it was there when the topology moved)" for name in gone)]
-    wrong += [f"{one.operator} (has not reacted yet: {one.why})" for one in waiting if not one.unread]
+    certain = any(finding.status is CheckStatus.UNMET for finding in unstable)
+    waiting = tuple(_unreacted(question, others))
+    findings = unstable + _gone(question, others) + waiting
+    # Where one of them says that it is not at rest, those that say nothing are told with it.
+    wrong = [one.found for one in findings if one.status is CheckStatus.UNMET or (certain and one in unstable)]
     if upgrade:
         wrong.append(upgrade)
     news = "" if isinstance(version, facts.Unobserved) else _newer(question, version)
@@ -81,19 +89,65 @@ def _reacted(
         return question.unmet(
             "Wanted: every ClusterOperator Available, not Progressing, not Degraded, those whose operands follow the "
             "topology seen to react, and no upgrade. "
-            f"Found: {result.listed(wrong)}. Look at oc get co{news}"
+            f"Found: {result.listed(wrong)}. Look at oc get co{news}",
+            findings,
         )
-    unclear = [] if certain else list(unstable)
-    unclear += [f"{one.operator}: {one.why}" for one in waiting]
+    unclear = [finding.found for finding in findings]
     if isinstance(version, facts.Unobserved):
         unclear.append(str(version))
     elif (status := version.conditions.status("Progressing")) != "False":
         unclear.append(f"clusterversions.config.openshift.io/version: condition Progressing is {status}")
     if unclear:
-        return question.unknown(result.listed(unclear))
+        return question.unknown(result.listed(unclear), findings)
     return question.met(
         f"Every ClusterOperator is Available, not Progressing and not Degraded, and has reacted where it had to{news}"
     )
+
+
+def _gone(question: Question, others: dict[str, facts.ClusterOperator]) -> tuple[Finding, ...]:
+    """Operators that reported at the change and do not any more."""
+    baseline = question.yardstick.baseline
+    names = sorted(one.name for one in (baseline.cluster_operators if baseline else ()) if one.name not in others)
+    text = "missing, it was there when the topology moved"
+    return tuple(Finding(_KIND, name, CheckStatus.UNMET, f"{name} ({text})") for name in names)
+
+
+def _unreacted(question: Question, others: dict[str, facts.ClusterOperator]) -> Iterator[Finding]:
+    """Operators that still have to react to the change, each with the first of its operands that shows it.
+
+    One that answers for an operand has reacted when it has been busy since (its Progressing condition changed later
+    than at the change), or when its operands lack nothing of it (`Finding.lacks`). Guard budgets are left out, since no
+    operator reports them, and so are checks that are accepted.
+    """
+    busy_since = set(_busy_since(question, others))
+    matrix = question.yardstick.matrix
+    first: dict[str, str | facts.Unobserved] = {}
+    for spec in question.definition.convergence.checks:
+        group, answer = question.group(spec.check), question.answers.get(spec.check)
+        if group is None or answer is None or spec.check in question.yardstick.accepted:
+            continue
+        # A group that this cluster lacks has one finding for all of it, and that lacks nothing.
+        for operand, finding in zip(group.operands, answer.findings, strict=False):
+            operator = group.operator_of(operand)
+            if finding.lacks is not None and operator not in busy_since and finding.kind != "PodDisruptionBudget":
+                first.setdefault(operator, finding.lacks)
+    for operator, lacks in sorted(first.items()):
+        if isinstance(lacks, facts.Unobserved):
+            yield Finding(_KIND, operator, CheckStatus.UNKNOWN, f"{operator}: {lacks}")
+            continue
+        reader = ""
+        if matrix is not None and matrix.reads_at_start(operator):
+            reader = f"; it reads the topology only when it starts, see advisory {AdvisoryName.TOPOLOGY_READ_AT_START}"
+        yield Finding(_KIND, operator, CheckStatus.UNMET, f"{operator} (has not reacted yet: {lacks}{reader})")
+
+
+def _busy_since(question: Question, others: dict[str, facts.ClusterOperator]) -> Iterator[str]:
+    """Operators that have come to rest again since the change."""
+    baseline = question.yardstick.baseline
+    for one in baseline.cluster_operators if baseline is not None else ():
+        now = others[one.name].settled_time if one.name in others else None
+        if now is not None and one.settled_time is not None and now > one.settled_time:
+            yield one.name
 
 
 def _upgrade(version: facts.ClusterVersion) -> str:

@@ -2,30 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckStatus, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from topology_api.types import Baseline
     from topology_api.vocabulary import CheckName
 
+    from ..definitions import model
+    from ..definitions import operands as matrices
     from ..observe import facts
-    from ..operands import model as matrices
-    from ..transitions import model
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many of an object's parts are where they should be: `have` of `wanted`, counted in `unit`."""
+
+    have: int
+    wanted: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found of one object: an operand, a node, a pool, an operator.
+
+    `name` has the namespace in front where there is one. `wanted`, `found` and `where`, the command that shows it, are
+    parts of the sentence about it; without `wanted` that is `found`. `action` is what an administrator can do where no
+    operator will. `lacks` says what the object itself still lacks, whatever else its check waits for: None
+    when nothing, Unobserved when that cannot be told.
+    """
+
+    kind: str
+    name: str
+    status: CheckStatus
+    found: str
+    wanted: str = ""
+    where: str = ""
+    action: str = ""
+    count: Count | None = None
+    lacks: str | facts.Unobserved | None = None
+
+    @property
+    def message(self) -> str:
+        """The sentence about this object alone."""
+        return sentence(self.status, (self,))
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The answer to one question."""
+    """The answer to one question, and what it rests on: a finding for each object that was judged.
+
+    Two answers that say the same are equal: a count that changes among what is Met is no news.
+    """
 
     name: CheckName
     status: CheckStatus
     message: str
+    findings: tuple[Finding, ...] = field(default=(), compare=False)
 
     @property
     def met(self) -> bool:
@@ -49,7 +88,8 @@ class Yardstick:
 class Question:
     """Everything that a check may look at: facts, its own parameters, the definition, the time and the stage.
 
-    `yardstick` matters after the flip. `now` is aware UTC.
+    `yardstick` matters after the change. `now` is aware UTC. `answers` are those of the stage's other checks, for the
+    one that sums them up.
     """
 
     facts: facts.Facts
@@ -58,6 +98,7 @@ class Question:
     now: datetime
     yardstick: Yardstick = Yardstick()
     stage: Stage = Stage.PREFLIGHT
+    answers: Mapping[CheckName, CheckResult] = field(default_factory=dict)
 
     @property
     def converging(self) -> bool:
@@ -69,17 +110,43 @@ class Question:
         matrix = self.yardstick.matrix
         return matrix.group(check or self.spec.check) if matrix is not None else None
 
-    def met(self, message: str) -> CheckResult:
+    def met(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:
         """Answer that what is wanted was found."""
-        return CheckResult(self.spec.check, CheckStatus.MET, message)
+        return CheckResult(self.spec.check, CheckStatus.MET, message, findings)
 
-    def unmet(self, message: str) -> CheckResult:
+    def unmet(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:
         """Answer that something else was found."""
-        return CheckResult(self.spec.check, CheckStatus.UNMET, message)
+        return CheckResult(self.spec.check, CheckStatus.UNMET, message, findings)
 
-    def unknown(self, message: object) -> CheckResult:
+    def unknown(self, message: object, findings: tuple[Finding, ...] = ()) -> CheckResult:
         """Answer that it could not be found out, and why."""
-        return CheckResult(self.spec.check, CheckStatus.UNKNOWN, f"Cannot tell: {message}")
+        return CheckResult(self.spec.check, CheckStatus.UNKNOWN, f"Cannot tell: {message}", findings)
+
+    def of(self, findings: tuple[Finding, ...]) -> CheckResult:
+        """Answer by what was found of each object: Met when each is, Unknown only when none is Unmet."""
+        statuses = {finding.status for finding in findings}
+        worst = (CheckStatus.UNMET, CheckStatus.UNKNOWN, CheckStatus.MET)
+        status = next(status for status in worst if status in statuses)
+        return CheckResult(self.spec.check, status, sentence(status, findings), findings)
+
+
+def sentence(status: CheckStatus, findings: tuple[Finding, ...]) -> str:
+    """What a check says of its objects: those that keep it from being Met, or all where none does."""
+    unknown = [finding for finding in findings if finding.status is CheckStatus.UNKNOWN]
+    if status is CheckStatus.MET:
+        return listed(finding.found for finding in findings)
+    if status is CheckStatus.UNKNOWN:
+        return f"Cannot tell: {listed(finding.found for finding in unknown)}"
+    unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
+    text = "; ".join(finding.found for finding in unmet)
+    if unknown:
+        text += f"; and it cannot be told: {listed(finding.found for finding in unknown)}"
+    wanted = [finding.wanted for finding in unmet if finding.wanted]
+    if not wanted:
+        return text
+    where = dict.fromkeys(finding.where for finding in unmet)
+    actions = dict.fromkeys(finding.action for finding in unmet if finding.action)
+    return ". ".join((f"Wanted: {listed(wanted)}", f"Found: {text}", f"Look at {listed(where)}", *actions))
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:

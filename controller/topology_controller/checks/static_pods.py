@@ -8,16 +8,18 @@ the newest revision must therefore be another than at the flip (reference: upstr
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckStatus
 
+from ..definitions import operands as matrices
 from ..observe import facts
-from ..operands import model as matrices
 from . import groups, result
+from .result import Count
 
 if TYPE_CHECKING:
-    from .result import CheckResult, Question
+    from .result import CheckResult, Finding, Question
 
 
 def at_newest(question: Question) -> CheckResult:
@@ -51,32 +53,58 @@ def must_move(question: Question, group: matrices.Group, operand: matrices.Opera
     return not all(source == target or matrices.same(operand.variant, source, target) for source in sources)
 
 
-def _judge(question: Question, group: matrices.Group, operand: matrices.Operand) -> groups.Finding:
-    where = f"{groups.place(operand)} -o yaml"
+def _judge(question: Question, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    nodes = groups.node_names(question.facts)
+    found = revisions(question.facts, operand)
+    moving = must_move(question, group, operand)
+    then = groups.before(question, operand)
+    finding = _revision(question, group, operand, moving=moving)
+    lacks: str | facts.Unobserved | None = None
+    if moving and isinstance(found, facts.Unobserved):
+        lacks = found
+    elif moving and (then is None or then.revision is None):
+        lacks = facts.Unobserved(operand.key, groups.unmeasured("it", "operands"))
+    elif moving and not isinstance(found, facts.Unobserved) and then is not None and then.revision is not None:
+        lacks = f"{operand.key} is still at revision {found.latest}" if found.latest <= then.revision else None
+    count = None
+    if not isinstance(found, facts.Unobserved) and not isinstance(nodes, facts.Unobserved):
+        count = _count(found, nodes, finding)
+    return dataclasses.replace(finding, lacks=lacks, count=count)
+
+
+def _count(found: facts.StaticPods, nodes: tuple[str, ...], finding: Finding) -> Count:
+    """Nodes at the newest revision. None of them is while that revision is the one from before the change."""
+    there = {entry.node for entry in found.nodes if entry.current == found.latest and entry.target == 0}
+    wanted = {*nodes, *(entry.node for entry in found.nodes)}
+    stale = len(there) == len(wanted) and finding.status is CheckStatus.UNMET
+    return Count(0 if stale else len(there), len(wanted), "nodes")
+
+
+def _revision(question: Question, group: matrices.Group, operand: matrices.Operand, *, moving: bool) -> Finding:
     nodes = groups.node_names(question.facts)
     if isinstance(nodes, facts.Unobserved):
-        return groups.Finding(CheckStatus.UNKNOWN, operand.key, str(nodes), where)
+        return groups.finding_of(group, operand, CheckStatus.UNKNOWN, str(nodes))
     wanted = f"{operand.key} at its newest revision on every control-plane node"
     found = revisions(question.facts, operand)
     if isinstance(found, facts.Unobserved):
         if found.missing:
-            return groups.missing(question, operand, wanted, where)
-        return groups.Finding(CheckStatus.UNKNOWN, wanted, str(found), where)
-    moving = must_move(question, group, operand)
+            return groups.missing(question, group, operand, wanted)
+        return groups.finding_of(group, operand, CheckStatus.UNKNOWN, str(found), wanted=wanted)
     then = groups.before(question, operand)
     revision = then.revision if then is not None else None
     if moving and revision is not None:
         wanted = f"{operand.key} at a revision above {revision} on every control-plane node"
         if found.latest <= revision:
             text = f"{operand.key} is still at revision {found.latest}, from before the topology moved"
-            return groups.Finding(CheckStatus.UNMET, wanted, text, where)
+            return groups.finding_of(group, operand, CheckStatus.UNMET, text, wanted=wanted)
     if behind := _behind(found, nodes):
-        return groups.Finding(CheckStatus.UNMET, wanted, f"{operand.key}: {result.listed(behind)}", where)
+        text = f"{operand.key}: {result.listed(behind)}"
+        return groups.finding_of(group, operand, CheckStatus.UNMET, text, wanted=wanted)
     if moving and revision is None:
         text = f"{operand.key} needs another revision, and {groups.unmeasured('it', 'operands')}"
-        return groups.Finding(CheckStatus.UNKNOWN, wanted, text, where)
+        return groups.finding_of(group, operand, CheckStatus.UNKNOWN, text, wanted=wanted)
     text = f"{operand.key} is at its newest revision on {result.listed(nodes)}"
-    return groups.Finding(CheckStatus.MET, wanted, text, where)
+    return groups.finding_of(group, operand, CheckStatus.MET, text, wanted=wanted)
 
 
 def _behind(found: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:

@@ -1,18 +1,19 @@
 """Pure: facts, definitions, what this leader knows, and the time go in; one `Decision` comes out.
 
-* `decision`: the `Decision`, its steps, and what this leader remembers between two of them (`Term`).
+* `decision`: the `Decision` and its steps.
+* `leader`: what this leader remembers between two decisions, and how looks, decisions and writes change it.
 * `applicability`: when this operator must not act at all (DESIGN section 9).
 * `records`: builds `status.topologyTransition`, and recovers it when somebody lost it.
 * `phases`: the life of a transition (DESIGN section 4): where `decide` is.
-* `scene`: what one decision looks at, and what all decisions have in common.
-* `clock`: what a wall clock that is moved may do to all of this, and what it may not.
+* `context`: what one decision looks at, and what all decisions have in common.
+* `cadence`: when the record is written.
 * `admission`: before the flip: Pending, Admitting, and the flip itself.
 * `baseline`: what the cluster looks like at the flip, as convergence is measured against it.
 * `convergence`: after the flip: until it is completed, or stuck.
 * `acceptance`: what somebody declares not to come, past the deadline.
 * `observer`: while the native controller is in charge: where its transition is.
 * `discovery`: what could be asked for now.
-* `happenings`: what is worth an event when the phase changes.
+* `events`: what is worth an event when the phase changes.
 
 No clock, no I/O, no logging. `act` performs the steps of a decision in their order and stops at the first that does
 not hold; `report` shows what was decided.

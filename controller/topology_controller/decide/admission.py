@@ -18,12 +18,12 @@ from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from ..checks import catalog, operators
 from ..checks.result import CheckResult, listed
 from ..observe import facts
-from . import applicability, baseline, cadence, convergence, discovery, happenings, problems, records
-from . import scene as scenes
+from . import applicability, baseline, cadence, convergence, discovery, events, problems, records
+from . import context as contexts
 from .decision import EVIDENCE_SECONDS, Decision, Step
 
 if TYPE_CHECKING:
-    from ..transitions import model
+    from ..definitions import model
 
 ECHO_BOUND = timedelta(minutes=8)
 """How long an admission waits for ClusterVersion to echo our block before it goes back to Pending.
@@ -38,21 +38,21 @@ SLOW = 3
 """After so many attempts in a row that took too long to read, Progressing says that the API server is slow."""
 
 
-def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> Decision:
+def preflight(context: contexts.Context, definition: model.Definition, wish: str) -> Decision:
     """A definition matches: Pending, or Admitting, or the flip."""
-    known, now = scene.known, scene.now
+    known, now = context.known, context.now
     block = operators.block_message(definition.name, wish)
     results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
     echo = operators.upgrades_blocked(known.cluster_version, block)
-    timed_out = _echo_timed_out(scene, echo)
+    timed_out = _echo_timed_out(context, echo)
     if timed_out:
         results = (*results, echo if not echo.met else dataclasses.replace(echo, status=CheckStatus.UNMET))
-    hold = _hold(scene)
+    hold = _hold(context)
     failing = [result for result in results if not result.met]
-    measured = baseline.capture(known, definition, scene.transitions.matrix)
-    unproven = "" if failing else _unproven(scene, measured)
-    said = scene.record
-    if not failing and _holding(scene) and said is not None and said.phase is Phase.PENDING:
+    measured = baseline.capture(known, definition, context.transitions.matrix)
+    unproven = "" if failing else _unproven(context, measured)
+    said = context.record
+    if not failing and _holding(context) and said is not None and said.phase is Phase.PENDING:
         # What the record says was read live a moment ago; what is watched here is older, and would take it back.
         kept = tuple(
             CheckResult(CheckName(check.name), check.status, check.message)
@@ -67,39 +67,39 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
             watch=True,
             definition=definition,
             results=kept,
-            note=scenes.what_is_unmet(found) if found else hold,
+            note=contexts.what_is_unmet(found) if found else hold,
             upgrade_block=block,
-            degraded=scenes.unreadable(records.of_stage(said, Stage.PREFLIGHT), now),
-            look_again=_next_look(scene, said),
+            degraded=contexts.unreadable(records.of_stage(said, Stage.PREFLIGHT), now),
+            look_again=_next_look(context, said),
         )
-    pausing = "" if failing else _pausing(scene)
+    pausing = "" if failing else _pausing(context)
     ready = not (failing or hold or unproven or pausing)
     phase = Phase.ADMITTING if ready else Phase.PENDING
     target = definition.target.pair
     record = TopologyTransition(
         phase=phase,
         name=definition.name,
-        source=records.pair(scene.infrastructure),
+        source=records.pair(context.infrastructure),
         target=target,
-        attempt=_attempt(scene, definition) if ready else None,
-        requested_time=scenes.requested(scene, target),
-        phase_transition_time=records.phase_time(scene.record, phase, now),
-        observed_generation=scene.infrastructure.generation,
-        checks=records.checks(scene.record, Stage.PREFLIGHT, results, now),
+        attempt=_attempt(context, definition) if ready else None,
+        requested_time=contexts.requested(context, target),
+        phase_transition_time=records.phase_time(context.record, phase, now),
+        observed_generation=context.infrastructure.generation,
+        checks=records.checks(context.record, Stage.PREFLIGHT, results, now),
         progress=records.progress(results),
-        available=discovery.judged(scenes.available(scene), definition, results, now, ready=ready),
-        baseline=_kept_baseline(scene, definition, measured) if ready else None,
+        available=discovery.judged(contexts.available(context), definition, results, now, ready=ready),
+        baseline=_kept_baseline(context, definition, measured) if ready else None,
         # What the attempt before went without is history from here on: a new one waits for everything.
-        accepted=() if ready else records.accepted_before(scene.record),
+        accepted=() if ready else records.accepted_before(context.record),
     )
-    note = hold or unproven or pausing or scenes.what_is_unmet(failing)
+    note = hold or unproven or pausing or contexts.what_is_unmet(failing)
     if ready:
-        note = _admitting(scene, echoed=echo.met)
-    unreadable = scenes.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
+        note = _admitting(context, echoed=echo.met)
+    unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     record = record.model_copy(
         update={
-            "advisories": scenes.advised(scene, record, target),
-            "problem": problems.before_change(scene, record, unreadable, note),
+            "advisories": contexts.advised(context, record),
+            "problem": problems.before_change(context, record, unreadable, note),
         }
     )
     decision = Decision(
@@ -111,22 +111,22 @@ def preflight(scene: scenes.Scene, definition: model.Definition, wish: str) -> D
         note=note,
         upgrade_block=block,
         degraded=unreadable,
-        look_again=_next_look(scene, record),
+        look_again=_next_look(context, record),
     )
-    decision = scenes.written(scene, decision)
-    if not ready or not echo.met:
+    decision = contexts.written(context, decision)
+    if not ready or not echo.met or not isinstance(measured, Baseline):
         return decision
-    if known.live and _is_ours(scene, record):
-        return _flip(scene, definition, decision, record, measured)
+    if known.live and _is_ours(context, record):
+        return _flip(context, definition, decision, record, measured)
     return decision if known.live else dataclasses.replace(decision, steps=(*decision.steps, Step.GATHER))
 
 
-def _admitting(scene: scenes.Scene, *, echoed: bool) -> str:
+def _admitting(context: contexts.Context, *, echoed: bool) -> str:
     """What Progressing says of an admission: one text, unless the API server is what keeps it.
 
     Another text once the echo is there would be a write between it and the change.
     """
-    voids = scene.term.voids
+    voids = context.leader.voids
     if not echoed or voids.count < SLOW:
         return "All preflight checks are met; once ClusterVersion blocks upgrades, everything is read again, live"
     return (
@@ -136,31 +136,31 @@ def _admitting(scene: scenes.Scene, *, echoed: bool) -> str:
     )
 
 
-def _hold(scene: scenes.Scene) -> str:
+def _hold(context: contexts.Context) -> str:
     """Why nothing may be admitted although the checks may be met; empty when nothing keeps it."""
-    own = scene.known.own_operator
+    own = context.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
         return "Paused by annotation topology.openshift.io/paused on ClusterOperator topology: nothing new is admitted"
-    if scene.term.misconfigured is not None and scene.term.misconfigured.holds:
+    if context.leader.misconfigured is not None and context.leader.misconfigured.holds:
         return "The configuration cannot be read: nothing new is admitted. See condition Degraded"
-    if unread := applicability.native_unreadable(scene.known):
+    if unread := applicability.native_unreadable(context.known):
         return f"It cannot be told whether the native controller is in charge: {unread}"
-    if applicability.native_awaited(scene.known, scene.term, scene.now) is not None:
+    if applicability.native_awaited(context.known, context.leader, context.now) is not None:
         return "Feature gate MutableTopology is on: waiting whether the native controller shows up"
-    if _holding(scene):
+    if _holding(context):
         return "What was read live differed from what was watched: waiting a moment"
     return ""
 
 
-def _pausing(scene: scenes.Scene) -> str:
+def _pausing(context: contexts.Context) -> str:
     """Why a request whose checks are all met is not admitted again at once: each admission is two writes."""
-    fell_back = scene.term.fell_back
-    if fell_back is None or scene.now >= fell_back + cadence.pause(scene.term):
+    fell_back = context.leader.fell_back
+    if fell_back is None or context.now >= fell_back + cadence.pause(context.leader):
         return ""
     return "All preflight checks are met, but an admission has just gone back to Pending: the next begins in a minute"
 
 
-def _unproven(scene: scenes.Scene, measured: Baseline | baseline.Unmeasured) -> str:
+def _unproven(context: contexts.Context, measured: Baseline | baseline.Unmeasured) -> str:
     """What cannot be told, although every check is met, and would be missed after the flip; empty when nothing is.
 
     Convergence is measured against how the cluster was at the flip, so what cannot be measured keeps it back. What a
@@ -168,54 +168,54 @@ def _unproven(scene: scenes.Scene, measured: Baseline | baseline.Unmeasured) -> 
     """
     if not isinstance(measured, Baseline):
         return f"Convergence would be measured against what cannot be read now: {measured}"
-    if scene.known.disturbed:
-        return f"What was seen last may be old: waiting for the watch of {listed(scene.known.disturbed)}"
+    if context.known.disturbed:
+        return f"What was seen last may be old: waiting for the watch of {listed(context.known.disturbed)}"
     return ""
 
 
 def _kept_baseline(
-    scene: scenes.Scene, definition: model.Definition, measured: Baseline | baseline.Unmeasured
+    context: contexts.Context, definition: model.Definition, measured: Baseline | baseline.Unmeasured
 ) -> Baseline | None:
     """What the record of an admission carries; the flip measures anew.
 
     It is there for its copy: were the record lost right after the flip, before the copy says Converging, nobody could
     tell any more what convergence is measured against.
     """
-    record = scene.record
-    if record is not None and record.baseline is not None and record.attempt == _attempt(scene, definition):
+    record = context.record
+    if record is not None and record.baseline is not None and record.attempt == _attempt(context, definition):
         return record.baseline
     return measured if isinstance(measured, Baseline) else None
 
 
-def _holding(scene: scenes.Scene) -> bool:
+def _holding(context: contexts.Context) -> bool:
     """Did live evidence disagree with the watches so lately that these may still be behind?"""
-    return scene.term.hold_until is not None and scene.now < scene.term.hold_until
+    return context.leader.hold_until is not None and context.now < context.leader.hold_until
 
 
-def _attempt(scene: scenes.Scene, definition: model.Definition) -> str:
+def _attempt(context: contexts.Context, definition: model.Definition) -> str:
     """The attempt to record: the one under way if this leader recorded it for this definition, else a new one."""
-    record = scene.record
+    record = context.record
     under_way = record is not None and record.phase is Phase.ADMITTING and record.name == definition.name
-    if under_way and record is not None and record.attempt is not None and record.attempt == scene.term.attempt:
+    if under_way and record is not None and record.attempt is not None and record.attempt == context.leader.attempt:
         return record.attempt
-    return scene.term.next_attempt
+    return context.leader.next_attempt
 
 
-def _is_ours(scene: scenes.Scene, record: TopologyTransition) -> bool:
+def _is_ours(context: contexts.Context, record: TopologyTransition) -> bool:
     """Does the live Infrastructure itself carry the attempt that this leader recorded, for this very transition?"""
-    found = scene.infrastructure.record
+    found = context.infrastructure.record
     return (
         isinstance(found, TopologyTransition)
         and found.phase is Phase.ADMITTING
         and found.attempt is not None
-        and found.attempt == scene.term.attempt == record.attempt
+        and found.attempt == context.leader.attempt == record.attempt
         and (found.name, found.source, found.target) == (record.name, record.source, record.target)
     )
 
 
-def _echo_timed_out(scene: scenes.Scene, echo: CheckResult) -> bool:
+def _echo_timed_out(context: contexts.Context, echo: CheckResult) -> bool:
     """Is this admission out of time, or did the last one run out and has not been allowed again yet?"""
-    record, now = scene.record, scene.now
+    record, now = context.record, context.now
     if record is None or record.phase_transition_time is None:
         return False
     if record.phase is Phase.ADMITTING:
@@ -227,17 +227,15 @@ def _echo_timed_out(scene: scenes.Scene, echo: CheckResult) -> bool:
 
 
 def _flip(
-    scene: scenes.Scene,
+    context: contexts.Context,
     definition: model.Definition,
     decision: Decision,
     record: TopologyTransition,
-    measured: Baseline | baseline.Unmeasured,
+    measured: Baseline,
 ) -> Decision:
     """Everything holds, live: move the topology and the record in one write."""
-    now = scene.now
-    if not isinstance(measured, Baseline):
-        return decision
-    results = catalog.ask(Stage.CONVERGENCE, definition, scene.known, now, scene.yardstick(measured))
+    now = context.now
+    results = catalog.ask(Stage.CONVERGENCE, definition, context.known, now, context.yardstick(measured))
     admitted = now.replace(microsecond=0)
     after = record.model_copy(
         update={
@@ -248,15 +246,15 @@ def _flip(
             "problem": None,
             "checks": (*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
             "progress": records.progress(results),
-            # They lead away from where the cluster no longer is (`scene.available` keeps them out from now on).
+            # They lead away from where the cluster no longer is (`context.available` keeps them out from now on).
             "available": (),
         }
     )
     # What has to be done after the flip is known already: one write instead of two.
     after = after.model_copy(
         update={
-            "advisories": scenes.advised(scene, after, after.target),
-            "deadline_time": convergence.deadline_of(after, definition, scene.known, now),
+            "advisories": contexts.advised(context, after),
+            "deadline_time": convergence.deadline_of(after, definition, context.known, now),
         }
     )
     moved = dataclasses.replace(
@@ -264,29 +262,26 @@ def _flip(
         phase=Phase.CONVERGING,
         record=after,
         results=results,
-        note=scenes.what_is_awaited(results, scene.known.disturbed, after.advisories),
+        note=contexts.what_is_awaited(results, context.known.disturbed, after.advisories),
         degraded=None,
         upgrade_block=operators.block_message_after_change(definition.name, definition.target.control_plane.value),
         steps=(Step.FLIP, Step.REPORT),
     )
-    return scenes.with_happenings(scene, moved)
+    return contexts.with_events(context, moved)
 
 
-def _next_look(scene: scenes.Scene, record: TopologyTransition) -> float | None:
+def _next_look(context: contexts.Context, record: TopologyTransition) -> float | None:
     """When time alone could change this decision, in seconds."""
-    moments = [*scenes.lease_moments(scene.known), *scenes.unreadable_moments(record.checks)]
+    moments = [*contexts.lease_moments(context.known), *contexts.unreadable_moments(record.checks)]
     if record.phase is Phase.PENDING:
-        moments.append(happenings.stands_at(record))
-        if (at := problems.blocked_at(record)) is not None:
-            moments.append(at)
-    if scene.term.hold_until is not None:
-        moments.append(scene.term.hold_until)
-    if scene.term.fell_back is not None:
-        moments.append(scene.term.fell_back + cadence.pause(scene.term))
-    awaited = applicability.native_awaited(scene.known, scene.term, scene.now)
+        moments += [events.stands_at(record), problems.blocked_at(record, context.now)]
+    if context.leader.hold_until is not None:
+        moments.append(context.leader.hold_until)
+    if context.leader.fell_back is not None:
+        moments.append(context.leader.fell_back + cadence.pause(context.leader))
+    awaited = applicability.native_awaited(context.known, context.leader, context.now)
     if awaited is not None:
-        moments.append(scene.now + timedelta(seconds=awaited))
-    if record.phase_transition_time is not None:
-        bound = ECHO_BOUND if record.phase is Phase.ADMITTING else ECHO_BACKOFF
-        moments.append(record.phase_transition_time + bound)
-    return scenes.until(moments, scene.now)
+        moments.append(context.now + timedelta(seconds=awaited))
+    bound = ECHO_BOUND if record.phase is Phase.ADMITTING else ECHO_BACKOFF
+    moments.append((record.phase_transition_time or context.now) + bound)
+    return contexts.until(moments, context.now)

@@ -23,7 +23,7 @@ from .decision import Said
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .decision import Term
+    from .leader import LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
 NATIVE_GRACE = timedelta(seconds=137)
@@ -109,14 +109,14 @@ def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
     return None
 
 
-def native_awaited(known: facts.Facts, term: Term, now: datetime) -> float | None:
+def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> float | None:
     """Seconds for which a native controller that is switched on may still show up, None when it need not be awaited.
 
     Counted from when this leader first saw the gate on: it may be switched on at any time.
     """
     if not gate(known) or native_present(known):
         return None
-    left = ((term.gate_since or term.since) + NATIVE_GRACE - now).total_seconds()
+    left = ((leader.gate_since or leader.since) + NATIVE_GRACE - now).total_seconds()
     return left if left > 0 else None
 
 

@@ -27,8 +27,8 @@ from ..observe import facts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..operands import model as matrices
-    from ..transitions import model
+    from ..definitions import model
+    from ..definitions import operands as matrices
 
 Part = dict[str, Any]
 """One entry of a list of the baseline, before it is checked against the schema."""

@@ -3,17 +3,18 @@
 Dozens of operators watch Infrastructure, and the machine config operator renders everything again at each of its events
 (machine-config-operator pkg/operator/sync.go; release-4.20 to 4.22). So the record is written when something in it has
 happened: another phase, another attempt, a problem that begins or ends. Answers of checks come and go; they are kept in
-memory (`Term.latest`), shown live in ClusterOperator `topology`, metrics and the page, and written at most once a
-minute, with their newest state. While they keep changing the interval doubles, up to a quarter of an hour.
+memory (`LeaderState.latest`), shown live in ClusterOperator `topology`, metrics and the page, and written at most once
+a minute, with their newest state. While they keep changing the interval doubles, up to a quarter of an hour.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from .decision import Step, Writes
+from .decision import Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyTransition
 
-    from .decision import Decision, Term
+    from .decision import Decision
+    from .leader import LeaderState
 
 INTERVAL = timedelta(minutes=1)
 """Between two writes of nothing but newer answers."""
@@ -31,6 +33,14 @@ _LATER = frozenset({"checks", "progress", "advisories", "available", "observed_g
 """Fields of the record that may wait. `problem` is compared by its reason."""
 
 
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """When this leader last wrote the record, and how many writes in a row were for nothing but newer answers."""
+
+    at: datetime | None = None
+    in_a_row: int = 0
+
+
 def newest(stored: TopologyTransition | None, latest: TopologyTransition | None) -> TopologyTransition | None:
     """The stored record with the answers that this leader has seen since it wrote it; others' edits win."""
     if stored is None or latest is None or _head(stored) != _head(latest):
@@ -38,48 +48,50 @@ def newest(stored: TopologyTransition | None, latest: TopologyTransition | None)
     return stored.model_copy(update={"checks": latest.checks, "progress": latest.progress})
 
 
-def due(decision: Decision, stored: TopologyTransition | None, term: Term, now: datetime) -> Decision:
+def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderState, now: datetime) -> Decision:
     """The decision with the step that saves its record, or with the time when it may be saved."""
     record = decision.record
     if record is None or (stored is not None and _same(record, stored)):
         return decision
-    wait = None if stored is None or _urgent(record, stored) else _until(term, now)
+    wait = None if stored is None or _urgent(record, stored) else _until(leader, now)
     if wait is None:
         return dataclasses.replace(decision, steps=(Step.SAVE, *decision.steps))
     sooner = wait if decision.look_again is None else min(wait, decision.look_again)
     return dataclasses.replace(decision, look_again=sooner)
 
 
-def written(term: Term, record: TopologyTransition, before: TopologyTransition | None, now: datetime) -> Term:
-    """What the leader remembers once this record stands on the server."""
-    more = before is not None and not _urgent(record, before) and not _rested(term, now)
-    return dataclasses.replace(term, writes=Writes(now, term.writes.in_a_row + 1 if more else 0))
+def written(
+    leader: LeaderState, record: TopologyTransition, before: TopologyTransition | None, now: datetime
+) -> Writes:
+    """The writes of a leader once this record stands on the server."""
+    more = before is not None and not _urgent(record, before) and not _rested(leader, now)
+    return Writes(now, leader.writes.in_a_row + 1 if more else 0)
 
 
-def pause(term: Term) -> timedelta:
+def pause(leader: LeaderState) -> timedelta:
     """How long after an admission that went back to Pending the next one may begin: each is two writes."""
-    return _bounds(term)[0]
+    return _bounds(leader)[0]
 
 
-def _until(term: Term, now: datetime) -> float | None:
+def _until(leader: LeaderState, now: datetime) -> float | None:
     """Seconds until newer answers may be written, None when they may be now."""
-    first, longest = _bounds(term)
-    interval = min(first * 2 ** min(term.writes.in_a_row, 10), longest)
-    left = (term.writes.at or term.since) + interval - now
+    first, longest = _bounds(leader)
+    interval = min(first * 2 ** min(leader.writes.in_a_row, 10), longest)
+    left = (leader.writes.at or leader.since) + interval - now
     return left.total_seconds() + 0.05 if left > timedelta() else None
 
 
-def _bounds(term: Term) -> tuple[timedelta, timedelta]:
+def _bounds(leader: LeaderState) -> tuple[timedelta, timedelta]:
     """The shortest and the longest interval. Who shortens the settle time (tests, demos) shortens these with it."""
-    if term.settle_seconds is None:
+    if leader.settle_seconds is None:
         return INTERVAL, LONGEST
-    short = min(timedelta(seconds=term.settle_seconds), INTERVAL)
+    short = min(timedelta(seconds=leader.settle_seconds), INTERVAL)
     return short, short
 
 
-def _rested(term: Term, now: datetime) -> bool:
+def _rested(leader: LeaderState, now: datetime) -> bool:
     """Was there nothing to write for so long that the next answer is news again?"""
-    return term.writes.at is None or now - term.writes.at >= 2 * _bounds(term)[1]
+    return leader.writes.at is None or now - leader.writes.at >= 2 * _bounds(leader)[1]
 
 
 def _urgent(record: TopologyTransition, stored: TopologyTransition) -> bool:

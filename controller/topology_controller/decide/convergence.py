@@ -23,9 +23,9 @@ from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, 
 from ..checks import catalog, machine_config, operators
 from ..checks.result import listed
 from ..observe import facts
-from . import acceptance, applicability, problems, records
-from . import scene as scenes
-from .decision import Decision, Happening, Progress, Said, Step, Voids
+from . import acceptance, applicability, leader, problems, records
+from . import context as contexts
+from .decision import Decision, EventSpec, Said, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -33,17 +33,13 @@ if TYPE_CHECKING:
     from topology_api.types import Check, TopologyTransition
 
     from ..checks.result import CheckResult
-    from ..transitions import model
-    from .decision import Term
-
-_MOST_ANSWERS = 2048
-"""Answers that are remembered; a transition that has given more only comes and goes."""
+    from ..definitions import model
 
 
-def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
+def converging(context: contexts.Context, record: TopologyTransition) -> Decision:
     """The topology has moved: watch the cluster follow. Topology is never written again."""
-    now, known = scene.now, scene.known
-    definition = scene.transitions.named(record.name)
+    now, known = context.now, context.known
+    definition = context.transitions.named(record.name)
     target = record.target.control_plane if record.target else ""
     block = operators.block_message_after_change(record.name or "", target)
     if definition is None:
@@ -55,27 +51,27 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
         return Decision(
             Phase.CONVERGING, steps=(Step.REPORT,), degraded=said, note=message, upgrade_block=block, level=False
         )
-    if scene.evidence_awaited:
+    if context.evidence_awaited:
         return Decision(Phase.CONVERGING, watch=True, upgrade_block=block)
     deadline = deadline_of(record, definition, known, now)
     before = record.accepted
-    record, results, ignored = _asked(scene, record, definition, late=now >= deadline)
+    record, results, ignored = _asked(context, record, definition, late=now >= deadline)
     taken = record.accepted[len(before) :]
     converged = records.checks(record, Stage.CONVERGENCE, results, now)
-    advised = scenes.advised(scene, record, record.target)
+    advised = contexts.advised(context, record)
     kept = record.model_copy(
         update={
             "checks": (*records.of_stage(record, Stage.PREFLIGHT), *converged),
             "progress": records.progress(results),
             "deadline_time": deadline,
-            "observed_generation": scene.infrastructure.generation,
-            "available": scenes.available(scene),
+            "observed_generation": context.infrastructure.generation,
+            "available": contexts.available(context),
             "advisories": advised,
         }
     )
     awaited = tuple(result for result in results if result.name not in acceptance.names(record))
     pending = tuple(check for check in converged if check.name not in acceptance.names(record))
-    quiet_at = _quiet_at(scene, pending or converged, definition)
+    quiet_at = _quiet_at(context, pending or converged, definition)
     all_met = all(result.met for result in awaited)
     if all_met and now >= quiet_at and not known.disturbed:
         completed = now.replace(microsecond=0)
@@ -96,34 +92,34 @@ def converging(scene: scenes.Scene, record: TopologyTransition) -> Decision:
             taken=taken,
             ignored=ignored,
         )
-        return scenes.written(scene, done)
+        return contexts.written(context, done)
     waiting = not all_met or bool(known.disturbed)
-    stuck_at = max(deadline, progressed(scene, kept, definition) + _patience(definition))
+    stuck_at = max(deadline, progressed(context, kept, definition) + _patience(definition))
     stuck = _stuck(pending, known.disturbed) if now >= stuck_at and waiting else None
-    degraded = stuck or scenes.unreadable(pending, now)
-    kept = kept.model_copy(update={"problem": problems.after_change(scene, kept, definition, awaited, degraded)})
+    degraded = stuck or contexts.unreadable(pending, now)
+    kept = kept.model_copy(update={"problem": problems.after_change(context, kept, awaited, degraded)})
     # An answer that time alone takes back is looked at then, while it settles too.
-    moments = [deadline, stuck_at, *scenes.lease_moments(known), *_failing_moments(known)]
-    moments += [quiet_at] if all_met else scenes.unreadable_moments(converged)
+    moments = [deadline, stuck_at, *contexts.lease_moments(known), *_failing_moments(known)]
+    moments += [quiet_at] if all_met else contexts.unreadable_moments(converged)
     overdue = f"Overdue since {deadline:%Y-%m-%dT%H:%M:%SZ}. " if now >= deadline and waiting else ""
-    awaiting = scenes.what_is_awaited(awaited, known.disturbed, advised)
+    awaiting = contexts.what_is_awaited(awaited, known.disturbed, advised)
     decision = Decision(
         Phase.CONVERGING,
         kept,
         watch=True,
         definition=definition,
         results=results,
-        note=_note(scene, record, overdue + awaiting + acceptance.told(record)),
+        note=_note(context, record, overdue + awaiting + acceptance.told(record)),
         upgrade_block=block,
         degraded=degraded,
-        look_again=scenes.until(moments, now),
+        look_again=contexts.until(moments, now),
         taken=taken,
         ignored=ignored,
     )
-    decision = scenes.written(scene, decision)
+    decision = contexts.written(context, decision)
     if stuck is not None:
-        happening = Happening(EventReason.TRANSITION_STUCK, stuck.message, warning=True)
-        return dataclasses.replace(decision, happened=(*decision.happened, happening))
+        event = EventSpec(EventReason.TRANSITION_STUCK, stuck.message, warning=True)
+        return dataclasses.replace(decision, happened=(*decision.happened, event))
     return decision
 
 
@@ -155,56 +151,25 @@ def minutes(definition: model.Definition, known: facts.Facts) -> timedelta:
     )
 
 
-def remembered(term: Term, decision: Decision, now: datetime) -> Term:
-    """What this leader remembers of a decision: its record, whether it was progress, whether an admission ended."""
-    if decision.record is None:
-        return term
-    progress = Progress()
-    if decision.phase is Phase.CONVERGING:
-        known = term.progress.answers
-        answers = _answers(decision.record)
-        fresh = answers - known and len(known) < _MOST_ANSWERS
-        # What the first look finds is no progress: it may have been so for long.
-        at = now if fresh and known else term.progress.at
-        progress = Progress(known | answers if fresh else known, at)
-    before = term.latest.phase if term.latest is not None else None
-    fell_back = now if (before, decision.phase) == (Phase.ADMITTING, Phase.PENDING) else term.fell_back
-    if decision.phase not in {Phase.PENDING, Phase.ADMITTING}:
-        fell_back = None
-    # They are counted in a row: an admission that has ended says nothing of the next.
-    voids = Voids() if decision.phase is Phase.PENDING else term.voids
-    return dataclasses.replace(term, latest=decision.record, progress=progress, fell_back=fell_back, voids=voids)
-
-
-def progressed(scene: scenes.Scene, record: TopologyTransition, definition: model.Definition) -> datetime:
+def progressed(context: contexts.Context, record: TopologyTransition, definition: model.Definition) -> datetime:
     """When there was last an answer that had not been given before in this attempt.
 
     A leader that has seen none goes by the record: by a problem that says Stuck, else by when it began to lead.
     """
-    term = scene.term
-    known = term.progress.answers
-    if known and len(known) < _MOST_ANSWERS and _answers(record) - known:
-        return scene.now
-    if term.progress.at is not None:
-        return term.progress.at
-    problem = scene.record.problem if scene.record is not None else None
+    if leader.is_progress(context.leader, record):
+        return context.now
+    if context.leader.progress.at is not None:
+        return context.leader.progress.at
+    problem = context.record.problem if context.record is not None else None
     if problem is not None and problem.reason is ProblemReason.STUCK:
         return problem.since - _patience(definition)
-    return term.since
+    return context.leader.since
 
 
 def _patience(definition: model.Definition) -> timedelta:
     """How long nothing may progress past the deadline: never longer than a deadline that is meant to be short."""
     convergence = definition.convergence
     return timedelta(minutes=min(convergence.stuck_minutes, convergence.deadline_minutes))
-
-
-def _answers(record: TopologyTransition) -> frozenset[int]:
-    """The answers of convergence, by hash."""
-    return frozenset(
-        hash((record.attempt, check.name, check.status, check.message))
-        for check in records.of_stage(record, Stage.CONVERGENCE)
-    )
 
 
 def _failing_moments(known: facts.Facts) -> list[datetime]:
@@ -215,25 +180,17 @@ def _failing_moments(known: facts.Facts) -> list[datetime]:
     return [config.failing_since + machine_config.FAILING_BOUND]
 
 
-def awaits(decision: Decision) -> bool:
-    """Does this decision wait for a check of convergence that is not Met, and that nobody has accepted?"""
-    if decision.phase is not Phase.CONVERGING or decision.record is None:
-        return False
-    accepted = acceptance.names(decision.record)
-    return any(not result.met and result.name not in accepted for result in decision.results)
-
-
 def _asked(
-    scene: scenes.Scene, record: TopologyTransition, definition: model.Definition, *, late: bool
+    context: contexts.Context, record: TopologyTransition, definition: model.Definition, *, late: bool
 ) -> tuple[TopologyTransition, tuple[CheckResult, ...], tuple[str, ...]]:
     """Every answer, the record with what is accepted from now on, and why the rest of what was asked for is not."""
 
     def ask(going_without: TopologyTransition) -> tuple[CheckResult, ...]:
-        yardstick = scene.yardstick(record.baseline, acceptance.names(going_without))
-        return catalog.ask(Stage.CONVERGENCE, definition, scene.known, scene.now, yardstick)
+        yardstick = context.yardstick(record.baseline, acceptance.names(going_without))
+        return catalog.ask(Stage.CONVERGENCE, definition, context.known, context.now, yardstick)
 
     results = ask(record)
-    accepted, ignored = acceptance.taken(record, scene.known.acceptances, results, scene.now, late=late)
+    accepted, ignored = acceptance.taken(record, context.known.acceptances, results, context.now, late=late)
     if accepted == record.accepted:
         return record, results, ignored
     record = record.model_copy(update={"accepted": accepted})
@@ -241,23 +198,23 @@ def _asked(
     return record, ask(record), ignored
 
 
-def _quiet_at(scene: scenes.Scene, converged: tuple[Check, ...], definition: model.Definition) -> datetime:
+def _quiet_at(context: contexts.Context, converged: tuple[Check, ...], definition: model.Definition) -> datetime:
     """When it will have been quiet for long enough, if all checks are Met and stay so."""
-    term = scene.term
-    settle = definition.convergence.settle_seconds if term.settle_seconds is None else term.settle_seconds
+    state = context.leader
+    settle = definition.convergence.settle_seconds if state.settle_seconds is None else state.settle_seconds
     # Times are kept in whole seconds: one more makes up for the fraction that was cut off.
     changed = max(check.last_transition_time for check in converged) + timedelta(seconds=1)
-    return max(changed, term.since, term.steady_since or term.since) + timedelta(seconds=settle)
+    return max(changed, state.since, state.steady_since or state.since) + timedelta(seconds=settle)
 
 
-def _note(scene: scenes.Scene, record: TopologyTransition, text: str) -> str:
+def _note(context: contexts.Context, record: TopologyTransition, text: str) -> str:
     """What Progressing says: what is waited for, and what somebody has begun in the meantime."""
-    version, baseline = scene.known.cluster_version, record.baseline
+    version, baseline = context.known.cluster_version, record.baseline
     if not isinstance(version, facts.Unobserved) and version.conditions.status("Progressing") == "True":
         before = f" from {baseline.version}" if baseline is not None and baseline.version else ""
         onward = f" to {version.newest}" if version.newest else ""
         text += f". An upgrade{before}{onward} is under way"
-    if applicability.native_in_charge(scene.known):
+    if applicability.native_in_charge(context.known):
         text += (
             ". The native controller is in charge of what comes next: this operator reports how the cluster follows, "
             "then stands down"

@@ -1,4 +1,4 @@
-"""What a decision is, and what a leader remembers between two decisions."""
+"""What a decision is."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import Accepted, Advisory, AvailableTransition, TopologyTransition
+    from topology_api.types import Accepted, TopologyTransition
     from topology_api.vocabulary import EventReason, Phase, Reason
 
     from ..checks.result import CheckResult
-    from ..transitions import model
+    from ..definitions import model
 
 
 EVIDENCE_SECONDS = 2.0
@@ -42,78 +40,12 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class EventSpec:
     """Something worth an event about Infrastructure, told after the steps were performed."""
 
     reason: EventReason
     note: str
     warning: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Misconfigured:
-    """The configuration file is bad; `message` says how. `holds`: what is in force may be less than was asked for."""
-
-    message: str
-    holds: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Writes:
-    """When this leader last wrote the record, and how many writes in a row were for nothing but newer answers."""
-
-    at: datetime | None = None
-    in_a_row: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Every answer of this attempt so far, by hash, and when there was last one that had not been given before."""
-
-    answers: frozenset[int] = frozenset()
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Voids:
-    """How often in a row reading the evidence took too long for a change to rest on it, and how long at most."""
-
-    count: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """What this leader knows that stands in no object.
-
-    `since` is when it began to lead. `attempt` is the admission that this leader has recorded itself, None when it
-    has none; `next_attempt` is the value that a new admission would get. `available` and `advisories` are what the last
-    discovery found, None before the first. `hold_until` keeps from admitting again at once after live evidence
-    disagreed with the watches. `settle_seconds` overrides the definitions. `gate_since` is when the gate of the native
-    controller was first seen on, `steady_since` when the wall clock was last moved or something that matters could last
-    not be watched (None: never); all times go by the wall clock and are moved along with it (`clock`).
-    `latest` is the record as it was last decided: it may be newer than what was written (`cadence`). `writes`,
-    `progress` and `voids` are what `cadence`, `convergence` and `admission` count. `fell_back` is when an admission of
-    this leader last went back to Pending. `refused` is what the API server says where it refuses what this leader
-    writes to Infrastructure, empty once a write went through.
-    """
-
-    since: datetime
-    next_attempt: str
-    attempt: str | None = None
-    available: tuple[AvailableTransition, ...] | None = None
-    hold_until: datetime | None = None
-    settle_seconds: int | None = None
-    advisories: tuple[Advisory, ...] | None = None
-    gate_since: datetime | None = None
-    steady_since: datetime | None = None
-    misconfigured: Misconfigured | None = None
-    latest: TopologyTransition | None = None
-    writes: Writes = Writes()
-    progress: Progress = Progress()
-    voids: Voids = Voids()
-    fell_back: datetime | None = None
-    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +73,7 @@ class Decision:
     disabled: Said | None = None
     degraded: Said | None = None
     upgrade_block: str | None = None
-    happened: tuple[Happening, ...] = ()
+    happened: tuple[EventSpec, ...] = ()
     observed: TopologyTransition | None = None
     taken: tuple[Accepted, ...] = ()
     ignored: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..checks.result import CheckResult
-    from ..transitions import load, model
+    from ..definitions import load, model
 
 
 def available(

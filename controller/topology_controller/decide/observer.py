@@ -17,7 +17,7 @@ from topology_api.vocabulary import Phase, Topology
 from ..observe import facts
 
 if TYPE_CHECKING:
-    from ..transitions import load
+    from ..definitions import load
 
 _UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
 _PROGRESSING = "TopologyTransitionControllerProgressing"
@@ -50,9 +50,8 @@ def text(known: facts.Facts, phase: Phase) -> str:
 
 def _said(known: facts.Facts) -> facts.Condition | None:
     native = known.native_controller
-    if isinstance(native, facts.Unobserved):
-        return None
-    return native.conditions.find(_UPGRADEABLE) or native.conditions.find(_PROGRESSING)
+    found = facts.Conditions() if isinstance(native, facts.Unobserved) else native.conditions
+    return found.find(_UPGRADEABLE) or found.find(_PROGRESSING)
 
 
 def _phase(said: facts.Condition | None, infrastructure: facts.Infrastructure) -> Phase:

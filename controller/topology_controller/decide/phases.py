@@ -21,8 +21,8 @@ from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, Reason
 from ..checks import operators
 from ..checks.result import listed
 from ..observe import facts
-from . import acceptance, admission, applicability, cadence, clock, convergence, observer, problems, records
-from . import scene as scenes
+from . import acceptance, admission, applicability, cadence, convergence, observer, problems, records
+from . import context as contexts
 from .decision import Decision, Said, Step
 
 if TYPE_CHECKING:
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
     from topology_api.types import RecordCopy
 
-    from ..transitions import load, model
-    from .decision import Term
+    from ..definitions import load, model
+    from .leader import LeaderState
 
 _MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
 _HOLDING = frozenset({Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 
 
-def decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: datetime) -> Decision:
+def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
     """Decide what follows from the facts. The same arguments always give the same decision."""
-    decision = _decide(known, transitions, term, now)
-    if term.refused and decision.watch and Step.FLIP not in decision.steps:
-        decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {term.refused}")
-    if term.misconfigured is None:
+    decision = _decide(known, transitions, leader, now)
+    if leader.refused and decision.watch and Step.FLIP not in decision.steps:
+        decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {leader.refused}")
+    if leader.misconfigured is None:
         return decision
-    said = Said(Reason.CONFIGURATION_INVALID, term.misconfigured.message)
+    said = Said(Reason.CONFIGURATION_INVALID, leader.misconfigured.message)
     return dataclasses.replace(decision, misconfigured=said)
 
 
-def _decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: datetime) -> Decision:
+def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
     infrastructure, own = known.infrastructure, known.own_operator
     if isinstance(own, facts.Unobserved) and not own.missing:
         # The copy of the record may be in it: without having read it nothing can be called a fresh start, and nothing
@@ -59,30 +59,32 @@ def _decide(known: facts.Facts, transitions: load.Transitions, term: Term, now: 
         return _without_infrastructure(infrastructure, own)
     if (newer := _newer(infrastructure, own)) is not None:
         return _too_new(newer, lost=newer is not infrastructure.record)
-    scene = scenes.Scene(known, infrastructure, _record(infrastructure, own, term, now), transitions, term, now)
-    record = scene.record
+    context = contexts.Context(
+        known, infrastructure, _record(infrastructure, own, leader, now), transitions, leader, now
+    )
+    record = context.record
     if isinstance(known.installed, facts.Installed) and known.installed.lacks:
-        return _not_installed(scene, known.installed.lacks)
-    if (said := applicability.disabled(known, infrastructure)) and not _ours_to_finish(scene, said):
-        return _disabled(scene, said)
+        return _not_installed(context, known.installed.lacks)
+    if (said := applicability.disabled(known, infrastructure)) and not _ours_to_finish(context, said):
+        return _disabled(context, said)
     if record is not None and record.phase in _MOVED:
-        if _overwritten(scene, record):
-            return _report_overwritten(scene, record)
+        if _overwritten(context, record):
+            return _report_overwritten(context, record)
         if record.phase is Phase.CONVERGING and record.target == records.pair(infrastructure):
-            return convergence.converging(scene, record)
+            return convergence.converging(context, record)
         if record.target == records.pair(infrastructure) and infrastructure.desired == record.target.control_plane:
-            return _keep(scene, record)
-    return _wish(scene)
+            return _keep(context, record)
+    return _wish(context)
 
 
 def _record(
-    infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], term: Term, now: datetime
+    infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], leader: LeaderState, now: datetime
 ) -> TopologyTransition | None:
     """The record as it stands, with the newest answers; where it was lost, what can be rebuilt of it."""
     found = records.recover(infrastructure, own)
     if found is infrastructure.record:
-        found = cadence.newest(found, term.latest)
-    return None if found is None else clock.believed(found, now)
+        found = cadence.newest(found, leader.latest)
+    return None if found is None else records.believed(found, now)
 
 
 def _blind(infrastructure: facts.Fact[facts.Infrastructure], own: facts.Unobserved) -> Decision:
@@ -104,20 +106,20 @@ def _without_infrastructure(why: facts.Unobserved, own: facts.Fact[facts.OwnOper
     return Decision(Phase.IDLE, note=str(why))
 
 
-def _not_installed(scene: scenes.Scene, lacks: str) -> Decision:
+def _not_installed(context: contexts.Context, lacks: str) -> Decision:
     """The served definition has none of our fields: nothing can be asked for or recorded until it has them again.
 
     What its loss has interrupted keeps blocking upgrades, by the copy of the record: the override that kept the
     definition in place blocked them too, and is gone.
     """
-    own = scene.known.own_operator
+    own = context.known.own_operator
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     said = Said(
         Reason.API_NOT_INSTALLED,
         f"CustomResourceDefinition {lacks}: a request would be dropped unseen. "
         "Install it with the commands of: cluster-topology-operator manifests --crd-patch",
     )
-    decision = Decision(scene.phase, steps=(Step.REPORT,), look_again=60.0, degraded=said, level=False)
+    decision = Decision(context.phase, steps=(Step.REPORT,), look_again=60.0, degraded=said, level=False)
     if copy is None or copy.phase not in _UNDER_WAY or copy.target is None:
         return decision
     return dataclasses.replace(
@@ -188,57 +190,57 @@ def _too_new(found: facts.Newer, *, lost: bool) -> Decision:
     )
 
 
-def _ours_to_finish(scene: scenes.Scene, said: Said) -> bool:
+def _ours_to_finish(context: contexts.Context, said: Said) -> bool:
     """Did the native controller take over after we had moved the topology?
 
     Nobody else knows what that is measured against, so it is reported to its end; topology is not written any more.
     """
-    record = scene.record
+    record = context.record
     return (
         said.reason is Reason.NATIVE_CONTROLLER_ACTIVE
         and record is not None
         and record.phase is Phase.CONVERGING
-        and record.target == records.pair(scene.infrastructure)
+        and record.target == records.pair(context.infrastructure)
     )
 
 
-def _disabled(scene: scenes.Scene, said: Said) -> Decision:
+def _disabled(context: contexts.Context, said: Said) -> Decision:
     """Stand down.
 
     A record that was not admitted is cleared once; a hosted cluster's Infrastructure is never written. What the native
     controller does meanwhile is shown.
     """
-    record, phase, observed = scene.record, scene.phase, None
+    record, phase, observed = context.record, context.phase, None
     if said.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
-        observed = observer.transition(scene.known, scene.infrastructure, scene.transitions)
+        observed = observer.transition(context.known, context.infrastructure, context.transitions)
         phase = observed.phase
-        said = dataclasses.replace(said, message=f"{said.message}. {observer.text(scene.known, phase)}")
-    if said.reason is not Reason.HOSTED_CONTROL_PLANE and record is not None and record.phase in scenes.BEFORE_FLIP:
+        said = dataclasses.replace(said, message=f"{said.message}. {observer.text(context.known, phase)}")
+    if said.reason is not Reason.HOSTED_CONTROL_PLANE and record is not None and record.phase in contexts.BEFORE_FLIP:
         phase = Phase.IDLE if observed is None else phase
-        return Decision(phase, _idle_record(scene), (Step.SAVE, Step.REPORT), disabled=said, observed=observed)
+        return Decision(phase, _idle_record(context), (Step.SAVE, Step.REPORT), disabled=said, observed=observed)
     return Decision(phase, steps=(Step.REPORT,), disabled=said, observed=observed)
 
 
-def _overwritten(scene: scenes.Scene, record: TopologyTransition) -> bool:
+def _overwritten(context: contexts.Context, record: TopologyTransition) -> bool:
     """Did somebody set the topology back while the wish still stands?"""
     target = record.target
     return (
         target is not None
-        and target != records.pair(scene.infrastructure)
-        and scene.infrastructure.desired == target.control_plane
+        and target != records.pair(context.infrastructure)
+        and context.infrastructure.desired == target.control_plane
     )
 
 
-def _report_overwritten(scene: scenes.Scene, record: TopologyTransition) -> Decision:
-    who = scene.infrastructure.topology_writer
+def _report_overwritten(context: contexts.Context, record: TopologyTransition) -> Decision:
+    who = context.infrastructure.topology_writer
     # The times of managed fields have whole seconds: within one, it may seem to be us.
     by = f"field manager {who}" if who and who != OPERATOR_NAME else "somebody unknown"
     message = (
-        f"Status topology was {record.target} and is {records.pair(scene.infrastructure)} now; it was written by "
+        f"Status topology was {record.target} and is {records.pair(context.infrastructure)} now; it was written by "
         f"{by}. Nothing is written until the wish is removed and made again: oc patch infrastructure "
         """cluster --type merge -p '{"spec":{"desiredTopology":null}}'"""
     )
-    kept = record.model_copy(update={"problem": problems.overwritten(scene, message)})
+    kept = record.model_copy(update={"problem": problems.overwritten(context, message)})
     decision = Decision(
         record.phase,
         kept,
@@ -247,31 +249,31 @@ def _report_overwritten(scene: scenes.Scene, record: TopologyTransition) -> Deci
         # The machines may be on their way to either topology.
         upgrade_block=_block(record) if record.phase is Phase.CONVERGING else None,
     )
-    return scenes.written(scene, decision)
+    return contexts.written(context, decision)
 
 
-def _wish(scene: scenes.Scene) -> Decision:
+def _wish(context: contexts.Context) -> Decision:
     """Nothing has moved: decide from the wish."""
-    infrastructure = scene.infrastructure
+    infrastructure = context.infrastructure
     here = records.pair(infrastructure)
     wish = infrastructure.desired
     if wish is None:
-        return _idle(scene)
+        return _idle(context)
     leading = [
-        definition for definition in scene.transitions.starting_at(here) if definition.target.control_plane == wish
+        definition for definition in context.transitions.starting_at(here) if definition.target.control_plane == wish
     ]
     if not leading:
-        return _idle(scene) if wish == here.control_plane else _unsupported(scene, wish)
+        return _idle(context) if wish == here.control_plane else _unsupported(context, wish)
     on_platform = [definition for definition in leading if infrastructure.platform in definition.platforms]
     if not on_platform:
-        return _unsupported(scene, wish)
-    if scene.evidence_awaited:
-        return Decision(scene.phase, watch=True)
-    definition = _choose(scene.known, on_platform)
+        return _unsupported(context, wish)
+    if context.evidence_awaited:
+        return Decision(context.phase, watch=True)
+    definition = _choose(context.known, on_platform)
     if definition is None:
         # The number of workers decided, so the watches stay open: it may change.
-        return dataclasses.replace(_unsupported(scene, wish), watch=True)
-    return admission.preflight(scene, definition, wish)
+        return dataclasses.replace(_unsupported(context, wish), watch=True)
+    return admission.preflight(context, definition, wish)
 
 
 def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Definition | None:
@@ -289,34 +291,34 @@ def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Def
     return next((definition for definition in candidates if definition.workers.fits(count)), None)
 
 
-def _idle_record(scene: scenes.Scene) -> TopologyTransition:
+def _idle_record(context: contexts.Context) -> TopologyTransition:
     return TopologyTransition(
         phase=Phase.IDLE,
-        phase_transition_time=records.phase_time(scene.record, Phase.IDLE, scene.now),
-        observed_generation=scene.infrastructure.generation,
-        available=scenes.available(scene),
-        accepted=records.accepted_before(scene.record),
+        phase_transition_time=records.phase_time(context.record, Phase.IDLE, context.now),
+        observed_generation=context.infrastructure.generation,
+        available=contexts.available(context),
+        accepted=records.accepted_before(context.record),
     )
 
 
-def _idle(scene: scenes.Scene) -> Decision:
-    record = _idle_record(scene)
-    note = applicability.orphaned_native_wish(scene.known, scene.infrastructure)
-    note = note or applicability.native_missing(scene.known)
-    if scene.infrastructure.record is None and scene.record is None and scene.term.available is None:
+def _idle(context: contexts.Context) -> Decision:
+    record = _idle_record(context)
+    note = applicability.orphaned_native_wish(context.known, context.infrastructure)
+    note = note or applicability.native_missing(context.known)
+    if context.infrastructure.record is None and context.record is None and context.leader.available is None:
         # The first record waits for what discovery finds: one write instead of two.
         return Decision(Phase.IDLE, steps=(Step.REPORT,), note=note)
-    return scenes.written(scene, Decision(Phase.IDLE, record, note=note))
+    return contexts.written(context, Decision(Phase.IDLE, record, note=note))
 
 
-def _unsupported(scene: scenes.Scene, wish: str) -> Decision:
+def _unsupported(context: contexts.Context, wish: str) -> Decision:
     """No definition leads from here to the wish: say why, and what would be legal."""
-    infrastructure = scene.infrastructure
+    infrastructure = context.infrastructure
     here = records.pair(infrastructure)
     legal = [
         f"{definition.target.control_plane} ({definition.name}, on platform {' or '.join(definition.platforms)}, with "
         f"{definition.workers} dedicated workers)"
-        for definition in scene.transitions.starting_at(here)
+        for definition in context.transitions.starting_at(here)
     ]
     why = NEVER_A_SOURCE.get(here.control_plane)
     none = f"none, because {why}" if why else "none"
@@ -324,32 +326,32 @@ def _unsupported(scene: scenes.Scene, wish: str) -> Decision:
         f"No transition leads from {here} to {wish} on platform {infrastructure.platform or 'unknown'}. "
         f"From here: {listed(legal) or none}"
     )
-    kept = scene.record if scene.phase is Phase.UNSUPPORTED else None
+    kept = context.record if context.phase is Phase.UNSUPPORTED else None
     same_wish = kept is not None and kept.observed_generation == infrastructure.generation
     record = TopologyTransition(
         phase=Phase.UNSUPPORTED,
         source=here,
-        requested_time=kept.requested_time if kept is not None and same_wish else scenes.requested(scene, None),
-        phase_transition_time=records.phase_time(scene.record, Phase.UNSUPPORTED, scene.now),
+        requested_time=kept.requested_time if kept is not None and same_wish else contexts.requested(context, None),
+        phase_transition_time=records.phase_time(context.record, Phase.UNSUPPORTED, context.now),
         observed_generation=infrastructure.generation,
-        available=scenes.available(scene),
+        available=contexts.available(context),
     )
     block = (
         f"{message}. Withdraw the wish to allow minor upgrades again: oc patch infrastructure cluster --type merge "
         """-p '{"spec":{"desiredTopology":null}}'"""
     )
-    return scenes.written(scene, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))
+    return contexts.written(context, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))
 
 
-def _keep(scene: scenes.Scene, record: TopologyTransition) -> Decision:
+def _keep(context: contexts.Context, record: TopologyTransition) -> Decision:
     """Completed, and the wish stays what it was."""
     kept = record.model_copy(
         update={
-            "observed_generation": scene.infrastructure.generation,
-            "available": scenes.available(scene),
+            "observed_generation": context.infrastructure.generation,
+            "available": contexts.available(context),
             # Nothing is watched any more: what is left to do is looked at again when discovery reads.
-            "advisories": record.advisories if scene.term.advisories is None else scene.term.advisories,
+            "advisories": record.advisories if context.leader.advisories is None else context.leader.advisories,
             "problem": None,
         }
     )
-    return scenes.written(scene, Decision(Phase.COMPLETED, kept, note=acceptance.told(record)))
+    return contexts.written(context, Decision(Phase.COMPLETED, kept, note=acceptance.told(record)))

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 from topology_api.types import Problem, fit, whole_seconds
-from topology_api.vocabulary import CheckName, CheckStatus, Phase, ProblemReason, Reason, Stage
+from topology_api.vocabulary import CheckName, Phase, ProblemReason, Reason
 
-from ..checks import machine_config
-from ..checks import operators as checked
-from ..checks.result import Question, listed
+from ..checks.result import listed
 from ..observe import facts
 
 if TYPE_CHECKING:
@@ -25,8 +23,7 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ..checks.result import CheckResult
-    from ..transitions import model
-    from . import scene as scenes
+    from . import context as contexts
     from .decision import Said
 
 BLOCKED_BOUND = timedelta(hours=1)
@@ -43,86 +40,72 @@ _OPERATOR = "machine-config"
 
 
 def before_change(
-    scene: scenes.Scene, record: TopologyTransition, unreadable: Said | None, note: str
+    context: contexts.Context, record: TopologyTransition, unreadable: Said | None, note: str
 ) -> Problem | None:
     """The problem of a request that is Pending or Admitting."""
-    own = scene.known.own_operator
+    own = context.known.own_operator
     if unreadable is not None:
-        return _problem(scene, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
+        return _problem(context, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
     if not isinstance(own, facts.Unobserved) and own.paused:
         message = (
             f"Annotation {vocabulary.PAUSED_ANNOTATION} is set, so no change begins. Remove it with: "
             f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
         )
-        return _problem(scene, ProblemReason.PAUSED, message)
-    if record.phase is Phase.PENDING and (at := blocked_at(record)) is not None and scene.now >= at:
-        return _problem(scene, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
+        return _problem(context, ProblemReason.PAUSED, message)
+    if record.phase is Phase.PENDING and context.now >= blocked_at(record, context.now):
+        return _problem(context, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
     return None
 
 
-def blocked_at(record: TopologyTransition) -> datetime | None:
+def blocked_at(record: TopologyTransition, now: datetime) -> datetime:
     """From when on a request that stays Pending is a problem."""
-    return None if record.phase_transition_time is None else record.phase_transition_time + BLOCKED_BOUND
+    return (record.phase_transition_time or now) + BLOCKED_BOUND
 
 
 def after_change(
-    scene: scenes.Scene,
+    context: contexts.Context,
     record: TopologyTransition,
-    definition: model.Definition,
     awaited: tuple[CheckResult, ...],
     degraded: Said | None,
 ) -> Problem | None:
     """The problem of a transition that converges. `awaited` are the answers that it still goes by."""
     if degraded is not None:
         stuck = degraded.reason is Reason.TRANSITION_STUCK
-        return _problem(scene, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
-    if message := _paused_pools(scene, record, definition, awaited):
-        return _problem(scene, ProblemReason.PAUSED, message)
+        return _problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
+    if message := _paused_pools(awaited):
+        return _problem(context, ProblemReason.PAUSED, message)
     target = record.target.control_plane if record.target is not None else None
-    if target is not None and scene.infrastructure.desired is None:
+    if target is not None and context.infrastructure.desired is None:
         message = (
             f"The topology has changed to {record.target}, and spec.{vocabulary.WISH} is gone. Restore it with: "
             f"""oc patch infrastructure cluster --type merge -p '{{"spec":{{"{vocabulary.WISH}":"{target}"}}}}'"""
         )
-        return _problem(scene, ProblemReason.REQUEST_LOST, message)
+        return _problem(context, ProblemReason.REQUEST_LOST, message)
     return None
 
 
-def overwritten(scene: scenes.Scene, message: str) -> Problem:
+def overwritten(context: contexts.Context, message: str) -> Problem:
     """The problem of a topology that was set back."""
-    return _problem(scene, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
+    return _problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
 
 
-def _paused_pools(
-    scene: scenes.Scene, record: TopologyTransition, definition: model.Definition, awaited: tuple[CheckResult, ...]
-) -> str:
+def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:
     """What to unpause, where nothing else is left to wait for; else empty."""
-    failing = {result.name for result in awaited if result.status is not CheckStatus.MET}
-    pools = CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT
-    spec = next((one for one in definition.convergence.checks if one.check is pools), None)
-    if spec is None or pools not in failing or not failing <= _OF_POOLS or _others_unstable(scene.known):
+    failing = {result.name: result for result in awaited if not result.met}
+    pools = failing.get(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
+    stable = failing.get(CheckName.CLUSTER_OPERATORS_STABLE)
+    if pools is None or not set(failing) <= _OF_POOLS:
         return ""
-    question = Question(scene.known, spec, definition, scene.now, scene.yardstick(record.baseline), Stage.CONVERGENCE)
-    paused = machine_config.waiting_for_unpausing(question)
-    if not paused:
+    if stable is not None and {finding.name for finding in stable.findings} != {_OPERATOR}:
         return ""
-    named = listed(f"{pool.name}: {machine_config.unpause(pool)}" for pool in paused)
+    behind = [finding for finding in pools.findings if finding.lacks is not None]
+    if not behind or not all(finding.action for finding in behind):
+        return ""
+    named = listed(f"{finding.name}: {finding.action}" for finding in behind)
     return f"All that is waited for are paused machine config pools. {named}"
 
 
-def _others_unstable(known: facts.Facts) -> bool:
-    """Is an operator other than that of the pools not at rest?"""
-    operators = known.cluster_operators
-    if isinstance(operators, facts.Unobserved):
-        return True
-    return any(
-        isinstance(operator, facts.Unobserved)
-        or (operator.name not in {_OPERATOR, vocabulary.CLUSTER_OPERATOR} and bool(checked.instability(operator)))
-        for operator in operators
-    )
-
-
-def _problem(scene: scenes.Scene, reason: ProblemReason, message: str) -> Problem:
-    before = scene.record.problem if scene.record is not None else None
-    since = before.since if before is not None and before.reason is reason else whole_seconds(scene.now)
+def _problem(context: contexts.Context, reason: ProblemReason, message: str) -> Problem:
+    before = context.record.problem if context.record is not None else None
+    since = before.since if before is not None and before.reason is reason else whole_seconds(context.now)
     return Problem(reason=reason, message=fit(message), since=since)

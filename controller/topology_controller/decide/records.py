@@ -123,3 +123,30 @@ def progress(results: Iterable[CheckResult]) -> Progress:
     answers = [result.met for result in results]
     met, total = sum(answers), len(answers)
     return Progress(met=met, total=total, summary=f"{met}/{total}")
+
+
+def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
+    """The record without times of the future that something is reckoned from.
+
+    What merely reports or gives up for a while goes by the record: the deadline, facts that stay unreadable, the wait
+    for the echo. A clock that was put forward brings these early by as much as it was moved. One that was put back
+    would delay them for ever, so a time that has not come yet is brought back to now, once, and written that way.
+    """
+    entered, admitted = record.phase_transition_time, record.admitted_time
+    late = [check for check in record.checks if check.last_transition_time > now]
+    changes: dict[str, object] = {}
+    if entered is not None and entered > now:
+        changes["phase_transition_time"] = whole_seconds(now)
+    if admitted is not None and admitted > now:
+        changes["admitted_time"] = whole_seconds(now)
+        if record.deadline_time is not None:
+            changes["deadline_time"] = whole_seconds(record.deadline_time - (admitted - now))
+    if late:
+        changes["checks"] = tuple(_not_after(check, now) for check in record.checks)
+    return record.model_copy(update=changes) if changes else record
+
+
+def _not_after(check: Check, now: datetime) -> Check:
+    if check.last_transition_time <= now:
+        return check
+    return check.model_copy(update={"last_transition_time": whole_seconds(now)})

@@ -1,38 +1,42 @@
 """One question to one endpoint over etcd's JSON gateway, with mutual TLS.
 
-Three questions are enough, and none of them leaves a trace in etcd:
+Three questions are asked, and none of them leaves a trace in etcd:
 
 * `members`: who is a member. `confirmed=True` asks through the quorum: the answer comes only when a majority is there
-  and this member has caught up with it. etcd takes an absent `linearizable` for false, so it is always said.
-* `status`: what the member says of itself and of its leader. It carries the alarms of the whole cluster. (Asking
+  and this member has caught up with it. etcd takes an absent `linearizable` for false, so it is always sent.
+* `status`: what the member reports of itself and of its leader. It carries the alarms of the whole cluster. (Asking
   for the alarms themselves is a write to etcd's log, even when nothing is changed by it.)
 * `healthy`: /health, by which a member judges itself.
 
-Answers are limited in size, never followed elsewhere, and every error is one of `errors`. There is no timeout here:
-`survey` has the one budget for everything, and calls this room's `Client` for each survey anew, so that every survey
-makes new connections, with the certificates of that moment.
+The gateway writes protobuf as JSON: 64-bit numbers are strings, and whatever is zero, false or empty is left out. So
+absent means zero in the models, and a field of another type is no answer. Answers are limited in size, redirects are
+not followed, every failure is an `EtcdError`. There is no timeout here: `survey` has one budget for everything, and
+opens a `Client` for each survey, so that each survey connects with the certificates of that moment.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import json
+import ipaddress
+import re
 import ssl
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+import urllib.parse
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import aiohttp
-
-from . import answers, errors
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     Observer = Callable[[str], None]
 
-T = TypeVar("T")
 _LARGEST = 1024 * 1024
-_SAID = 200
+"""Bytes of an answer."""
+_LONGEST_MESSAGE = 200
+PORT = 2379
+_ALARM = re.compile(r"memberID:([0-9]{1,20}) alarm:([A-Z]+)\s*\Z")
+_PLACE_IN_SOURCE = re.compile(r"\s*\(_ssl\.c:[0-9]+\)|\[[A-Z0-9_: ]+\]\s*")
 _DOWN = {
     errno.ECONNREFUSED: "nobody listens there (connection refused)",
     errno.EHOSTUNREACH: "no route to the host",
@@ -40,7 +44,158 @@ _DOWN = {
     errno.EHOSTDOWN: "the host is down",
     errno.ETIMEDOUT: "no answer in time",
 }
-"""What speaks of a member that may be down."""
+"""Failures that may mean that the member is down."""
+
+
+class EtcdError(Exception):
+    """A question to one endpoint was not answered. `why` is for people, and the same while the trouble is the same.
+
+    `down` tells a member that may be down or stands still, which is news about etcd, from everything else, where the
+    trouble may be ours (a certificate, a port that leads elsewhere, an answer that is not etcd's).
+    """
+
+    def __init__(self, endpoint: str, why: str, *, down: bool = False) -> None:
+        super().__init__(f"{endpoint}: {why}")
+        self.endpoint = endpoint
+        self.why = why
+        self.down = down
+
+
+def parse_endpoint(text: str) -> str:
+    """Return an endpoint `https://host:port` in its one spelling; ValueError says what is wrong with it.
+
+    Only https: what is asked over plain HTTP could be answered by any machine.
+    """
+    try:
+        parts = urllib.parse.urlsplit(text.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a URL: {error}") from None
+    if parts.scheme != "https" or not host:
+        raise ValueError(f"{text!r} is not https://HOST:PORT")
+    if parts.username is not None or parts.path not in {"", "/"} or parts.query or parts.fragment:
+        raise ValueError(f"{text!r} has more than https://HOST:PORT")
+    return endpoint_at(host, PORT if port is None else port)
+
+
+def endpoint_at(host: str, port: int = PORT) -> str:
+    """Return the endpoint at a host name or an IP address without brackets."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return f"https://{host.lower()}:{port}"
+    return f"https://[{address}]:{port}" if address.version == 6 else f"https://{address}:{port}"
+
+
+def _uint64(value: object) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
+        raise ValueError("it is no number of 64 bits")
+    return value
+
+
+def _hexadecimal(value: object) -> str:
+    number = _uint64(value)
+    return f"{number:x}" if number else ""
+
+
+def _complaints(errors: tuple[str, ...]) -> tuple[str, ...]:
+    """Sort errors of a status, each once; alarms come as "memberID:<decimal> alarm:NOSPACE "."""
+    alarms = ((text, _ALARM.match(text)) for text in errors)
+    words = {f"alarm {alarm[2]} of member {int(alarm[1]):x}" if alarm else text.strip() for text, alarm in alarms}
+    return tuple(sorted(words))
+
+
+_Number = Annotated[int, BeforeValidator(_uint64)]
+_Id = Annotated[str, BeforeValidator(_hexadecimal)]
+"""Unpadded lower-case hexadecimal, as the etcd operator and etcdctl write ids; empty when it is zero or absent."""
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class _Header(_Answer):
+    cluster: _Id = Field("", alias="cluster_id")
+    member: _Id = Field("", alias="member_id")
+
+
+def _named(header: _Header) -> _Header:
+    if not (header.cluster and header.member):
+        raise ValueError("the header names no cluster or no member")
+    return header
+
+
+class _Answered(_Answer):
+    header: Annotated[_Header, AfterValidator(_named)]
+
+    @property
+    def cluster(self) -> str:
+        """Id of the cluster that the answering member belongs to."""
+        return self.header.cluster
+
+    @property
+    def member(self) -> str:
+        """Id of the member that answered."""
+        return self.header.member
+
+
+class Member(_Answer):
+    """A member as a member list has it."""
+
+    id: _Id = Field("", alias="ID")
+    name: str = ""
+    """Empty until it has started and told the others its name."""
+    learner: bool = Field(default=False, alias="isLearner")
+    client_urls: Annotated[tuple[str, ...], AfterValidator(lambda urls: tuple(sorted(urls)))] = Field(
+        (), alias="clientURLs"
+    )
+
+
+def _distinct(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    ids = {member.id for member in members}
+    if not members:
+        raise ValueError("the member list is empty")
+    if "" in ids:
+        raise ValueError("a member has no ID")
+    if len(ids) != len(members):
+        raise ValueError("the member list has a member twice")
+    return tuple(sorted(members, key=lambda member: member.id))
+
+
+class MemberList(_Answered):
+    """Answer to /v3/cluster/member/list: at least one member, sorted by id."""
+
+    members: Annotated[tuple[Member, ...], AfterValidator(_distinct)] = Field((), validate_default=True)
+
+
+class Status(_Answered):
+    """Answer to /v3/maintenance/status: what a member reports of itself."""
+
+    leader: _Id = ""
+    """Empty when it knows of none."""
+    term: _Number = Field(0, alias="raftTerm")
+    learner: bool = Field(default=False, alias="isLearner")
+    errors: Annotated[tuple[str, ...], AfterValidator(_complaints)] = ()
+    """Trouble, sorted: in etcd's own words ("etcdserver: no leader"), and every alarm of the whole cluster."""
+
+
+def _boolean(value: object) -> object:
+    return value == "true" if value in ("true", "false") else value
+
+
+class Health(_Answer):
+    """Answer to /health, which is JSON of its own kind: a boolean as text. A boolean as such is taken too."""
+
+    health: Annotated[bool, BeforeValidator(_boolean)]
+
+
+class _Refusal(_Answer):
+    message: str
+
+
+A = TypeVar("A", bound=_Answer)
 
 
 class Client:
@@ -55,9 +210,8 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(ssl=self._context, limit=0)
         self._session = aiohttp.ClientSession(
-            connector=connector,
+            connector=aiohttp.TCPConnector(ssl=self._context, limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
             # Neither a proxy of the environment nor the passwords of ~/.netrc are for etcd.
             trust_env=False,
@@ -69,107 +223,110 @@ class Client:
         if self._session is not None:
             await self._session.close()
 
-    async def members(self, endpoint: str, *, confirmed: bool) -> answers.MemberList:
+    async def members(self, endpoint: str, *, confirmed: bool) -> MemberList:
         """Who is a member, confirmed by the quorum or in this member's own opinion. Raises EtcdError."""
-        return await self._ask(
-            endpoint, "/v3/cluster/member/list", answers.member_list, body={"linearizable": confirmed}
-        )
+        return await self._ask(endpoint, "/v3/cluster/member/list", MemberList, body={"linearizable": confirmed})
 
-    async def status(self, endpoint: str) -> answers.Status:
-        """What the member says of itself. Raises EtcdError."""
-        return await self._ask(endpoint, "/v3/maintenance/status", answers.status, body={})
+    async def status(self, endpoint: str) -> Status:
+        """What the member reports of itself. Raises EtcdError."""
+        return await self._ask(endpoint, "/v3/maintenance/status", Status, body={})
 
     async def healthy(self, endpoint: str) -> bool:
         """Whether the member calls itself healthy. Raises EtcdError."""
-        return await self._ask(endpoint, "/health", answers.health, good=frozenset({200, 503}))
+        return (await self._ask(endpoint, "/health", Health, good=frozenset({200, 503}))).health
 
     async def _ask(
         self,
         endpoint: str,
         path: str,
-        read: Callable[[Any], T],
+        model: type[A],
         *,
         body: dict[str, Any] | None = None,
         good: frozenset[int] = frozenset({200}),
-    ) -> T:
+    ) -> A:
         if self._session is None:
             raise RuntimeError("the client is not open: use it with `async with`")
         method = "GET" if body is None else "POST"
         code = "error"
         try:
-            with _as_errors(endpoint):
-                url = f"{endpoint}{path}"
-                async with self._session.request(method, url, json=body, allow_redirects=False) as response:
-                    status = response.status
-                    content = await _content(response)
-                    code = str(status)
+            async with self._session.request(method, f"{endpoint}{path}", json=body, allow_redirects=False) as response:
+                content = await _content(response, endpoint)
+                code = str(response.status)
+        except (aiohttp.ClientError, OSError) as error:
+            raise _unanswered(endpoint, error) from error
         finally:
             if self._observer is not None:
                 self._observer(code)
+        if response.status not in good:
+            why = _message(content) or response.reason or ""
+            raise EtcdError(endpoint, f"{response.status} {why}".strip())
         try:
-            found = json.loads(content)
-        except ValueError:
-            found = None
-        if status not in good:
-            raise errors.Refused(endpoint, status, _said(found) or response.reason or "")
-        try:
-            return read(found)
-        except ValueError as error:
-            raise errors.Garbled(endpoint, f"{path} answered what etcd does not: {error}") from error
+            return model.model_validate_json(content)
+        except ValidationError as error:
+            raise EtcdError(endpoint, f"{path} answered what etcd does not: {_reason(error)}") from error
 
 
-async def _content(response: aiohttp.ClientResponse) -> bytes:
-    parts: list[bytes] = []
-    size = 0
+async def _content(response: aiohttp.ClientResponse, endpoint: str) -> bytes:
+    content = bytearray()
     async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > _LARGEST:
-            raise errors.Garbled(str(response.url.origin()), f"an answer of more than {_LARGEST} bytes")
-        parts.append(chunk)
-    return b"".join(parts)
+        content += chunk
+        if len(content) > _LARGEST:
+            raise EtcdError(endpoint, f"an answer of more than {_LARGEST} bytes")
+    return bytes(content)
 
 
-def _said(found: Any) -> str:
+def _message(content: bytes) -> str:
     """The message in an error of the gateway, if there is one; shortened, since it may be anything."""
-    message = found.get("message") if isinstance(found, dict) else None
-    return "".join(letter for letter in message[:_SAID] if letter.isprintable()) if isinstance(message, str) else ""
-
-
-@contextlib.contextmanager
-def _as_errors(endpoint: str) -> Iterator[None]:
-    """Turn what the transport raises into our errors."""
     try:
-        yield
-    except (aiohttp.ClientError, OSError) as error:
-        raise _translated(endpoint, error) from error
+        message = _Refusal.model_validate_json(content).message
+    except ValidationError:
+        return ""
+    return "".join(letter for letter in message[:_LONGEST_MESSAGE] if letter.isprintable())
 
 
-def _translated(endpoint: str, error: aiohttp.ClientError | OSError) -> errors.EtcdError:
-    if tls := _tls(error):
-        said = errors.tls_reason(tls)
-        # An alert is what the other side says before it hangs up; everything else is our own verdict.
-        return errors.Untrusted(endpoint, f"TLS: it refused us: {said}" if " alert " in said else f"TLS: {said}")
+def _reason(error: ValidationError) -> str:
+    """What is wrong with an answer, without anything of what it holds."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ": ".join((*map(str, first["loc"]), first["msg"].removeprefix("Value error, ")))
+
+
+def _unanswered(endpoint: str, error: aiohttp.ClientError | OSError) -> EtcdError:
+    """Turn what the transport raised into an error of ours."""
+    if tls := _tls_error(error):
+        reason = tls_reason(tls)
+        # An alert is what the other side sends before it hangs up; everything else is our own verdict.
+        return EtcdError(endpoint, f"TLS: it refused us: {reason}" if " alert " in reason else f"TLS: {reason}")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return errors.Garbled(endpoint, "its name cannot be resolved")
+        return EtcdError(endpoint, "its name cannot be resolved")
     if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
-        return errors.Garbled(endpoint, "the answer is not HTTP")
+        return EtcdError(endpoint, "the answer is not HTTP")
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     number = cause.errno if isinstance(cause, OSError) else None
     if number in _DOWN:
-        return errors.Silent(endpoint, _DOWN[number])
+        return EtcdError(endpoint, _DOWN[number], down=True)
     # A server that does not accept our certificate may drop the connection before its reason has reached us.
-    return errors.Garbled(endpoint, "the connection was cut before an answer came (does it accept our certificate?)")
+    return EtcdError(endpoint, "the connection was cut before an answer came (does it accept our certificate?)")
 
 
-def _tls(error: BaseException | None) -> ssl.SSLError | None:
+def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
     """What TLS raised, wherever the transport has put it: it may be a cause, a context or a field."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         # The transport's own error may call itself a TLS error too, and knows less than what it wraps.
         inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
-        for one in (inner, error):
-            if isinstance(one, ssl.SSLError) and not isinstance(one, aiohttp.ClientError):
-                return one
+        for candidate in (inner, error):
+            if isinstance(candidate, ssl.SSLError) and not isinstance(candidate, aiohttp.ClientError):
+                return candidate
         error = error.__cause__ or error.__context__
     return None
+
+
+def tls_reason(error: BaseException) -> str:
+    """OpenSSL's reason, without the line of its source that Python adds."""
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_message:
+        return f"certificate verify failed: {error.verify_message}"
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return _PLACE_IN_SOURCE.sub("", text) or type(error).__name__

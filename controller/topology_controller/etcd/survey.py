@@ -2,204 +2,128 @@
 
 The flip rests on evidence that is younger than two seconds, so a survey is over after `budget` seconds whatever
 happens: a member that accepts a connection and then stands still (its process was stopped, its disk hangs) costs no
-more than that, and none of the others waits for it. What had been answered by then counts.
+more than that, and no other waits for it. What had been answered by then counts.
 
-It is not enough to ask where we were told to ask: a voter that nobody lists must not be missed. So every voter that a
-member list reveals is asked at the addresses that it advertises itself, in the same budget; TLS sees to it that only
-a member can answer there. `observe.members` turns what comes back into facts.
+It is not enough to ask where we were told to ask: a voter that is not listed there must not be missed. So every voter
+that a member list reveals is asked at the addresses that it advertises itself, in the same budget; TLS sees to it that
+only a member can answer there. `observe.members` turns the probes into facts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import client, endpoint, errors
+from .client import Client, EtcdError, parse_endpoint
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterable, Iterator
 
-    from . import answers
+    from .client import MemberList, Observer, Status
 
 BUDGET = 1.0
 """Seconds for a whole survey."""
-_MOST = 32
-"""Endpoints that are asked in one survey; a cluster has three or five."""
-_PATIENCE = 0.25
-"""Share of the budget that the endpoints that were named have, before others are asked for who has not answered."""
-_TOO_LATE = "no answer in time"
+_MOST_ENDPOINTS = 32
+"""Asked in one survey; a cluster has three or five."""
+_NAMED_SHARE = 0.25
+"""Share of the budget that the given endpoints have, before voters that have not answered are asked elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """What one endpoint said: at least its status.
+class Probe:
+    """The questions to one endpoint, and the answers that came in time.
 
-    `listed` is its member list, None when it gave none. `confirmed` says that the list came through the quorum. When
-    it did not, `unconfirmed` says why. `healthy` is an error when it could not be had.
+    `confirmed` is the member list that came through the quorum, `opinion` the member's own; asked for only when it
+    knows of no leader. `healthy` is an error when it is not known.
     """
 
-    endpoint: str
-    status: answers.Status
-    listed: answers.MemberList | None
-    confirmed: bool
-    unconfirmed: str
-    healthy: bool | errors.EtcdError
+    def __init__(self, endpoint: str) -> None:
+        late = EtcdError(endpoint, "no answer in time", down=True)
+        self.endpoint = endpoint
+        self.status: Status | EtcdError = late
+        self.confirmed: MemberList | EtcdError = late
+        self.opinion: MemberList | None = None
+        self.healthy: bool | EtcdError = late
 
+    @property
+    def listed(self) -> MemberList | None:
+        """The best list that it gave."""
+        return self.opinion if isinstance(self.confirmed, EtcdError) else self.confirmed
 
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """An endpoint that did not say enough, and why. `members` are the ids of those who advertise it."""
+    async def run(self, client: Client) -> None:
+        """Ask everything. Two connections, because what waits for the quorum may wait for ever."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._ask_about_itself(client))
+            group.create_task(self._ask_the_quorum(client))
 
-    endpoint: str
-    members: tuple[str, ...]
-    error: errors.EtcdError
+    async def _ask_about_itself(self, client: Client) -> None:
+        try:
+            self.status = await client.status(self.endpoint)
+        except EtcdError as error:
+            self.status = error
+            return
+        if not self.status.leader:
+            # Its own list proves nothing; it tells what is wrong.
+            with contextlib.suppress(EtcdError):
+                self.opinion = await client.members(self.endpoint, confirmed=False)
 
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """What came back, both parts sorted by endpoint."""
-
-    voices: tuple[Voice, ...]
-    silences: tuple[Silence, ...]
+    async def _ask_the_quorum(self, client: Client) -> None:
+        try:
+            self.confirmed = await client.members(self.endpoint, confirmed=True)
+        except EtcdError as error:
+            self.confirmed = error
+            return
+        try:
+            self.healthy = await client.healthy(self.endpoint)
+        except EtcdError as error:
+            self.healthy = error
 
 
 async def survey(
-    context: ssl.SSLContext,
-    endpoints: Iterable[str],
-    *,
-    budget: float = BUDGET,
-    observer: client.Observer | None = None,
-) -> Survey:
+    context: ssl.SSLContext, endpoints: Iterable[str], *, budget: float = BUDGET, observer: Observer | None = None
+) -> tuple[Probe, ...]:
     """Ask these endpoints, and the voters that they reveal, in at most `budget` seconds. Raises only what is a bug."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + budget
-    hearings: dict[str, _Hearing] = {}
+    probes: dict[str, Probe] = {}
     tasks: set[asyncio.Task[None]] = set()
-    async with client.Client(context, observer) as asking:
+    async with Client(context, observer) as client:
 
         def ask(places: Iterable[str]) -> None:
-            for place in places:
-                if place not in hearings and len(hearings) < _MOST:
-                    hearings[place] = _Hearing(place)
-                    tasks.add(asyncio.create_task(hearings[place].run(asking), name=f"ask {place}"))
+            for endpoint in places:
+                if endpoint not in probes and len(probes) < _MOST_ENDPOINTS:
+                    probes[endpoint] = Probe(endpoint)
+                    tasks.add(asyncio.create_task(probes[endpoint].run(client), name=f"ask {endpoint}"))
 
         ask(endpoints)
         try:
-            await _some(tasks, budget * _PATIENCE, asyncio.ALL_COMPLETED)
+            await _wait(tasks, budget * _NAMED_SHARE, asyncio.ALL_COMPLETED)
             while True:
-                ask(sorted(_unheard(hearings.values())))
+                ask(sorted(_unasked(tuple(probes.values()))))
                 left = deadline - loop.time()
                 if left <= 0 or not (pending := {task for task in tasks if not task.done()}):
                     break
-                await _some(pending, left, asyncio.FIRST_COMPLETED)
+                await _wait(pending, left, asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-    return _result(hearings)
+    return tuple(sorted(probes.values(), key=lambda probe: probe.endpoint))
 
 
-async def _some(tasks: set[asyncio.Task[None]], seconds: float, until: str) -> None:
+async def _wait(tasks: set[asyncio.Task[None]], seconds: float, until: str) -> None:
     """Wait for tasks; what one of them raised is a bug and goes on."""
     done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=until) if tasks else (set(), set())
     for task in done:
         task.result()
 
 
-class _Hearing:
-    """The questions to one endpoint, and what has been answered so far."""
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-        self.status: answers.Status | None = None
-        self.listed: answers.MemberList | None = None
-        self.opinion: answers.MemberList | None = None
-        self.healthy: bool | errors.EtcdError = errors.Silent(place, _TOO_LATE)
-        self.trouble: dict[str, errors.EtcdError] = {}
-
-    async def run(self, asking: client.Client) -> None:
-        """Ask everything. Two connections, because what waits for the quorum may wait for ever."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._about_itself(asking))
-            group.create_task(self._through_the_quorum(asking))
-
-    async def _about_itself(self, asking: client.Client) -> None:
-        with self._noting("status"):
-            self.status = await asking.status(self.place)
-            if self.status.leader is None:
-                with contextlib.suppress(errors.EtcdError):
-                    # Proves nothing; it says what is wrong.
-                    self.opinion = await asking.members(self.place, confirmed=False)
-
-    async def _through_the_quorum(self, asking: client.Client) -> None:
-        with self._noting("list"):
-            self.listed = await asking.members(self.place, confirmed=True)
-            try:
-                self.healthy = await asking.healthy(self.place)
-            except errors.EtcdError as error:
-                self.healthy = error
-
-    @contextlib.contextmanager
-    def _noting(self, question: str) -> Iterator[None]:
-        try:
-            yield
-        except errors.EtcdError as error:
-            self.trouble[question] = error
-
-    @property
-    def known(self) -> answers.MemberList | None:
-        """The best list that it gave."""
-        return self.listed or self.opinion
-
-    def outcome(self) -> Voice | errors.EtcdError:
-        """What it comes to."""
-        late = errors.Silent(self.place, _TOO_LATE)
-        if self.status is None:
-            return self.trouble.get("status", late)
-        if self.known is not None and self.known.member != self.status.member:
-            why = "several members answer there: name an endpoint of each member's own"
-            return errors.Garbled(self.place, why)
-        unconfirmed = "" if self.listed else self.trouble.get("list", late).why
-        return Voice(self.place, self.status, self.known, self.listed is not None, unconfirmed, self.healthy)
-
-
-def _members(hearings: Iterable[_Hearing]) -> list[answers.Member]:
-    return [member for hearing in hearings if hearing.known is not None for member in hearing.known.members]
-
-
-def _unheard(hearings: Iterable[_Hearing]) -> set[str]:
-    """Where voters that have not been heard say that they can be asked, as far as we would ask there."""
-    asked = tuple(hearings)
-    heard = {hearing.status.member for hearing in asked if hearing.status is not None}
-    found = set()
-    for member in _members(asked):
-        for url in () if member.learner or member.id in heard else member.client_urls:
-            with contextlib.suppress(ValueError):
-                found.add(endpoint.parse(url))
-    return found
-
-
-def _result(hearings: dict[str, _Hearing]) -> Survey:
-    owners: dict[str, set[str]] = {}
-    silences = []
-    for member in _members(hearings.values()):
-        for url in member.client_urls:
-            try:
-                owners.setdefault(endpoint.parse(url), set()).add(member.id)
-            except ValueError as error:
-                owners.setdefault(url, set()).add(member.id)
-                silences.append(Silence(url, (member.id,), errors.Garbled(url, f"not asked: {error}")))
-    voices = []
-    for place, hearing in hearings.items():
-        outcome = hearing.outcome()
-        if isinstance(outcome, Voice):
-            voices.append(outcome)
-        else:
-            silences.append(Silence(place, tuple(sorted(owners.get(place, ()))), outcome))
-    return Survey(
-        tuple(sorted(voices, key=lambda one: one.endpoint)),
-        tuple(sorted({one.endpoint: one for one in silences}.values(), key=lambda one: one.endpoint)),
-    )
+def _unasked(probes: tuple[Probe, ...]) -> Iterator[str]:
+    """Where voters that have not answered say that they can be asked, as far as we would ask there."""
+    answered = {probe.status.member for probe in probes if not isinstance(probe.status, EtcdError)}
+    for probe in probes:
+        for member in () if probe.listed is None else probe.listed.members:
+            for url in () if member.learner or member.id in answered else member.client_urls:
+                with contextlib.suppress(ValueError):
+                    yield parse_endpoint(url)

@@ -3,23 +3,16 @@
 A table of contents; import the modules, not names from here (the heavy ones load aiohttp).
 
 * `resource`: what can be asked for (`Resource`) and which part of it (`Selection`).
-* `errors`: everything that can go wrong, each with verb, object, status, and whether waiting can help.
+* `errors`: judges responses; one class per way to fail, which says whether waiting can help.
 * `logged`: what may be written to a log: nothing that is a credential.
 * `config`: how to reach the cluster and who we are there: a kubeconfig, or the service account of a pod.
-* `kubeconfig_file`: looks at kubeconfig files first: what is wrong in which line, and bounds.
-* `inline`: certificates and keys that stand in a kubeconfig itself, kept out of files.
-* `exec_plugin`: a program that prints credentials.
-* `impersonation`: in whose name a user of a kubeconfig acts.
+* `credentials`: who we are: token files, credential plugins, certificates in memory, impersonation.
 * `lazy`: imports kubernetes_asyncio without its 755 models.
-* `transport`: one pool of connections with TLS, keep-alive and credentials.
-* `answer`: judges what came back: a status, a body, a kind; nothing else believes a response.
-* `exchange`: one HTTP exchange: a request out, a judged answer or one of our errors back.
+* `transport`: requests over one pool of connections with TLS, keep-alive and credentials.
 * `client`: the verbs, each within one budget of seconds.
-* `backoff`: how long to wait after the n-th failure in a row.
 * `watch`: list, then watch from there, for ever: a state machine that yields events.
 * `reflector`: keeps reduced objects from those events, and knows whether they are current.
-* `queue`: one key, coalescing; what wakes the reconciler.
-* `lease`: the elector; who may write, and for how long.
-* `microtime`: times as the API writes them, in UTC.
+* `queue`: one key, coalescing: what wakes the reconciler; and the backoff after failures.
+* `lease`: the elector: who may write, and for how long; and times as the API writes them.
 * `events`: tells people what happened.
 """

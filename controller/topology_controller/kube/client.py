@@ -1,12 +1,11 @@
 """The verbs: methods with typed arguments that return raw objects.
 
-Every call has one budget of seconds (`timeout`) for everything it does: waiting for a connection, all
-attempts, all pauses between them. Reads are tried again while waiting can help and the budget allows.
-Writes are not, because a write without an answer may have happened; the one exception is 429, which says
-that it has not.
+Every call has one budget of seconds (`timeout`) for all attempts and the pauses between them. Reads are tried again
+while waiting can help and the budget allows. Writes are not, because a write without an answer may have happened; the
+one exception is 429, which says that it has not.
 
-`exchange` carries out one attempt, `answer` judges it. `watch` builds on `list` and `open_watch`; `lease` and
-`events` use the verbs.
+`transport` carries out one attempt, `errors` judges it. `watch` builds on `list` and `open_watch`; `lease` and `events`
+use the verbs.
 """
 
 # ruff: noqa: PLR0913 - a verb has as many arguments as the API gives it, all but the first by name
@@ -16,15 +15,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, Unpack
 
 import tenacity
 
-from . import answer, errors, exchange, impersonation, transport
-from . import backoff as backoffs
+from . import credentials, errors, queue, transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from kubernetes_asyncio.client.configuration import Configuration
@@ -35,15 +33,11 @@ Raw = dict[str, Any]
 T = TypeVar("T")
 REQUEST_TIMEOUT = 10.0
 """Seconds for one attempt where nothing else is said."""
-_PARTIAL = "application/json;as={kind};g=meta.k8s.io;v=v1"
 
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[T]):
-    """A whole list: its items in the server's order, and its resourceVersion.
-
-    The items are reduced if that was asked for.
-    """
+    """A whole list: its reduced items in the server's order, and its resourceVersion."""
 
     items: tuple[T, ...]
     resource_version: str
@@ -69,12 +63,10 @@ class ListOptions(TypedDict, total=False):
 class Client:
     """A connection to one API server; use it with `async with`.
 
-    `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `observer` is
-    called once per attempt with (verb, plural, HTTP status or "error", seconds until the headers came).
-    `extra_headers` go with every request (name, value; a name may come more than once); without any, those of somebody
-    in whose name the kubeconfig acts.
-    Every method raises the classes in `errors`; entering raises ConfigError for certificates that cannot
-    be used.
+    `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `observer` is called once per
+    attempt with (verb, plural, HTTP status or "error", seconds until the headers came). `extra_headers` go with every
+    request (name, value; a name may come more than once); without any, those of the user in whose name the kubeconfig
+    acts. Every method raises the classes in `errors`; entering raises ConfigError for certificates that cannot be used.
     """
 
     def __init__(
@@ -84,14 +76,13 @@ class Client:
         user_agent: str,
         field_manager: str,
         request_timeout: float = REQUEST_TIMEOUT,
-        observer: exchange.Observer | None = None,
+        observer: transport.Observer | None = None,
         extra_headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.request_timeout = request_timeout
-        self._transport = transport.Transport(configuration)
-        acting = impersonation.held(configuration)
+        acting = credentials.extras(configuration).acting
         extra = extra_headers or (acting.headers if acting is not None else ())
-        self._exchange = exchange.Exchange(self._transport, user_agent, observer, extra)
+        self._transport = transport.Transport(configuration, user_agent, observer, extra)
         self._field_manager = field_manager
 
     async def __aenter__(self) -> Self:
@@ -102,57 +93,32 @@ class Client:
         await self._transport.close()
 
     async def get(
-        self,
-        resource: resources.Resource,
-        name: str,
-        *,
-        namespace: str | None = None,
-        metadata_only: bool = False,
-        timeout: float | None = None,
+        self, resource: resources.Resource, name: str, *, namespace: str | None = None, timeout: float | None = None
     ) -> Raw:
         """Read one object, live from the store."""
-        kinds = answer.kinds_of(resource, metadata_only=metadata_only)
-        call = answer.Call("get", resource, namespace, name, kinds)
-        accept = _PARTIAL.format(kind=answer.PARTIAL) if metadata_only else exchange.JSON
-        return await self._ask(exchange.Request(call, resource.path(namespace, name), accept=accept), timeout)
+        return await self._ask(self._request("get", resource, namespace, name), timeout)
 
-    @overload
-    async def list(self, resource: resources.Resource, **options: Unpack[ListOptions]) -> Listing[Raw]: ...
-
-    @overload
     async def list(
         self, resource: resources.Resource, *, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
-    ) -> Listing[T]: ...
-
-    async def list(
-        self,
-        resource: resources.Resource,
-        *,
-        reduce: Callable[[Raw], Any] | None = None,
-        **options: Unpack[ListOptions],
-    ) -> Listing[Any]:
+    ) -> Listing[T]:
         """Read all objects, live from the store, in pages (of 500 by default).
 
-        With `reduce`, each page is reduced as it arrives and its raw objects are dropped. All pages are
-        one snapshot, whose version is the list's. When the server drops that snapshot in the middle
-        (410), the list begins again, once. `timeout` is the budget for all pages, six request timeouts by
-        default; `retry=False` leaves trying again to the caller.
+        Each page is reduced as it arrives and its raw objects are dropped. All pages are one snapshot, whose version is
+        the list's. When the server drops that snapshot in the middle (410), the list begins again, once. `timeout` is
+        the budget for all pages, six request timeouts by default; `retry=False` leaves trying again to the caller.
         """
-        namespace = options.get("namespace")
-        metadata_only = options.get("metadata_only", False)
-        fields = options.get("field_selector")
-        kinds = answer.kinds_of(resource, metadata_only=metadata_only, plural=True)
-        call = answer.Call("list", resource, namespace, (fields or "").partition("metadata.name=")[2] or None, kinds)
-        accept = _PARTIAL.format(kind=answer.PARTIAL + "List") if metadata_only else exchange.JSON
+        namespace, fields = options.get("namespace"), options.get("field_selector")
+        kinds = _kinds(resource, "List", metadata_only=options.get("metadata_only", False))
+        name, path = (fields or "").partition("metadata.name=")[2] or None, resource.path(namespace)
         query = (("limit", str(options.get("page", 500))), *_selectors(options.get("label_selector"), fields))
         deadline = asyncio.get_running_loop().time() + options.get("timeout", 6 * self.request_timeout)
         enough = options.get("enough")
         begun_again = False
         token = ""
-        items: list[Any] = []
+        items: list[T] = []
         while True:
             page = (*query, ("continue", token)) if token else query
-            request = exchange.Request(call, resource.path(namespace), page, accept=accept)
+            request = transport.Request("list", resource, namespace, name, kinds, path, page)
             left = deadline - asyncio.get_running_loop().time()
             try:
                 raw = await self._ask(request, left, retry=options.get("retry", True))
@@ -161,27 +127,21 @@ class Client:
                     raise
                 begun_again, token, items = True, "", []
                 continue
-            found, version, token = answer.page(call, 200, raw)
-            items.extend(found if reduce is None else map(reduce, found))
-            del raw, found
+            objects, version, token = errors.page(request, 200, raw)
+            items.extend(map(reduce, objects))
+            del raw, objects
             if not token or (enough is not None and enough(items)):
                 return Listing(tuple(items), version)
 
     async def create(
-        self,
-        resource: resources.Resource,
-        body: Raw,
-        *,
-        namespace: str | None = None,
-        timeout: float | None = None,
+        self, resource: resources.Resource, body: Raw, *, namespace: str | None = None, timeout: float | None = None
     ) -> Raw:
         """Create an object, or ask a review (a kind that is only ever created).
 
         Returns what the server made of it.
         """
-        call = answer.Call("create", resource, namespace, body.get("metadata", {}).get("name"), (resource.kind,))
-        request = exchange.Request(call, resource.path(namespace), self._written_by(), body)
-        return await self._ask(request, timeout)
+        name = body.get("metadata", {}).get("name")
+        return await self._ask(self._request("create", resource, namespace, name, body), timeout)
 
     async def merge_patch(
         self,
@@ -191,7 +151,6 @@ class Client:
         *,
         namespace: str | None = None,
         subresource: str | None = None,
-        dry_run: bool = False,
         retry: bool = True,
         timeout: float | None = None,
     ) -> Raw:
@@ -200,10 +159,8 @@ class Client:
         A `metadata.resourceVersion` in the body guards it with Conflict. `retry=False` leaves even 429 to the
         caller, for a write whose reasons grow old while it waits.
         """
-        call = answer.Call("patch", resource, namespace, name, (resource.kind,))
-        path = resource.path(namespace, name, subresource)
-        query = self._written_by(dry_run=dry_run)
-        return await self._ask(exchange.Request(call, path, query, body, exchange.MERGE_PATCH), timeout, retry=retry)
+        request = self._request("patch", resource, namespace, name, body, subresource=subresource)
+        return await self._ask(request, timeout, retry=retry)
 
     async def replace(
         self,
@@ -212,30 +169,10 @@ class Client:
         body: Raw,
         *,
         namespace: str | None = None,
-        subresource: str | None = None,
-        dry_run: bool = False,
         timeout: float | None = None,
     ) -> Raw:
         """Replace an object; the `metadata.resourceVersion` in the body guards it with Conflict."""
-        call = answer.Call("update", resource, namespace, name, (resource.kind,))
-        path = resource.path(namespace, name, subresource)
-        return await self._ask(exchange.Request(call, path, self._written_by(dry_run=dry_run), body), timeout)
-
-    async def delete(
-        self,
-        resource: resources.Resource,
-        name: str,
-        *,
-        namespace: str | None = None,
-        resource_version: str | None = None,
-        timeout: float | None = None,
-    ) -> Raw:
-        """Delete an object; with `resource_version` only that version of it (else Conflict)."""
-        call = answer.Call("delete", resource, namespace, name, ("Status", resource.kind))
-        body: Raw = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if resource_version is not None:
-            body["preconditions"] = {"resourceVersion": resource_version}
-        return await self._ask(exchange.Request(call, resource.path(namespace, name), (), body), timeout)
+        return await self._ask(self._request("update", resource, namespace, name, body), timeout)
 
     def open_watch(
         self,
@@ -252,8 +189,7 @@ class Client:
         whatever an ERROR event stands for. Never retries.
         """
         resource = selection.resource
-        kinds = answer.kinds_of(resource, metadata_only=selection.metadata_only)
-        call = answer.Call("watch", resource, selection.namespace, selection.name, kinds)
+        kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
         query = (
             ("watch", "true"),
             ("resourceVersion", resource_version),
@@ -261,73 +197,75 @@ class Client:
             ("timeoutSeconds", str(max(1, round(timeout_seconds)))),
             *_selectors(selection.label_selector, selection.field_selector),
         )
-        accept = _PARTIAL.format(kind=answer.PARTIAL) if selection.metadata_only else exchange.JSON
-        return self._exchange.stream(
-            exchange.Request(call, resource.path(selection.namespace), query, accept=accept),
+        path = resource.path(selection.namespace)
+        return self._transport.stream(
+            transport.Request("watch", resource, selection.namespace, selection.name, kinds, path, query),
             start=self.request_timeout,
             silence=read_timeout,
             # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
             longest=max(1.0, timeout_seconds) + read_timeout,
         )
 
-    def _written_by(self, *, dry_run: bool = False) -> tuple[tuple[str, str], ...]:
-        query = (("fieldManager", self._field_manager),)
-        return (*query, ("dryRun", "All")) if dry_run else query
+    def _request(
+        self,
+        verb: str,
+        resource: resources.Resource,
+        namespace: str | None,
+        name: str | None,
+        body: Raw | None = None,
+        *,
+        subresource: str | None = None,
+    ) -> transport.Request:
+        """Make a request about one object; with a body it is a write."""
+        # The path of an object that is created does not have its name yet.
+        path = resource.path(namespace, None if verb == "create" else name, subresource)
+        query = () if body is None else (("fieldManager", self._field_manager),)
+        return transport.Request(verb, resource, namespace, name, (resource.kind,), path, query, body)
 
-    async def _ask(self, request: exchange.Request, timeout: float | None, *, retry: bool = True) -> Raw:
-        """Ask until there is an answer.
+    async def _ask(self, request: transport.Request, timeout: float | None, *, retry: bool = True) -> Raw:
+        """Send a request until there is an answer.
 
         When the budget cannot hold another attempt, raise the last error.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.request_timeout if timeout is None else timeout)
-        pauses = backoffs.Backoff(first=0.5, cap=5.0)
+        backoff = queue.Backoff(first=0.5, cap=5.0)
 
         async def attempt() -> Raw:
             left = min(self.request_timeout, deadline - loop.time())
             if left <= 0:
-                raise request.call.error(errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False)
-            return await self._exchange.ask(request, left)
+                raise request.error(errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False)
+            return await self._transport.ask(request, left)
 
-        def worth_it(error: BaseException) -> bool:
+        def may_help(error: BaseException) -> bool:
             if not retry or not isinstance(error, errors.KubeError):
                 return False
-            return error.may_pass if request.call.verb in errors.READS else isinstance(error, errors.Throttled)
+            return error.may_pass if request.verb in errors.READS else isinstance(error, errors.Throttled)
 
         def pause(state: tenacity.RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None
             if isinstance(error, errors.Unreachable) and error.sent and state.attempt_number == 1:
                 # Most likely a kept connection that the server had closed: a new one works at once.
                 return 0.0
-            return pauses.next(error.retry_after if isinstance(error, errors.KubeError) else None)
+            return backoff.next(error.retry_after if isinstance(error, errors.KubeError) else None)
 
-        # Most requests need no second attempt, and bookkeeping for one would cost a quarter of what a request costs.
-        try:
-            return await attempt()
-        except errors.KubeError as error:
-            if not worth_it(error):
-                raise
-            again = _beginning_with(error, attempt)
         return await tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(worth_it),
+            retry=tenacity.retry_if_exception(may_help),
             wait=pause,
             # Better an error now than an answer when nobody waits for it any more.
             stop=lambda state: loop.time() + state.upcoming_sleep >= deadline,
             sleep=asyncio.sleep,
             reraise=True,
-        )(again)
+        )(attempt)
 
 
-def _beginning_with(error: errors.KubeError, attempt: Callable[[], Awaitable[Raw]]) -> Callable[[], Awaitable[Raw]]:
-    """An attempt whose first call repeats how the one before it ended."""
-    ended = [error]
+def _kinds(resource: resources.Resource, ending: str, *, metadata_only: bool) -> tuple[str, ...]:
+    """Return the kinds that may answer, the wanted one first.
 
-    async def again() -> Raw:
-        if ended:
-            raise ended.pop()
-        return await attempt()
-
-    return again
+    The whole object is welcome too where only its metadata was asked for.
+    """
+    whole = resource.kind + ending
+    return (errors.PARTIAL + ending, whole) if metadata_only else (whole,)
 
 
 def _selectors(labels: str | None, fields: str | None) -> tuple[tuple[str, str], ...]:

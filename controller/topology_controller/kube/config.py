@@ -1,53 +1,47 @@
-"""How to reach the cluster, and who we are there.
+"""How to reach the cluster: from a kubeconfig, or from the service account of a pod.
 
-A person has a kubeconfig (certificates, tokens, exec plugins); a pod has a service account. Both become one
-kubernetes_asyncio Configuration, loaded by that library, so that what works with its users works here.
-
-What the library leaves out is here and next door: one line that names the file and what is wrong with it
-(`kubeconfig_file`), keys that never become files (`inline`), credential plugins (`exec_plugin`), and
-credentials that change while we run. A kubelet replaces the token file of a pod every hour or so; a
-reader may meet it empty or half-way, and then the last good token is still good for a while. After a 401
-`transport` says `rejected`, and credentials are read again at once instead of at the next minute.
+Both become one kubernetes_asyncio Configuration, loaded by that library, so that what works with its users works here.
+What it leaves out: an error is one line that names the file and what is wrong with it, keys never become files,
+credential plugins run again, and a user may act in the name of another one (`credentials`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import os
 import pathlib
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from . import errors, exec_plugin, impersonation, inline, kubeconfig_file, lazy
+import yaml
+
+from . import credentials, errors, lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from kubernetes_asyncio.client.configuration import Configuration
 
 _SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
-# How often a token file is read again: well within the ten minutes that the kubelet leaves between new
-# and expired.
-TOKEN_PERIOD = 60.0
 # Login providers that the library asks before it would ask a credential plugin.
 _PROVIDERS = frozenset({"gcp", "oidc"})
 # What a credential plugin is asked instead of.
 _INSTEAD_OF_PLUGIN = frozenset({"exec", "token", "tokenFile", "username", "password"})
+_PARTS = ("clusters", "contexts", "users")
+# Nodes of a YAML file with its aliases written out: thousands of clusters.
+_MOST_NODES = 100_000
 
 
 class ConfigError(Exception):
-    """What was found cannot be used to reach a cluster.
-
-    `source` is the file, or where else it was read from.
-    """
+    """A kubeconfig or service account cannot be used to reach a cluster. `source` is the file."""
 
     def __init__(self, source: str, problem: str) -> None:
-        super().__init__(source, problem)
-        self.source = source
-        self.problem = errors.clean(problem)
+        super().__init__(f"{source}: {errors.clean(problem)}")
 
-    def __str__(self) -> str:
-        return f"{self.source}: {self.problem}"
+
+class _UnusableError(Exception):
+    """What is wrong with a kubeconfig, in words."""
 
 
 async def load(
@@ -56,11 +50,11 @@ async def load(
     *,
     environ: Mapping[str, str] = os.environ,
 ) -> Configuration:
-    """Load what says how to reach the cluster, from the first of these that there is.
+    """Load how to reach the cluster from the first of these that there is, which is kubectl's order.
 
-    `kubeconfig` (a path); the paths in KUBECONFIG; ~/.kube/config; the service account of this pod.
-    kubectl's order. `context` is a context of the kubeconfig, its current one by default. Raises
-    ConfigError. May run an exec credential plugin, and then lasts as long as that (at most 5 minutes).
+    `kubeconfig` (a path); the paths in KUBECONFIG; ~/.kube/config; the service account of this pod. `context` is a
+    context of the kubeconfig, its current one by default. Raises ConfigError. May run a credential plugin, and then
+    takes as long as that (at most 5 minutes).
     """
     if kubeconfig is not None:
         return await _from_kubeconfig(os.fspath(kubeconfig), context)
@@ -79,7 +73,7 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
     library = lazy.library()
     configuration = library.make_configuration()
     source = f"service account in {folder}"
-    token_file = TokenFile(folder / "token")
+    token_file = credentials.TokenFile(folder / "token")
     try:
         library.load_incluster_config(
             client_configuration=configuration,
@@ -98,64 +92,17 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
     return configuration
 
 
-def rejected(configuration: Configuration) -> None:
-    """Say that the server refused our credentials: they are read again before the next request."""
-    hook = configuration.refresh_api_key_hook
-    if isinstance(hook, TokenFile | exec_plugin.ExecPlugin):
-        hook.rejected()
-
-
-class TokenFile:
-    """A bearer token in a file that somebody replaces. Called by the library before each request."""
-
-    def __init__(self, path: pathlib.Path, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._path = path
-        self._monotonic = monotonic
-        self._read_again = float("-inf")
-        self.last_good = ""
-
-    def rejected(self) -> None:
-        """Read the file before the next request."""
-        self._read_again = float("-inf")
-
-    def __call__(self, configuration: Configuration) -> None:
-        """Put the newest good token into the configuration.
-
-        Never raises: a bad file leaves the last good one.
-        """
-        now = self._monotonic()
-        if now >= self._read_again:
-            self._read_again = now + TOKEN_PERIOD
-            try:
-                token = self._path.read_text(encoding="ascii").strip()
-            except (OSError, ValueError):
-                token = ""
-            if token and token.isprintable() and " " not in token:
-                self.last_good = token
-            else:
-                self._read_again = now + 1.0
-        if self.last_good:
-            configuration.api_key["BearerToken"] = f"Bearer {self.last_good}"
-
-
-class _AddressError(Exception):
-    """The address of the server is none."""
-
-
 async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
-    try:
-        kubeconfig_file.check(paths)
-    except kubeconfig_file.FaultyFileError as error:
-        raise ConfigError(error.name, error.problem) from error
+    _check(paths)
     library = lazy.library()
     configuration = library.make_configuration()
     try:
-        await _loaded(library, paths, context, configuration)
+        await _fill(configuration, library, paths, context)
     except TimeoutError as error:
-        raise ConfigError(paths, f"no credentials within {exec_plugin.TIMEOUT:.0f} s") from error
+        raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
     except library.config_exception as error:
         raise ConfigError(paths, str(error).removeprefix("Invalid kube-config file. ")) from error
-    except (_AddressError, impersonation.ImpersonationError) as error:
+    except _UnusableError as error:
         raise ConfigError(paths, str(error)) from error
     except AssertionError as error:
         raise ConfigError(
@@ -169,9 +116,68 @@ async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
     return configuration
 
 
-async def _loaded(library: lazy.Library, paths: str, context: str | None, configuration: Configuration) -> None:
+class _Loader(yaml.SafeLoader):
+    """Refuses aliases of aliases without end, as kubectl's reader of YAML does: the library writes them out."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._nodes = 0
+        self._sizes: dict[int, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        before, is_alias = self._nodes, self.check_event(yaml.AliasEvent)
+        node = super().compose_node(parent, index)
+        # The size of what is still being read, which an alias inside of it stands for, is not known: no end.
+        self._nodes += self._sizes.get(id(node), _MOST_NODES) if is_alias else 1
+        if self._nodes > _MOST_NODES:
+            mark = None if node is None else node.start_mark
+            raise yaml.MarkedYAMLError(problem="aliases of aliases without end", problem_mark=mark)
+        self._sizes.setdefault(id(node), self._nodes - before)
+        return node
+
+
+def _check(paths: str) -> None:
+    """Look at every file of a list as KUBECONFIG has it, but for those that do not exist.
+
+    The library would not say which file is wrong, nor where. Raises ConfigError.
+    """
+    files = [pathlib.Path(path).expanduser() for path in paths.split(os.pathsep) if path]
+    files = [file for file in files if file.exists()]
+    if not files:
+        raise ConfigError(paths, "no such file")
+    for file in files:
+        if problem := _problem(file):
+            raise ConfigError(str(file), problem)
+
+
+def _problem(file: pathlib.Path) -> str:
+    """Return why a file is no kubeconfig, "" when it may be one."""
+    try:
+        content = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    except UnicodeDecodeError:
+        return "not a text file"
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        return f"{f'line {mark.line + 1}: ' if mark else ''}not YAML: {getattr(error, 'problem', None) or error}"
+    except RecursionError:
+        return "not a kubeconfig: nested too deeply"
+    except Exception as error:  # noqa: BLE001 - YAML's own types raise anything: a month 13, a truth value that is none
+        return f"not YAML: a value is not what its tag says ({type(error).__name__})"
+    if not isinstance(content, dict):
+        return "not a kubeconfig: it holds no mapping" if content else "it is empty"
+    for part in _PARTS:
+        entries = [] if content.get(part) is None else content[part]
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            return f"not a kubeconfig: {part} is not a list of mappings"
+    return ""
+
+
+async def _fill(configuration: Configuration, library: lazy.Library, paths: str, context: str | None) -> None:
+    """Let the library load a context, without what it would do wrong."""
     merger = library.make_kubeconfig_merger(paths)
-    for part in kubeconfig_file.PARTS:
+    for part in _PARTS:
         for entry in merger.config.value[part]:
             # By default an entry is named by all that is in it, in errors too, and that may be a password.
             entry.name = f"{part}[name={entry.safe_get('name')}]"
@@ -182,31 +188,88 @@ async def _loaded(library: lazy.Library, paths: str, context: str | None, config
         # A login by OpenID Connect gets a new refresh token each time, and the one before is no good then.
         config_persister=merger.save_changes,
     )
-    cluster, user = loader._cluster, loader._user  # noqa: SLF001 - see `inline`: no other way keeps keys out of files
+    cluster, user = loader._cluster, loader._user  # noqa: SLF001 - no other way keeps keys out of files
     if user is None:
-        # Nobody in particular: the library would stumble over that.
+        # No credentials: the library would stumble over that.
         user = type(cluster)("no user", {})
     if not isinstance(cluster.value, dict) or not isinstance(user.value, dict):
         raise TypeError("the cluster or the user is not a mapping")
-    impersonation.hold(configuration, impersonation.of(user.value))
+    kept = credentials.extras(configuration)
+    kept.acting = _acting(user.value)
     by_plugin = "exec" in user and loader.provider not in _PROVIDERS
-    left = inline.without(user.value)
+    left = _without_data(user.value)
     if by_plugin:
         left = {name: value for name, value in left.items() if name not in _INSTEAD_OF_PLUGIN}
-    loader._cluster = type(cluster)(cluster.name, inline.without(cluster.value), cluster.path)  # noqa: SLF001 - as above
+    loader._cluster = type(cluster)(cluster.name, _without_data(cluster.value), cluster.path)  # noqa: SLF001 - as above
     loader._user = type(user)(user.name, left, user.path)  # noqa: SLF001 - as above
-    async with asyncio.timeout(exec_plugin.TIMEOUT):
+    async with asyncio.timeout(credentials.PLUGIN_TIMEOUT):
         await loader.load_and_set(configuration)
     host = getattr(loader, "host", None)
     if not isinstance(host, str) or not host.startswith(("http://", "https://")):
-        raise _AddressError(f"the server of the cluster is {host!r}, not an http or https address")
+        raise _UnusableError(f"the server of the cluster is {host!r}, not an http or https address")
     if host.startswith("https://"):
-        inline.hold(configuration, inline.taken(cluster.value, user.value))
+        kept.certificates = _inline(cluster.value, "ssl_ca_cert") | _inline(user.value, "cert_file", "key_file")
     if by_plugin:
-        plugin = exec_plugin.ExecPlugin(library.make_exec_provider(user["exec"]).run)
-        await plugin.first(configuration)
+        plugin = credentials.ExecPlugin(library.make_exec_provider(user["exec"]).run)
+        await plugin.refresh(configuration)
         configuration.refresh_api_key_hook = plugin
     elif isinstance(user.safe_get("tokenFile"), str):
         # Beside a token the file comes first, as with kubectl; the token is for as long as the file has none.
         base = pathlib.Path(user.path or paths).parent
-        configuration.refresh_api_key_hook = TokenFile(base / user.safe_get("tokenFile"))
+        configuration.refresh_api_key_hook = credentials.TokenFile(base / user.safe_get("tokenFile"))
+
+
+def _without_data(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a section of a kubeconfig without the certificates in it, and without the files that these outweigh."""
+    outweighed = {name.removesuffix("-data") for name in credentials.DATA.values() if section.get(name)}
+    return {name: value for name, value in section.items() if name not in {*credentials.DATA.values(), *outweighed}}
+
+
+def _inline(section: Mapping[str, Any], *fields: str) -> dict[str, bytes]:
+    """Return the certificates in a section of a kubeconfig. Raises ValueError for what is not base64."""
+    certificates = {}
+    for field in fields:
+        name = credentials.DATA[field]
+        value = section.get(name)
+        if value and not isinstance(value, str | bytes):
+            raise ValueError(f"{name} is not a text")
+        if value:
+            text = value if isinstance(value, bytes) else value.encode()
+            try:
+                certificates[field] = base64.b64decode(b"".join(text.split()), validate=True)
+            except binascii.Error:
+                raise ValueError(f"{name} is not base64") from None
+    return certificates
+
+
+def _acting(user: Mapping[str, Any]) -> credentials.Acting | None:
+    """Return in whose name a user of a kubeconfig acts, None for their own. Raises _UnusableError."""
+    name = _printable(user.get("as") or "", "as")
+    if not name:
+        for alone in ("as-uid", "as-groups", "as-user-extra"):
+            if user.get(alone):
+                raise _UnusableError(f"{alone} is about the user that `as` names, and there is no `as`")
+        return None
+    uid = _printable(user.get("as-uid") or "", "as-uid")
+    groups = _printables(user.get("as-groups") or [], "as-groups")
+    extra = user.get("as-user-extra") or {}
+    if not isinstance(extra, dict):
+        raise _UnusableError("as-user-extra is not a mapping")
+    pairs: list[tuple[str, str]] = []
+    for key, values in extra.items():
+        named = _printable(key, "as-user-extra")
+        pairs.extend((named, value) for value in _printables(values, f"as-user-extra {key}"))
+    return credentials.Acting(name, tuple(groups), uid or None, tuple(pairs))
+
+
+def _printables(values: Any, name: str) -> list[str]:
+    if not isinstance(values, list):
+        raise _UnusableError(f"{name} is not a list")
+    return [_printable(value, name) for value in values]
+
+
+def _printable(value: Any, name: str) -> str:
+    """Return a text that a header may have."""
+    if not isinstance(value, str) or not value.isprintable() or value != value.strip():
+        raise _UnusableError(f"{name} has what is no name")
+    return value

@@ -1,28 +1,37 @@
-"""Everything that a request can end with, other than an answer.
+"""Judges responses: an object that was asked for, or one of the errors here; nothing else believes a response.
 
-One class per way to fail, because callers do different things about each; the fields say which object
-and which verb, so that a message can be written without the caller's help. The text is built here and
-nowhere else, and nothing reaches it that could be a credential.
+Between us and the API server there may be a load balancer with a page of HTML, a proxy that answers 200 to anything, a
+connection that was cut. So a response counts only when its status, its JSON and its kind are what was asked for.
 
-Two questions decide what a caller may do, and both are answered by the error itself:
-`may_pass` (can waiting help, with nobody changing the request or our rights?) and
-`outcome_unknown` (may a write have happened although no answer came?).
-`answer` makes these from responses, `client` from the transport, `watch` passes them on as `Disturbed`.
+There is one class per way to fail, because callers do different things about each. The fields say which object and
+which verb; the text is built here and nowhere else, and nothing reaches it that could be a credential. Two questions
+decide what a caller may do, and the error answers both: `may_pass` (can waiting help, without another request or other
+rights?) and `outcome_unknown` (may a write have happened although no answer came?).
+
+`transport` raises these, `client` tries again by them, `watch` passes them on as `Disturbed`.
 """
 
-# ruff: noqa: N818 - the names say what was found; every caller sees the module's name before them
+# ruff: noqa: N818 - the names say what happened; every caller sees the module's name before them
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import logged
+from . import resource as resources
 
 if TYPE_CHECKING:
-    from . import resource as resources
+    from collections.abc import Mapping
 
+Raw = dict[str, Any]
 READS = frozenset({"get", "list", "watch"})
+PARTIAL = "PartialObjectMetadata"
 _LONGEST_MESSAGE = 400
+_TITLE = re.compile(rb"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 
 
 def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
@@ -30,6 +39,7 @@ def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
     return logged.one_line(logged.redacted(text[: 20 * longest]), longest)
 
 
+@dataclass(eq=False)
 class KubeError(Exception):
     """A request that did not end as asked.
 
@@ -38,32 +48,21 @@ class KubeError(Exception):
     when the request provably never left.
     """
 
+    verb: str
+    resource: resources.Resource
+    namespace: str | None
+    name: str | None
+    status: int
+    reason: str
+    message: str
+    retry_after: float | None = None
+    sent: bool = field(default=True, kw_only=True)
+
     may_pass: ClassVar[bool] = False
     _may_have_happened: ClassVar[bool] = False
 
-    def __init__(  # noqa: PLR0913, PLR0917 - an error carries what its message needs; it is built in two places only
-        self,
-        verb: str,
-        resource: resources.Resource,
-        namespace: str | None,
-        name: str | None,
-        status: int,
-        reason: str,
-        message: str,
-        retry_after: float | None = None,
-        *,
-        sent: bool = True,
-    ) -> None:
-        super().__init__(verb, resource, namespace, name, status, reason, message, retry_after)
-        self.verb = verb
-        self.resource = resource
-        self.namespace = namespace
-        self.name = name
-        self.status = status
-        self.reason = clean(reason, 80)
-        self.message = clean(message)
-        self.retry_after = retry_after
-        self.sent = sent
+    def __post_init__(self) -> None:
+        self.reason, self.message = clean(self.reason, 80), clean(self.message)
 
     @property
     def outcome_unknown(self) -> bool:
@@ -79,26 +78,26 @@ class KubeError(Exception):
     def fields(self) -> dict[str, object]:
         """What a structured log line says of it beside its text: object, verb, HTTP status and reason where known."""
         about = {"object": self.resource.describe(self.name, self.namespace), "verb": self.verb}
-        return {**about, **{name: found for name, found in (("code", self.status), ("reason", self.reason)) if found}}
+        known = {"code": self.status, "reason": self.reason}
+        return about | {name: value for name, value in known.items() if value}
 
     def __str__(self) -> str:
-        found = " ".join(part for part in (str(self.status or ""), self.reason) if part)
         about = self.resource.describe(self.name, self.namespace)
-        return f"cannot {self.verb} {about}: {found}" + (f": {self.message}" if self.message else "")
+        what = " ".join(part for part in (str(self.status or ""), self.reason) if part)
+        return f"cannot {self.verb} {about}: {what}" + (f": {self.message}" if self.message else "")
 
 
-class Unreachable(KubeError):
+class _Unclear(KubeError):
+    may_pass = True
+    _may_have_happened = True
+
+
+class Unreachable(_Unclear):
     """No connection, or it was lost before the answer was complete."""
 
-    may_pass = True
-    _may_have_happened = True
 
-
-class TimedOut(KubeError):
+class TimedOut(_Unclear):
     """No complete answer in time."""
-
-    may_pass = True
-    _may_have_happened = True
 
 
 class Unauthorized(KubeError):
@@ -106,7 +105,7 @@ class Unauthorized(KubeError):
 
 
 class Forbidden(KubeError):
-    """403: somebody has to grant a right."""
+    """403: a right is missing."""
 
 
 class NotFound(KubeError):
@@ -114,11 +113,11 @@ class NotFound(KubeError):
 
 
 class Conflict(KubeError):
-    """409: the object has moved on; read it again."""
+    """409: the object has changed; read it again."""
 
 
 class AlreadyExists(KubeError):
-    """409 with reason AlreadyExists: somebody has created it."""
+    """409 with reason AlreadyExists."""
 
 
 class Gone(KubeError):
@@ -135,21 +134,15 @@ class Throttled(KubeError):
     may_pass = True
 
 
-class ServerError(KubeError):
+class ServerError(_Unclear):
     """5xx."""
 
-    may_pass = True
-    _may_have_happened = True
 
-
-class Malformed(KubeError):
+class Malformed(_Unclear):
     """An answer that is not what the API promises: HTML, cut JSON, another kind, a redirect.
 
     Something between us and the server is often the cause, and then it passes.
     """
-
-    may_pass = True
-    _may_have_happened = True
 
 
 _BY_STATUS: dict[int, type[KubeError]] = {
@@ -164,7 +157,7 @@ _BY_STATUS: dict[int, type[KubeError]] = {
 
 
 def class_for(status: int, reason: str) -> type[KubeError]:
-    """Say which error an HTTP status (with the API's reason, or "") stands for."""
+    """Return the error that an HTTP status (with the API's reason, or "") stands for."""
     if status == 409 and reason == "AlreadyExists":
         return AlreadyExists
     # The API says "Expired" for a version that is too old, and older servers only say it in the reason.
@@ -175,3 +168,130 @@ def class_for(status: int, reason: str) -> type[KubeError]:
     if 400 <= status < 500:
         return Invalid
     return ServerError if 500 <= status < 600 else Malformed
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is asked: errors name it, and `kinds` are the kinds that may answer it."""
+
+    verb: str
+    resource: resources.Resource
+    namespace: str | None
+    name: str | None
+    kinds: tuple[str, ...]
+
+    def error(  # noqa: PLR0913 - the fields of the error that the call does not know
+        self,
+        kind: type[KubeError],
+        status: int,
+        reason: str,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        sent: bool = True,
+    ) -> KubeError:
+        """Make an error about this call."""
+        about = (self.verb, self.resource, self.namespace, self.name)
+        return kind(*about, status, reason, message, retry_after, sent=sent)
+
+
+def failure(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> KubeError:
+    """Make the error that a status other than 2xx stands for."""
+    retry_after = _seconds(headers.get("Retry-After"))
+    try:
+        raw = json.loads(body)
+    except (ValueError, RecursionError):
+        raw = None
+    if isinstance(raw, dict) and raw.get("kind") == "Status":
+        return _from_status(call, raw, status, retry_after)
+    if 300 <= status < 400:
+        return call.error(Malformed, status, "Redirect", "the server points elsewhere; redirects are not followed")
+    what = _describe(headers.get("Content-Type", ""), body)
+    return call.error(class_for(status, ""), status, "", what, retry_after)
+
+
+def parsed(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
+    """Return the object of a 2xx response.
+
+    Raises Malformed when it is not one of the kinds that were asked for.
+    """
+    try:
+        raw = json.loads(body)
+    except (ValueError, RecursionError):
+        what = _describe(headers.get("Content-Type", ""), body)
+        raise call.error(Malformed, status, "NotJSON", what) from None
+    if not isinstance(raw, dict):
+        raise call.error(Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
+    if raw.get("kind") not in call.kinds:
+        raise call.error(Malformed, status, "WrongKind", _wrong_kind(call, raw))
+    return raw
+
+
+def page(call: Call, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
+    """Return (items, resourceVersion, continue) of a list; raises Malformed."""
+    # A Go server writes null for a list that was never filled.
+    items = raw.get("items")
+    items = [] if items is None else items
+    if not isinstance(items, list):
+        raise call.error(Malformed, status, "WrongList", "items is not a list")
+    try:
+        version = resources.version_of(raw)
+        for item in items:
+            resources.key_of(item)
+    except ValueError as error:
+        raise call.error(Malformed, status, "WrongList", str(error)) from error
+    token = raw["metadata"].get("continue")
+    return items, version, token if isinstance(token, str) else ""
+
+
+def event(call: Call, line: bytes) -> tuple[str, Raw]:
+    """Return (type, object) of one line of a watch; `watch` reads its name and version.
+
+    Raises the error that an ERROR event stands for, and Malformed for everything that is not an event
+    about one of the kinds that were asked for.
+    """
+    try:
+        raw = json.loads(line)
+    except (ValueError, RecursionError):
+        raise call.error(Malformed, 200, "NotJSON", _describe("", line)) from None
+    kind, subject = (raw.get("type"), raw.get("object")) if isinstance(raw, dict) else (None, None)
+    if kind not in _EVENT_TYPES or not isinstance(subject, dict):
+        raise call.error(Malformed, 200, "NotAnEvent", _describe("", line))
+    if kind == "ERROR":
+        if subject.get("kind") != "Status":
+            raise call.error(Malformed, 200, "NotAnEvent", "an ERROR event without a Status")
+        raise _from_status(call, subject, 0, None)
+    if subject.get("kind") not in call.kinds:
+        raise call.error(Malformed, 200, "WrongKind", _wrong_kind(call, subject))
+    return kind, subject
+
+
+def _from_status(call: Call, raw: Raw, status: int, retry_after: float | None) -> KubeError:
+    code, reason, message, details = (raw.get(name) for name in ("code", "reason", "message", "details"))
+    status = status or (code if isinstance(code, int) and not isinstance(code, bool) else 500)
+    reason = reason if isinstance(reason, str) else ""
+    message = message if isinstance(message, str) else ""
+    if retry_after is None and isinstance(details, dict):
+        retry_after = _seconds(details.get("retryAfterSeconds"))
+    return call.error(class_for(status, reason), status, reason, message, retry_after)
+
+
+def _wrong_kind(call: Call, raw: Raw) -> str:
+    return f"wanted {call.kinds[0]}, found {str(raw.get('kind'))[:60]!r}"
+
+
+def _seconds(value: object) -> float | None:
+    """Read a Retry-After. A date in it is by the server's clock, which we do not trust: ignored."""
+    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    return float(text) if text.isascii() and text.isdigit() and 0 < len(text) < 7 and int(text) > 0 else None
+
+
+def _describe(content_type: str, body: bytes) -> str:
+    """Describe what came instead, without repeating what may be private."""
+    if not body:
+        return "an empty answer"
+    start = body[:4096]
+    if b"<html" in start.lower() or "html" in content_type.lower():
+        title = _TITLE.search(start)
+        return "a page of HTML" + (f": {clean(title.group(1).decode(errors='replace'), 80)}" if title else "")
+    return f"{len(body)} bytes beginning with {clean(start[:200].decode(errors='replace'), 60)!r}"

@@ -1,14 +1,12 @@
 """Imports kubernetes_asyncio without its 755 models.
 
-Whatever is imported from that package, its `__init__` modules load every model and API: 30 MiB that an
-operator which works on raw objects never uses. So stand-ins for four packages are registered before the
-first import. A stand-in knows where its files are, so that single modules can be imported through it.
-Asked for a name that it does not have, it runs the real `__init__` and becomes the ordinary package:
-nothing is lost, only later.
+Whatever is imported from that package, its `__init__` modules load every model and API: 30 MiB that an operator which
+works on raw objects never uses. So empty packages are registered in their place before the first import: they know
+where their files are, so that single modules can be imported through them, and run nothing.
 
-This depends on where the package keeps its files. If that has changed, or something in it fails, the
-ordinary import is used, and a test that counts the loaded modules says so. Neighbours: `config` and
-`transport` take what they need from `library()`; nobody else imports kubernetes_asyncio.
+This depends on where the package keeps its files. If that has changed, or something in it fails, the ordinary import is
+used, and a test that counts the loaded modules notices. `config` and `transport` take what they need from `library()`;
+nothing else imports kubernetes_asyncio.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import functools
 import importlib
 import importlib.util
 import logging
-import pathlib
 import sys
 import types
 from dataclasses import dataclass
@@ -31,10 +28,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _ROOT = "kubernetes_asyncio"
-_STAND_INS = (_ROOT, f"{_ROOT}.client", f"{_ROOT}.client.api", f"{_ROOT}.client.models")
-# Names that are asked for by the import system and by debuggers, and that must not run the real package.
-_REAL_DUNDERS = frozenset({"__version__", "__project__", "__all__"})
-_EXPECTED = ("client/api_client.py", "client/rest.py", "client/configuration.py", "client/exceptions.py")
+_EMPTY = (_ROOT, f"{_ROOT}.client", f"{_ROOT}.client.api", f"{_ROOT}.client.models")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +44,11 @@ class Library:
     config_exception: type[Exception]
 
 
-class _StandIn(types.ModuleType):
-    """A package whose `__init__` has not run yet."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name not in _REAL_DUNDERS:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        child = f"{self.__name__}.{name}"
-        if name.isidentifier() and importlib.util.find_spec(child) is not None:
-            return importlib.import_module(child)
-        _LOG.debug(
-            "%(package)s is asked for %(name)s: the whole package is loaded", {"package": self.__name__, "name": name}
-        )
-        # From here on an ordinary module: what is missing is missing.
-        self.__class__ = types.ModuleType  # type: ignore[assignment] # the documented way to stop being lazy
-        spec = self.__spec__
-        if spec is None or spec.loader is None:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        spec.loader.exec_module(self)
-        return getattr(self, name)
-
-
 @functools.cache
 def library() -> Library:
     """Return what we use of kubernetes_asyncio, imported on the first call.
 
-    An earlier ordinary import by somebody else in this process is used as it is.
-    Raises ImportError when the package is not installed.
+    A package that has been imported before is used as it is. Raises ImportError when it is not installed.
     """
     if _ROOT not in sys.modules:
         try:
@@ -90,46 +62,36 @@ def library() -> Library:
 
 
 def _register() -> None:
-    spec = importlib.util.find_spec(_ROOT)
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    if not places:
-        raise ImportError(f"{_ROOT} is not an ordinary package")
-    missing = [name for name in _EXPECTED if not (pathlib.Path(places[0]) / name).is_file()]
-    if missing:
-        raise ImportError(f"{_ROOT} has no {', '.join(missing)}")
-    for name in _STAND_INS:
+    for name in _EMPTY:
         # The parent is registered already, so this finds the child through the parent's path.
         spec = importlib.util.find_spec(name)
         if spec is None or spec.submodule_search_locations is None:
             raise ImportError(f"{name} is not a package")
-        module = _StandIn(name)
-        module.__spec__ = spec
-        module.__path__ = list(spec.submodule_search_locations)
-        module.__file__ = spec.origin
-        module.__package__ = name
-        module.__loader__ = spec.loader
-        sys.modules[name] = module
+        package = types.ModuleType(name)
+        package.__spec__ = spec
+        package.__path__ = list(spec.submodule_search_locations)
+        sys.modules[name] = package
         parent, _, child = name.rpartition(".")
         if parent:
-            setattr(sys.modules[parent], child, module)
+            setattr(sys.modules[parent], child, package)
     # These two are what the rest of the package takes from `client` by name.
-    client = sys.modules[f"{_ROOT}.client"]
-    for leaf, name in (("configuration", "Configuration"), ("api_client", "ApiClient")):
-        module = importlib.import_module(f"{_ROOT}.client.{leaf}")  # type: ignore[assignment] # any module will do here
-        setattr(client, name, getattr(module, name))
+    client: Any = sys.modules[f"{_ROOT}.client"]
+    client.Configuration = _module("client.configuration").Configuration
+    client.ApiClient = _module("client.api_client").ApiClient
 
 
 def _collect() -> Library:
-    api_client = importlib.import_module(f"{_ROOT}.client.api_client")
-    configuration = importlib.import_module(f"{_ROOT}.client.configuration")
-    config = importlib.import_module(f"{_ROOT}.config")
-    kube_config = importlib.import_module(f"{_ROOT}.config.kube_config")
+    kube_config = _module("config.kube_config")
     return Library(
-        make_api_client=api_client.ApiClient,
-        make_configuration=configuration.Configuration,
+        make_api_client=_module("client.api_client").ApiClient,
+        make_configuration=_module("client.configuration").Configuration,
         make_kubeconfig_merger=kube_config.KubeConfigMerger,
         make_kubeconfig_loader=kube_config.KubeConfigLoader,
-        make_exec_provider=importlib.import_module(f"{_ROOT}.config.exec_provider").ExecProvider,
-        load_incluster_config=config.load_incluster_config,
-        config_exception=config.ConfigException,
+        make_exec_provider=_module("config.exec_provider").ExecProvider,
+        load_incluster_config=_module("config").load_incluster_config,
+        config_exception=_module("config").ConfigException,
     )
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{_ROOT}.{name}")

@@ -1,16 +1,15 @@
 """The elector: who may write, and for how long.
 
-A lease is one object that says who holds it. Whoever wants it takes it when nobody holds it, or when the
-holder has not renewed it for its whole duration, measured on our own monotonic clock from when we saw it
-last change; what time another machine writes into it decides nothing. The holder renews it long before
-that, and stops by itself (`LeaseLost`) when it could not: others wait for `duration`, we for
-`renew_deadline` only, so that there is never a moment with two.
+A lease is one object that says who holds it. A candidate takes it when nobody holds it, or when the holder has not
+renewed it for its whole duration, measured on our own monotonic clock from when we saw it last change; what time
+another machine writes into it decides nothing. The holder renews it long before that, and stops by itself (`LeaseLost`)
+when it could not: others wait for `duration`, we for `renew_deadline` only, so that there is never a moment with two.
 
-The deadline runs from the start of the last renewal that succeeded, not from its answer, because the
-others' clocks may have started then. A write that follows a decision asks `time_left()` first.
+The deadline runs from the start of the last renewal that succeeded, not from its answer, because the others' clocks may
+have started then. A write that follows a decision asks `time_left()` first.
 
-Everything is bounded: a request that hangs costs one call timeout, never the deadline. The library's own
-elector is not used: it keeps working after it lost the lease, and writes local time as UTC.
+Everything is bounded: a request that hangs costs one call timeout, never the deadline. The library's own elector is not
+used: it keeps working after it lost the lease, and writes local time as UTC.
 """
 
 from __future__ import annotations
@@ -21,15 +20,14 @@ import logging
 import math
 import random
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from . import backoff as backoffs
-from . import errors, microtime
+from . import errors, queue
 from . import resource as resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from . import client as clients
 
@@ -45,17 +43,27 @@ _MOMENT = 0.001
 _JITTER = 1.2
 
 
-class LeaseLost(Exception):  # noqa: N818 - what happened, and not an error of anybody
+def utcnow() -> datetime:
+    """Return the present, aware of being UTC."""
+    return datetime.now(UTC)
+
+
+def micro_time(moment: datetime) -> str:
+    """Format as the API's MicroTime, in UTC: `2026-11-20T18:26:03.000120Z`.
+
+    Raises ValueError for a time without a zone.
+    """
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment} does not say its time zone")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
     """We do not hold the lease any more. `holder` is who does, if that is known."""
 
     def __init__(self, lease: str, why: str, holder: str | None = None) -> None:
-        super().__init__(lease, why, holder)
-        self.lease = lease
-        self.why = why
+        super().__init__(f"lost {lease}: {why}")
         self.holder = holder
-
-    def __str__(self) -> str:
-        return f"lost {self.lease}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +80,8 @@ class LeaseTiming:
     retry_period: float
 
     def __post_init__(self) -> None:
-        duration, deadline, period = (
-            f"{name} {value:g} s"
-            for name, value in (
-                ("lease duration", self.duration),
-                ("renew deadline", self.renew_deadline),
-                ("retry period", self.retry_period),
-            )
-        )
+        duration, deadline = f"lease duration {self.duration:g} s", f"renew deadline {self.renew_deadline:g} s"
+        period = f"retry period {self.retry_period:g} s"
         for value, text in ((self.duration, duration), (self.renew_deadline, deadline), (self.retry_period, period)):
             if not math.isfinite(value):
                 raise ValueError(f"{text} must be a number of seconds")
@@ -113,21 +115,11 @@ class LeaseTiming:
         return max(1, math.ceil(self.duration))
 
 
-@dataclass(slots=True)
-class _Seen:
-    """A lease as we saw it, and since when (loop time) it has been so."""
-
-    spec: Raw
-    version: str
-    since: float
-
-
 class Elector:
     """One candidate for one lease.
 
-    `identity` must be unique to this process. `leading` is set while we hold the lease: from the answer
-    to the write that took it, until `run` ends. Cancel `run` only after the work that needs the lease has
-    stopped: it releases it.
+    `identity` must be unique to this process. `leading` is set while we hold the lease: from the answer to the write
+    that took it, until `run` ends. Cancel `run` only after the work that needs the lease has stopped: it releases it.
     """
 
     def __init__(  # noqa: PLR0913 - the lease, who we are, and two clocks that tests replace
@@ -138,7 +130,7 @@ class Elector:
         identity: str,
         timing: LeaseTiming,
         *,
-        utcnow: Callable[[], datetime] = microtime.utcnow,
+        utcnow: Callable[[], datetime] = utcnow,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         if not identity:
@@ -149,22 +141,22 @@ class Elector:
         self._client = client
         self._namespace = namespace
         self._name = name
+        self._described = LEASES.describe(name, namespace)
         self._identity = identity
-        self._timing = timing
+        # The figures in force: those of the last write that succeeded.
+        self.timing = timing
         self._adopted = timing
         # Whether the lease is to be renewed before its time, because others have to see other figures.
         self._due = asyncio.Event()
         self._utcnow = utcnow
         self._uniform = uniform
-        self._seen: _Seen | None = None
+        # The lease as we saw it last, None where there is none, and since when (loop time) it has been so.
+        self._spec: Raw | None = None
+        self._version = ""
+        self._since = 0.0
         # Whether a write of ours has begun of which we do not know how it ended.
         self._unsure = False
         self._held_until = float("-inf")
-
-    @property
-    def timing(self) -> LeaseTiming:
-        """The figures in force: those of the last write that succeeded."""
-        return self._timing
 
     def adopt(self, timing: LeaseTiming) -> None:
         """Use other figures from the next renewal on, which is at once where they differ.
@@ -182,13 +174,12 @@ class Elector:
     async def run(self) -> None:
         """Wait for the lease, then hold it until cancelled; a lease that is held is released then.
 
-        Raises LeaseLost when it could not be renewed in time or somebody else holds it. Errors of the API
-        are waited out.
+        Raises LeaseLost when it could not be renewed in time or another one holds it. Errors of the API are waited out.
         """
         try:
             await self._acquire()
             self.leading.set()
-            _LOG.debug("%(object)s is ours, as %(holder)s", {"object": self._described(), "holder": self._identity})
+            _LOG.debug("%(object)s is ours, as %(holder)s", {"object": self._described, "holder": self._identity})
             await self._hold()
         except asyncio.CancelledError:
             if self.leading.is_set() or self._unsure:
@@ -199,62 +190,50 @@ class Elector:
             self.leading.clear()
 
     async def _acquire(self) -> None:
-        pauses = backoffs.Backoff(1.0, self._timing.retry_period, self._uniform)
-        said = waited_for = ""
+        backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
+        logged = waited_for = ""
         while True:
             try:
-                if await self._try_to_take():
+                await self._look()
+                if self._free_in() <= 0:
+                    await self._claim()
                     return
-                if self.holder != waited_for:
-                    waited_for = self.holder
-                    _LOG.info(
-                        "%(object)s is held by %(holder)s: waiting until it is free",
-                        {"object": self._described(), "holder": waited_for},
-                    )
             except errors.KubeError as error:
-                if str(error) != said:
-                    said = str(error)
+                if str(error) != logged:
+                    logged = str(error)
                     _LOG.warning("waiting for the lease: %(error)s; trying again", {"error": error})
-                await asyncio.sleep(pauses.next(error.retry_after))
+                await asyncio.sleep(backoff.next(error.retry_after))
                 continue
-            pauses.reset()
+            if self.holder != waited_for:
+                waited_for = self.holder
+                _LOG.info(
+                    "%(object)s is held by %(holder)s: waiting until it is free",
+                    {"object": self._described, "holder": waited_for},
+                )
+            backoff.reset()
             pause = self._adopted.retry_period * self._uniform(1.0, _JITTER)
             # Not to miss the moment when the holder's time is up.
             await asyncio.sleep(max(0.05, min(pause, self._free_in() + 0.05)))
 
-    async def _try_to_take(self) -> bool:
-        """Look, take it if it is free, and say whether it is ours.
-
-        Raises Conflict when somebody else was faster.
-        """
-        try:
-            self._look(await self._read())
-        except errors.NotFound:
-            await self._write_new()
-            return True
-        if self._free_in() > 0:
-            return False
-        await self._write()
-        return True
-
     def _free_in(self) -> float:
         """Return in how many seconds what we saw may be taken; 0: now."""
-        seen = self._seen
-        if seen is None or self.holder in {"", self._identity}:
+        if self._spec is None or self.holder in {"", self._identity}:
             return 0.0
-        duration = seen.spec.get("leaseDurationSeconds")
+        duration = self._spec.get("leaseDurationSeconds")
         if not isinstance(duration, int) or duration <= 0:
             duration = self._adopted.written
-        return max(0.0, seen.since + duration - self._now())
+        return max(0.0, self._since + duration - self._now())
 
     async def _hold(self) -> None:
-        pauses = backoffs.Backoff(1.0, self._timing.retry_period, self._uniform)
+        backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
         pause = self._next_renewal()
         while True:
-            left = self._held_until - self._now()
-            await self._wait(max(0.0, min(pause, left)))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, min(pause, self._held_until - self._now()))):
+                    await self._due.wait()
+            self._due.clear()
             if self._held_until - self._now() < _MOMENT:
-                raise LeaseLost(self._described(), f"not renewed for {self._timing.renew_deadline:g} s")
+                raise LeaseLost(self._described, f"not renewed for {self.timing.renew_deadline:g} s")
             try:
                 await self._renew()
             except errors.KubeError as error:
@@ -263,91 +242,79 @@ class Elector:
                     {"seconds": self.time_left(), "error": error},
                 )
                 # Denser towards the end: the last moments count most, and there are few of them.
-                pause = min(pauses.next(error.retry_after), max(1.0, self.time_left() / 3))
+                pause = min(backoff.next(error.retry_after), max(1.0, self.time_left() / 3))
             else:
-                pauses.reset()
+                backoff.reset()
                 pause = self._next_renewal()
 
-    async def _wait(self, seconds: float) -> None:
-        """Wait so long, or until other figures were adopted."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._due.wait()
-        self._due.clear()
-
     def _next_renewal(self) -> float:
-        return self._timing.retry_period * self._uniform(0.9, 1.0)
+        return self.timing.retry_period * self._uniform(0.9, 1.0)
 
     async def _renew(self) -> None:
-        """Renew once; raises KubeError when that may be tried again, LeaseLost when it is somebody else's."""
+        """Renew once; raises KubeError when that may be tried again, LeaseLost when another one holds it."""
         try:
-            await self._write()
-        except (errors.Conflict, errors.NotFound):
-            # Changed by somebody: a new holder, a person with an editor, or ourselves by a write whose
-            # answer was lost.
-            await self._renew_anew()
+            await self._claim()
+        except (errors.Conflict, errors.NotFound, errors.AlreadyExists):
+            # Changed by a new holder, by a person with an editor, or by a write of ours whose answer was lost.
+            await self._look()
+            if self.holder not in {"", self._identity}:
+                raise LeaseLost(self._described, f"{self.holder} holds it", self.holder) from None
+            await self._claim()
 
-    async def _renew_anew(self) -> None:
+    async def _look(self) -> None:
+        """Read the lease. Raises KubeError."""
         try:
-            self._look(await self._read())
+            raw = await self._client.get(LEASES, self._name, namespace=self._namespace, timeout=self._budget())
         except errors.NotFound:
-            await self._write_new()
-            return
-        if self.holder not in {"", self._identity}:
-            raise LeaseLost(self._described(), f"{self.holder} holds it", self.holder)
-        await self._write()
+            self._spec, self.holder = None, ""
+        else:
+            self._see(raw)
 
-    def _look(self, raw: Raw) -> None:
-        """Remember a lease that was read, and since when it has been as it is."""
+    def _see(self, raw: Raw) -> None:
+        """Remember a lease, and since when it has been as it is."""
         spec = raw.get("spec")
         spec = spec if isinstance(spec, dict) else {}
         holder = spec.get("holderIdentity")
         self.holder = holder if isinstance(holder, str) else ""
-        version = str(raw.get("metadata", {}).get("resourceVersion", ""))
-        seen = self._seen
-        since = seen.since if seen is not None and seen.spec == spec else self._now()
-        self._seen = _Seen(spec, version, since)
+        self._version = str(raw.get("metadata", {}).get("resourceVersion", ""))
+        if spec != self._spec:
+            self._spec, self._since = spec, self._now()
 
-    async def _read(self) -> Raw:
-        return await self._client.get(LEASES, self._name, namespace=self._namespace, timeout=self._budget())
+    async def _claim(self) -> None:
+        """Write the lease that we saw last as ours from now on; create it where there was none.
 
-    async def _write_new(self) -> None:
-        """Create the lease as ours; raises AlreadyExists when somebody else was faster."""
-        began, timing = self._now(), self._adopted
-        now = microtime.micro_time(self._utcnow())
-        spec = self._spec(timing, acquired=now, now=now, transitions=0)
-        body = self._body(spec, {"name": self._name, "namespace": self._namespace})
+        Raises Conflict, AlreadyExists or NotFound when it has changed since, and other KubeErrors.
+        """
+        began, timing, now = self._now(), self._adopted, micro_time(self._utcnow())
+        before = self._spec or {}
+        acquired, transitions = before.get("acquireTime"), before.get("leaseTransitions")
+        transitions = transitions if isinstance(transitions, int) else 0
+        if self._spec is not None and self.holder != self._identity:
+            acquired, transitions = now, transitions + 1
+        spec = {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": timing.written,
+            "acquireTime": acquired if isinstance(acquired, str) else now,
+            "renewTime": now,
+            "leaseTransitions": transitions,
+        }
+        self._see(await self._write(spec, self._budget()))
+        self._unsure = False
+        self.timing = timing
+        self._held_until = began + timing.renew_deadline
+
+    async def _write(self, spec: Raw, seconds: float) -> Raw:
+        metadata = {"name": self._name, "namespace": self._namespace}
+        body: Raw = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         self._unsure = True
         try:
-            raw = await self._client.create(LEASES, body, namespace=self._namespace, timeout=self._budget())
+            if self._spec is None:
+                return await self._client.create(LEASES, body, namespace=self._namespace, timeout=seconds)
+            metadata["resourceVersion"] = self._version
+            return await self._client.replace(LEASES, self._name, body, namespace=self._namespace, timeout=seconds)
         except errors.KubeError as error:
             self._unsure = error.outcome_unknown
             raise
-        self._wrote(raw, timing, began)
-
-    async def _write(self) -> None:
-        """Write the lease that we saw last, as ours from now on.
-
-        Raises Conflict when it has changed since.
-        """
-        seen = self._seen
-        if seen is None:
-            raise RuntimeError("a lease that was not read cannot be written")
-        began, timing = self._now(), self._adopted
-        now = microtime.micro_time(self._utcnow())
-        acquired, transitions = seen.spec.get("acquireTime"), seen.spec.get("leaseTransitions")
-        transitions = transitions if isinstance(transitions, int) else 0
-        if self.holder != self._identity or not isinstance(acquired, str):
-            acquired = now
-            transitions += self.holder != self._identity
-        spec = self._spec(timing, acquired=acquired, now=now, transitions=transitions)
-        self._wrote(await self._replace(spec, seen.version, self._budget()), timing, began)
-
-    def _wrote(self, raw: Raw, timing: LeaseTiming, began: float) -> None:
-        self._look(raw)
-        self._unsure = False
-        self._timing = timing
-        self._held_until = began + timing.renew_deadline
 
     async def _release(self) -> None:
         """Let go, as client-go does: nobody's, for a second.
@@ -360,57 +327,28 @@ class Elector:
         except (errors.KubeError, TimeoutError) as error:
             _LOG.warning(
                 "%(object)s was not released, others wait until it runs out: %(error)s",
-                {"object": self._described(), "error": error or "no answer in time"},
+                {"object": self._described, "error": error or "no answer in time"},
             )
         else:
-            _LOG.info("%(object)s is released", {"object": self._described()})
+            _LOG.info("%(object)s is released", {"object": self._described})
 
     async def _let_go(self) -> None:
         while True:
             # A write of ours may have been cut off: whether it happened decides which version we let go of.
-            if self._unsure or self._seen is None:
-                self._look(await self._read())
-            seen = self._seen
-            if seen is None or self.holder != self._identity:
+            if self._unsure or self._spec is None:
+                await self._look()
+            if self._spec is None or self.holder != self._identity:
                 return
-            now = microtime.micro_time(self._utcnow())
-            spec = {
-                "holderIdentity": "",
-                "leaseDurationSeconds": 1,
-                "acquireTime": now,
-                "renewTime": now,
-                "leaseTransitions": seen.spec.get("leaseTransitions") or 0,
-            }
+            now, transitions = micro_time(self._utcnow()), self._spec.get("leaseTransitions") or 0
+            times = {"acquireTime": now, "renewTime": now}
+            spec = {"holderIdentity": "", "leaseDurationSeconds": 1, **times, "leaseTransitions": transitions}
             try:
-                await self._replace(spec, seen.version, _RELEASE)
+                await self._write(spec, _RELEASE)
             except errors.Conflict:
                 self._unsure = True
             else:
                 self.holder = ""
                 return
-
-    async def _replace(self, spec: Raw, version: str, seconds: float) -> Raw:
-        metadata = {"name": self._name, "namespace": self._namespace, "resourceVersion": version}
-        self._unsure = True
-        try:
-            return await self._client.replace(
-                LEASES, self._name, self._body(spec, metadata), namespace=self._namespace, timeout=seconds
-            )
-        except errors.KubeError as error:
-            self._unsure = error.outcome_unknown
-            raise
-
-    def _spec(self, timing: LeaseTiming, *, acquired: str, now: str, transitions: int) -> Raw:
-        return {
-            "holderIdentity": self._identity,
-            "leaseDurationSeconds": timing.written,
-            "acquireTime": acquired,
-            "renewTime": now,
-            "leaseTransitions": transitions,
-        }
-
-    def _body(self, spec: Raw, metadata: Raw) -> Raw:
-        return {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
 
     def _budget(self) -> float:
         """Return the seconds that one request may take.
@@ -418,11 +356,8 @@ class Elector:
         No more than the request timeout, nor than a renewal period or one second, whichever is longer; while leading,
         never past the deadline.
         """
-        seconds = min(self._timing.request_timeout, max(self._timing.retry_period, _SHORTEST_CALL))
+        seconds = min(self.timing.request_timeout, max(self.timing.retry_period, _SHORTEST_CALL))
         return min(seconds, max(0.0, self._held_until - self._now())) if self.leading.is_set() else seconds
-
-    def _described(self) -> str:
-        return LEASES.describe(self._name, self._namespace)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

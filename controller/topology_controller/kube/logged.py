@@ -1,7 +1,7 @@
 """What this package may write to a log: nothing that is a credential.
 
-Texts come from strangers: a server may put the headers of a request into its error, a proxy its address with a
-password, a credential plugin whatever it likes. Two nets catch that. Shapes that only credentials have (bearer tokens,
+Texts come from others: a server may put the headers of a request into its error, a proxy its address with a password, a
+credential plugin anything. Two nets catch that. Shapes that only credentials have (bearer tokens,
 JWTs, keys, Authorization and cookie headers, passwords in URLs) are removed wherever they appear. And what we send as
 a credential ourselves is remembered, so that it is removed even where it looks like nothing at all.
 
@@ -81,6 +81,6 @@ def one_line(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 3].rstrip() + "..."
 
 
-def _replacement(found: re.Match[str]) -> str:
-    name = found.groupdict().get("name")
+def _replacement(match: re.Match[str]) -> str:
+    name = match.groupdict().get("name")
     return f"{name}: {_REMOVED}" if name else _REMOVED

@@ -1,39 +1,68 @@
-"""One key, coalescing: what wakes the one who works.
+"""A work queue for one key, which coalesces, and the backoff of everything that is tried again.
 
-There is one thing to reconcile, so the queue holds no items, only the fact that somebody should look. Any
-number of `add()` while nobody looks is one delivery; any number while somebody works is one more delivery
-after. Looking again later is of two kinds that do not disturb each other: what the work itself asks for
-(`look_again`, replaced each time), and what a failure costs (`failed`, growing until something goes
-well).
+There is one object to reconcile, so the queue holds no items, only the fact that a look is due. Any number of `add()`
+before a look is one delivery; any number while the worker works is one more delivery after. Later looks are of two
+kinds that do not disturb each other: what the work itself asks for (`look_again`, replaced each time), and what a
+failure costs (`failed`, growing until something goes well).
 
-Fed by `reflector.on_change`; read by one worker: `get`, work, then `done` or `failed`.
+Fed by `reflector.on_change`; read by one worker: `get`, work, then `done` or `failed`. `client`, `watch` and `lease`
+each have a `Backoff` of their own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
-
-from . import backoff as backoffs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# Seconds: a server that asks for more is not obeyed: it may be confused, and we would look dead.
+_LONGEST_OBEYED = 120.0
+_STEEPEST = 30
+
+
+@dataclass(slots=True)
+class Backoff:
+    """How long to wait after the n-th failure in a row, in seconds: `first`, doubled each time, at most `cap`.
+
+    Each is varied by up to a fifth, so that a thousand of us do not come back in step. A caller resets it when it has
+    seen real health, which is more than one good answer.
+    """
+
+    first: float = 1.0
+    cap: float = 30.0
+    uniform: Callable[[float, float], float] = random.uniform
+    failures: int = field(default=0, init=False)
+
+    def next(self, at_least: float | None = None) -> float:
+        """Count a failure and return how long to wait; `at_least` is what the server asked for, if it did."""
+        delay: float = min(self.cap, self.first * 2.0 ** min(self.failures, _STEEPEST))
+        self.failures += 1
+        delay = min(self.cap, delay * self.uniform(0.8, 1.2))
+        return max(delay, min(at_least or 0.0, _LONGEST_OBEYED))
+
+    def reset(self) -> None:
+        """Begin again at `first`."""
+        self.failures = 0
+
 
 class Observer(Protocol):
-    """Hears what the `workqueue_*` metrics of controllers tell. Seconds are on the loop's monotonic clock."""
+    """Takes what the `workqueue_*` metrics of controllers show. Seconds are on the loop's monotonic clock."""
 
     def depth(self, waiting: int) -> None:
-        """Say how many deliveries are waiting: 0 or 1."""
+        """Note how many deliveries are waiting: 0 or 1."""
 
     def added(self) -> None:
         """Count an addition that was not coalesced."""
 
     def delivered(self, waited: float) -> None:
-        """Tell how long a delivery has waited."""
+        """Note how long a delivery has waited."""
 
     def worked(self, seconds: float) -> None:
-        """Tell how long the work took."""
+        """Note how long the work took."""
 
     def retried(self) -> None:
         """Count a failure."""
@@ -42,16 +71,14 @@ class Observer(Protocol):
 class WorkQueue:
     """A queue for one worker and one key. Make and use it inside a running loop.
 
-    `adds`, `retries` count since the start; `depth` is 0 or 1; `working_since` is a loop time or None.
-    `failed` waits `first` seconds at first, doubled each time in a row, at most `cap`.
+    `retries` counts since the start; `working_since` is a loop time, None between two deliveries.
     """
 
-    def __init__(self, observer: Observer | None = None, *, backoff: backoffs.Backoff | None = None) -> None:
-        self.adds = 0
+    def __init__(self, observer: Observer | None = None, *, backoff: Backoff | None = None) -> None:
         self.retries = 0
         self.working_since: float | None = None
         self._observer = observer
-        self._backoff = backoff or backoffs.Backoff(first=1.0, cap=60.0)
+        self._backoff = backoff or Backoff(first=1.0, cap=60.0)
         self._loop = asyncio.get_running_loop()
         self._waiting_since: float | None = None
         self._ready = asyncio.Event()
@@ -69,7 +96,6 @@ class WorkQueue:
         if self._waiting_since is not None:
             return
         self._waiting_since = self._loop.time()
-        self.adds += 1
         self._tell(lambda observer: observer.added())
         self._tell(lambda observer: observer.depth(1))
         if self.working_since is None:
@@ -113,9 +139,9 @@ class WorkQueue:
             self._ready.set()
 
     def failed(self, at_least: float | None = None) -> float:
-        """End the work as failed; it is delivered again after the returned seconds.
+        """End the work as failed; it is delivered again after the returned seconds, earlier after an `add`.
 
-        Earlier, if somebody adds. `at_least` is what the server asked for (`KubeError.retry_after`).
+        `at_least` is what the server asked for (`KubeError.retry_after`).
         """
         self.done(ok=False)
         self.retries += 1
@@ -124,11 +150,6 @@ class WorkQueue:
         self._retry_at = self._loop.time() + delay
         self._schedule()
         return delay
-
-    def close(self) -> None:
-        """Forget what was to come later; a waiting `get` is the worker's to cancel."""
-        self._look_at = self._retry_at = None
-        self._schedule()
 
     def _schedule(self) -> None:
         if self._timer is not None:

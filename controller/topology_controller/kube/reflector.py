@@ -1,16 +1,14 @@
-"""Keeps what a watch says: a store of reduced objects, and whether it is current.
+"""Keeps what a watch yields: a store of reduced objects, and whether it is current.
 
-Objects are reduced to values the moment they arrive, and only the values are kept: a node of 16 KB
-becomes the few fields that somebody asks about. `on_change` is called when a value has changed, or when
-the state of the store itself has (synced, in trouble), and for nothing else, so that a heartbeat wakes
-nobody.
+Objects are reduced to values the moment they arrive, and only the values are kept: a node of 16 KB becomes the few
+fields that are asked about. `on_change` is called when a value has changed, or when the state of the store itself has
+(synced, in trouble), and for nothing else, so that a heartbeat wakes nobody.
 
-Readers take a `Snapshot`: one consistent set, replaced in one step after a new list. Trouble never
-empties it; it says so in `error`, and the reader decides what old facts are worth.
+Readers take a `Snapshot`: one consistent set, replaced in one step after a new list. Trouble never empties it; it is in
+`error`, and the reader decides what old facts are worth.
 
-Our own writes come back twice: as the answer to the write, at once (`apply`), and as an event, later. The
-newer version wins, whichever way it came, so that nobody decides from a state that we ourselves have
-changed. Fed by `watch`; read by whoever made it.
+Our own writes come back twice: as the answer to the write, at once (`apply`), and as an event, later. The newer version
+wins, whichever way it came, so that nothing is decided from a state that we ourselves have changed.
 """
 
 from __future__ import annotations
@@ -31,10 +29,9 @@ if TYPE_CHECKING:
     from . import client as clients
 
 Raw = dict[str, Any]
-Key = tuple[str | None, str]
 T = TypeVar("T")
 
-# How long an answer to our own write outweighs a list: longer than any list takes.
+# Seconds for which an answer to our own write outweighs a list: longer than any list takes.
 _OWN_WRITE = 120.0
 _TOMBSTONES = 256
 
@@ -48,19 +45,10 @@ class Snapshot(Generic[T]):
     clock (seconds).
     """
 
-    objects: Mapping[Key, T]
+    objects: Mapping[watch.Key, T]
     synced: bool
     error: errors.KubeError | None
     since: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry(Generic[T]):
-    key: Key
-    version: str
-    value: T
-    # Until when (loop time) this is an answer to our own write that the watch has not confirmed.
-    own_until: float = 0.0
 
 
 class Reflector(Generic[T]):
@@ -72,7 +60,7 @@ class Reflector(Generic[T]):
     called at any time.
     """
 
-    def __init__(  # noqa: PLR0913 - what is watched, how it is reduced, who is told
+    def __init__(  # noqa: PLR0913 - what is watched, how it is reduced, who is woken
         self,
         client: clients.Client,
         selection: resources.Selection,
@@ -87,26 +75,25 @@ class Reflector(Generic[T]):
         self.name = name or selection.describe()
         # Unix time of the last sign of life from the server; 0 before the first.
         self.last_activity = 0.0
-        # Complete lists so far: the first sync, and every time the history was lost.
-        self.lists = 0
         self._client = client
         self._reduce = reduce
         self._malformed = malformed
         self._on_change = on_change
         self._timing = timing or watch.Timing()
-        self._entries: dict[Key, _Entry[T]] = {}
-        self._deleted: dict[Key, str] = {}
+        self._entries: dict[watch.Key, watch.Entry[T]] = {}
+        # Answers to our own writes that the watch has not confirmed, and until when (loop time) they count.
+        self._own: dict[watch.Key, float] = {}
+        self._deleted: dict[watch.Key, str] = {}
         self._synced = False
         self._error: errors.KubeError | None = None
         self._since = 0.0
         self._trouble_since = 0.0
         self._snapshot: Snapshot[T] | None = None
         self._settling: asyncio.TimerHandle | None = None
-        self._synced_event = asyncio.Event()
 
     async def run(self) -> None:
         """Keep the store current until cancelled."""
-        events = watch.watch(self._client, self.selection, self._entry, timing=self._timing)
+        events = watch.watch(self._client, self.selection, self._value, timing=self._timing)
         try:
             async with contextlib.aclosing(events):
                 async for event in events:
@@ -128,38 +115,34 @@ class Reflector(Generic[T]):
             return False
         return self._error is None or self._now() - self._trouble_since <= self._timing.grace
 
-    async def wait_synced(self) -> None:
-        """Wait for the first complete list, for as long as it takes."""
-        await self._synced_event.wait()
-
     def apply(self, raw: Raw) -> None:
         """Take the object that the server returned for a write of ours.
 
         Raises ValueError when it is no object.
         """
-        entry = self._entry(raw, own_until=self._now() + _OWN_WRITE)
-        if self._put(entry):
-            self._changed()
+        entry = watch.Entry(resources.key_of(raw), resources.version_of(raw), self._value(raw))
+        # Events come in order; only an answer to our own write can be overtaken by a deletion.
+        gone = self._deleted.get(entry.key)
+        if (gone is None or resources.is_older(gone, entry.version)) and self._is_newer(entry):
+            self._own[entry.key] = self._now() + _OWN_WRITE
+            self._put(entry)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    def _entry(self, raw: Raw, own_until: float = 0.0) -> _Entry[T]:
-        key = resources.key_of(raw)
-        version = resources.version_of(raw)
+    def _value(self, raw: Raw) -> T:
         try:
-            value = self._reduce(raw)
+            return self._reduce(raw)
         except Exception as error:  # noqa: BLE001 - an object may be anything; it is reported as a value
-            value = self._malformed("/".join(part for part in key if part), error)
-        return _Entry(key, version, value, own_until)
+            return self._malformed("/".join(part for part in resources.key_of(raw) if part), error)
 
-    def _take(self, event: watch.Event[_Entry[T]]) -> None:
+    def _take(self, event: watch.Event[T]) -> None:
         if isinstance(event, watch.Disturbed):
             self._disturbed(event.error)
             return
         self.last_activity = time.time()
         if isinstance(event, watch.Listed):
-            self._listed(event.items, event.resource_version)
+            self._listed(event.entries, event.resource_version)
         elif isinstance(event, watch.Unserved):
             # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
             self._settled()
@@ -168,55 +151,48 @@ class Reflector(Generic[T]):
             self._settle_later()
         elif isinstance(event, watch.Bookmark):
             self._settled()
-        elif isinstance(event, watch.Applied):
-            self._settled()
-            if self._put(event.object):
-                self._changed()
         else:
             self._settled()
-            self._remove(event.object)
+            if self._is_newer(event.entry):
+                self._own.pop(event.entry.key, None)
+                if isinstance(event, watch.Applied):
+                    self._put(event.entry)
+                else:
+                    self._remove(event.entry)
 
-    def _put(self, entry: _Entry[T]) -> bool:
-        """Store an entry unless something newer is known; say whether a value changed."""
+    def _is_newer(self, entry: watch.Entry[T]) -> bool:
         known = self._entries.get(entry.key)
-        if known is not None and resources.is_older(entry.version, known.version):
-            return False
-        # Events come in order; only an answer to our own write can be overtaken by a deletion.
-        gone = self._deleted.get(entry.key)
-        if gone is not None and entry.own_until and not resources.is_older(gone, entry.version):
-            return False
+        return known is None or not resources.is_older(entry.version, known.version)
+
+    def _put(self, entry: watch.Entry[T]) -> None:
+        known = self._entries.get(entry.key)
         self._deleted.pop(entry.key, None)
         self._entries[entry.key] = entry
-        return known is None or known.value != entry.value
+        if known is None or known.value != entry.value:
+            self._changed()
 
-    def _remove(self, entry: _Entry[T]) -> None:
-        known = self._entries.get(entry.key)
-        if known is not None and resources.is_older(entry.version, known.version):
-            return
+    def _remove(self, entry: watch.Entry[T]) -> None:
         self._deleted[entry.key] = entry.version
         if len(self._deleted) > _TOMBSTONES:
             del self._deleted[next(iter(self._deleted))]
         if self._entries.pop(entry.key, None) is not None:
             self._changed()
 
-    def _listed(self, items: tuple[_Entry[T], ...], version: str) -> None:
-        now = self._now()
-        fresh = {entry.key: entry for entry in items}
-        for key, known in self._entries.items():
-            # A list may be older than what we wrote while it was on its way. Nothing else may outweigh it:
-            # after a restored backup every version in it is older than ours, and still the truth.
-            listed = fresh.get(key)
+    def _listed(self, entries: tuple[watch.Entry[T], ...], version: str) -> None:
+        fresh = {entry.key: entry for entry in entries}
+        # A list may be older than what we wrote while it was on its way. Nothing else may outweigh it: after a restored
+        # backup every version in it is older than ours, and still the truth.
+        own: dict[watch.Key, float] = {}
+        for key, until in self._own.items():
+            known, listed = self._entries[key], fresh.get(key)
             than = version if listed is None else listed.version
-            if known.own_until > now and resources.is_older(than, known.version):
-                fresh[key] = known
-        before = {key: entry.value for key, entry in self._entries.items()}
-        self._entries = fresh
+            if until > self._now() and resources.is_older(than, known.version):
+                fresh[key], own[key] = known, until
+        first, before = not self._synced, {key: entry.value for key, entry in self._entries.items()}
+        self._entries, self._own = fresh, own
         self._deleted.clear()
-        self.lists += 1
-        first = not self._synced
         if first:
-            self._synced, self._since = True, now
-            self._synced_event.set()
+            self._synced, self._since = True, self._now()
         if first or before != {key: entry.value for key, entry in fresh.items()}:
             self._changed()
 

@@ -1,11 +1,9 @@
 """What can be asked for: a `Resource` (a kind of object), and a `Selection` (which of them).
 
-Both are values that travel: `client` builds addresses from them, `errors` names objects with them,
-`watch` and `reflector` are about one selection each. Nothing is discovered: the caller states group,
-version and plural, because an operator knows what it works with.
+Nothing is discovered: the caller states group, version and plural, because an operator knows what it works with.
 
-An address is built from names that may come from somebody else's object, so every part is checked
-and quoted here: nothing that is not a path segment can leave its place in the path.
+An address is built from names that may come from an object that others write, so every part is checked and quoted here:
+nothing that is not a path segment can leave its place in the path.
 """
 
 from __future__ import annotations
@@ -16,20 +14,13 @@ from urllib import parse
 
 # Group, version, plural and subresource are DNS-like by the API's own rules.
 _WORD = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?\Z")
-# The longest name that any kind allows (DNS-1123 subdomain).
-_LONGEST_NAME = 253
+# The API server's own rule for a path segment: not empty, not "." or "..", no "/" and no "%"; no name is longer.
+_SEGMENT = re.compile(r"(?!\.{1,2}\Z)[^/%?#\\\x00-\x20\x7f]{1,253}\Z")
 
 
-def segment(text: str, what: str) -> str:
-    """Quote one path segment.
-
-    The rule is the API server's own (path segment validation): not empty, not '.' or '..', no '/' and no '%'.
-    Raises ValueError that says which part (`what`) is wrong.
-    """
-    if not text or text in {".", ".."} or len(text) > _LONGEST_NAME:
+def _quoted(text: str, what: str) -> str:
+    if not _SEGMENT.match(text):
         raise ValueError(f"{what} {text[:60]!r} cannot be part of a path")
-    if any(letter in "/%?#\\" or ord(letter) < 0x21 or ord(letter) == 0x7F for letter in text):
-        raise ValueError(f"{what} {text!r} cannot be part of a path")
     return parse.quote(text, safe=":")
 
 
@@ -68,7 +59,7 @@ class Resource:
 
     @property
     def label(self) -> str:
-        """The name that people use: `plural.group`, or `plural` in the core group."""
+        """The name for people: `plural.group`, or `plural` in the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
@@ -82,12 +73,12 @@ class Resource:
         if namespace is not None:
             if not self.namespaced:
                 raise ValueError(f"{self.label} has no namespaces, but {namespace!r} was given")
-            parts.append(f"namespaces/{segment(namespace, 'namespace')}")
+            parts.append(f"namespaces/{_quoted(namespace, 'namespace')}")
         elif self.namespaced and name is not None:
             raise ValueError(f"{self.label}/{name}: a namespace is needed")
         parts.append(self.plural)
         if name is not None:
-            parts.append(segment(name, "name"))
+            parts.append(_quoted(name, "name"))
         if subresource is not None:
             if name is None:
                 raise ValueError(f"{self.label}: subresource {subresource!r} needs the name of an object")
@@ -124,7 +115,7 @@ class Selection:
     def __post_init__(self) -> None:
         self.resource.path(self.namespace)
         if self.name is not None:
-            segment(self.name, "name")
+            _quoted(self.name, "name")
         if self.page < 1:
             raise ValueError(f"a page of {self.page} objects is not possible")
 
@@ -162,12 +153,11 @@ def version_of(raw: object) -> str:
 
 
 def is_older(version: str, than: str) -> bool:
-    """Say whether one resourceVersion is known to be older than another.
+    """Return whether one resourceVersion is known to be older than another.
 
-    Versions of one resource are comparable as integers (Kubernetes KEP-5504). When one is not a number
-    nothing is known.
+    Versions of one resource are comparable as integers (Kubernetes KEP-5504). Of others nothing is known.
     """
-    if not all(one.isascii() and one.isdigit() for one in (version, than)):
+    if not all(text.isascii() and text.isdigit() for text in (version, than)):
         return False
     # As text: Python makes no number of more than 4,300 digits, and a server may send as many as it likes.
     mine, other = version.lstrip("0"), than.lstrip("0")

@@ -1,74 +1,96 @@
-"""One pool of connections to one API server, with TLS, keep-alive and credentials.
+"""Requests to one API server: one pool of connections, with TLS, keep-alive and credentials.
 
-TLS and credentials are kubernetes_asyncio's: an ApiClient is made from the Configuration, and its session
-is replaced by one with the same TLS context and settings of ours, because the library sets none of these:
-a connection that is kept long enough for the next lease renewal to find it (each new one costs a TLS
-handshake in the moment when a wish appears), and a peer that has vanished is noticed by the kernel, not
-only by our timers.
+It adds what every request has in common, and turns the exceptions of aiohttp into our errors. It never sends anything
+twice, except that a request which was refused for its credentials is sent again when there are newer ones. `client`
+decides what to ask, how long in all, and whether to ask again; `errors` judges what comes back.
 
-Certificates change on disk while we run. When the server (or we) refuse a certificate and the files are
-not those that were loaded, the pool is built anew. `client` is the only user.
+TLS and credentials are kubernetes_asyncio's: an ApiClient is made from the Configuration, and its session is replaced
+by one with the same TLS context and settings of ours. The library sets none of these: a connection is kept long enough
+for the next lease renewal (each new one costs a TLS handshake in the moment when a request appears), and the kernel
+notices a peer that has vanished, not only our timers. Certificates change on disk while we run: when one is refused and
+the files are not those that were loaded, the pool is made anew.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import socket
 import urllib.parse
 import urllib.request
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+import yarl
 
-from . import config, inline, lazy, logged
+from . import config, credentials, errors, lazy, logged
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
     from aiohttp.connector import AddrInfoType
     from kubernetes_asyncio.client.api_client import ApiClient
     from kubernetes_asyncio.client.configuration import Configuration
 
+    # (verb, plural, HTTP status or "error", seconds until the headers came)
+    Observer = Callable[[str, str, str, float], None]
+
 _LOG = logging.getLogger(__name__)
+Raw = dict[str, Any]
+
+_JSON = "application/json"
+_MERGE_PATCH = "application/merge-patch+json"
+_METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH"}
+# etcd keeps no object above about 1.5 MB; this is far above any page or event, and bounds what garbage can take.
+_LONGEST_BODY = 64 * 1024 * 1024
+_CONNECT = 5.0
 # Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
 _KEEP_IDLE = 75.0
 _BUFFER = 256 * 1024
 # Pools with older certificates that may still carry a watch.
 _RETIRED = 2
 # Seconds; together they find a vanished peer within about a minute, whether we are waiting or sending.
-_SOCKET_OPTIONS = (
-    ("TCP_KEEPIDLE", 30),
-    ("TCP_KEEPINTVL", 10),
-    ("TCP_KEEPCNT", 3),
-    ("TCP_USER_TIMEOUT", 30_000),
-)
+_SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 
 
-def _make_socket(address: AddrInfoType) -> socket.socket:
-    made = socket.socket(*address[:3])
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _SOCKET_OPTIONS:
-        # Not every system has every option; keep-alive itself is everywhere.
-        if hasattr(socket, option):
-            with contextlib.suppress(OSError):
-                made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return made
+@dataclass(frozen=True, slots=True)
+class Request(errors.Call):
+    """What is sent. `path` is quoted already; `body` becomes JSON, for a patch a merge patch."""
+
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: Raw | None = None
 
 
 class Transport:
-    """Connections to the server of one Configuration. Open it inside a running loop, close it when done."""
+    """Connections to the server of one Configuration. Open it inside a running loop, close it when done.
 
-    def __init__(self, configuration: Configuration) -> None:
+    `observer` is called once for every request that is sent, or could not be. `extra_headers` go with every request.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        user_agent: str,
+        observer: Observer | None = None,
+        extra_headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         self._configuration = configuration
+        self._user_agent = user_agent
+        self._observer = observer
+        self._extra_headers = extra_headers
         self._api: ApiClient | None = None
         self._loaded: tuple[object, ...] = ()
         self._retired: list[ApiClient] = []
         self._renewing = asyncio.Lock()
-        self._said = ""
-        self.base = str(configuration.host).rstrip("/")
+        self._warned = ""
+        self._base = str(configuration.host).rstrip("/")
         # The environment of a process does not change, and reading all of it would cost more than a request's headers.
-        self._proxy = configuration.proxy if configuration.proxy is not None else self._environment_proxy()
+        self._proxy = configuration.proxy if configuration.proxy is not None else _environment_proxy(self._base)
 
     async def open(self) -> None:
         """Load certificates and make the pool.
@@ -87,14 +109,166 @@ class Transport:
         for api in retired:
             await api.close()
 
-    async def _make(self) -> ApiClient:
+    async def ask(self, request: Request, seconds: float) -> Raw:
+        """Return the object that answers, within `seconds`; raises a KubeError."""
+        connect = min(_CONNECT, seconds)
+        limits = aiohttp.ClientTimeout(total=None, connect=connect, sock_connect=connect)
+        async with _as_errors(request), asyncio.timeout(seconds), contextlib.AsyncExitStack() as stack:
+            response = await self._start(stack, request, limits)
+            return errors.parsed(request, response.status, response.headers, await _read(request, response))
+
+    @contextlib.asynccontextmanager
+    async def stream(
+        self, request: Request, *, start: float, silence: float, longest: float
+    ) -> AsyncIterator[AsyncIterator[tuple[str, Raw]]]:
+        """Open a stream of events, within `start` seconds; see `Client.open_watch`.
+
+        It fails after `silence` seconds without a byte, and after `longest` seconds in all.
+        """
+        limits = aiohttp.ClientTimeout(total=longest, sock_connect=_CONNECT, sock_read=silence)
+        async with contextlib.AsyncExitStack() as stack:
+            async with _as_errors(request), asyncio.timeout(start):
+                response = await self._start(stack, request, limits)
+            events = _events(request, response)
+            # Leaving closes the connection if the stream has not ended: nothing can follow on it.
+            stack.push_async_callback(events.aclose)
+            yield events
+
+    async def _start(
+        self, stack: contextlib.AsyncExitStack, request: Request, limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        """Send, and return the response if its status is 2xx; it is released with `stack`."""
+        used = await self._credentials(request)
         try:
-            with inline.as_files(self._configuration):
+            return await self._send(stack, request, limits, used)
+        except (errors.Unauthorized, aiohttp.ClientSSLError):
+            # Refused, so not executed: safe for writes too.
+            if not await self._renew(used):
+                raise
+        return await self._send(stack, request, limits, await self._credentials(request))
+
+    async def _send(
+        self,
+        stack: contextlib.AsyncExitStack,
+        request: Request,
+        limits: aiohttp.ClientTimeout,
+        authorization: dict[str, str],
+    ) -> aiohttp.ClientResponse:
+        wanted = request.kinds[0]
+        accept = f"{_JSON};as={wanted};g=meta.k8s.io;v=v1" if wanted.startswith(errors.PARTIAL) else _JSON
+        headers = {"User-Agent": self._user_agent, "Accept": accept, "Accept-Encoding": "identity", **authorization}
+        data = None
+        if request.body is not None:
+            headers["Content-Type"] = _MERGE_PATCH if request.verb == "patch" else _JSON
+            data = json.dumps(request.body, separators=(",", ":")).encode()
+        url = yarl.URL(self._base + request.path, encoded=True).with_query(request.query or None)
+        code = "error"
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        try:
+            response = await stack.enter_async_context(
+                self._session.request(
+                    _METHODS[request.verb],
+                    url,
+                    data=data,
+                    headers=[*headers.items(), *self._extra_headers] if self._extra_headers else headers,
+                    timeout=limits,
+                    allow_redirects=False,
+                    proxy=self._proxy or None,
+                    proxy_headers=self._configuration.proxy_headers,
+                    server_hostname=self._configuration.tls_server_name or None,
+                )
+            )
+            code = str(response.status)
+        finally:
+            seconds = loop.time() - begin
+            if self._observer is not None:
+                self._observer(request.verb, request.resource.plural, code, seconds)
+            if _LOG.isEnabledFor(logged.REQUESTS):
+                facts: dict[str, object] = {"verb": request.verb, "method": _METHODS[request.verb]}
+                facts |= {"path": request.path, "code": int(code) if code.isdigit() else code, "ms": 1000 * seconds}
+                _LOG.log(logged.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", facts)
+        if not 200 <= response.status < 300:
+            raise errors.failure(request, response.status, response.headers, await _read(request, response))
+        return response
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        session: aiohttp.ClientSession = self._opened().rest_client.pool_manager
+        return session
+
+    def _opened(self) -> ApiClient:
+        if self._api is None:
+            raise RuntimeError("the client is not open: use it with `async with`")
+        return self._api
+
+    async def _credentials(self, call: errors.Call) -> dict[str, str]:
+        try:
+            return await self._authorization()
+        except Exception as error:  # a credential plugin is foreign code: it may raise anything
+            raise call.error(errors.Unauthorized, 0, "NoCredentials", str(error), sent=False) from error
+
+    async def _authorization(self) -> dict[str, str]:
+        """Return the headers that say who we are. Raises whatever a credential plugin raises."""
+        headers: dict[str, str] = {}
+        # The library's stubs have it as a coroutine; it is a function that returns one, or nothing.
+        refresh: Any = self._configuration.refresh_api_key_hook
+        if refresh is not None and "BearerToken" not in self._configuration.api_key:
+            # The library asks only for tokens; a plugin that brings certificates would never be asked again.
+            refreshing = refresh(self._configuration)
+            if refreshing is not None:
+                await refreshing
+        await self._opened().update_params_for_auth(headers, [], ["BearerToken"])
+        for value in headers.values():
+            logged.remember(value)
+        return headers
+
+    async def _renew(self, refused: dict[str, str]) -> bool:
+        """Look for newer credentials or certificates than the `refused` ones; say whether there are any.
+
+        Connections with the old certificates go on until they end by themselves: they may carry watches. Files that are
+        gone or half-written, as in the middle of a rotation, are no reason to fail: what was loaded before may still
+        do, and if it does not, the server says so. When a credential plugin fails, what the server said is the answer.
+        """
+        credentials.rejected(self._configuration)
+        try:
+            # First of all, as a plugin may bring a certificate too.
+            fresh = await self._authorization()
+        except Exception as error:  # noqa: BLE001 - a credential plugin is foreign code: it may raise anything
+            self._warn("the server refuses our credentials, and there are no newer ones: %(error)s", error)
+            fresh = refused
+        async with self._renewing:
+            loaded = self._files()
+            if loaded == self._loaded:
+                return fresh != refused
+            try:
+                api = await self._make()
+            except config.ConfigError as error:
+                self._warn(
+                    "the certificates have changed, and the old ones are kept until these can be used: %(error)s", error
+                )
+                return fresh != refused
+            self._warned = ""
+            self._retired.append(self._opened())
+            self._api, self._loaded = api, loaded
+            if len(self._retired) > _RETIRED:
+                await self._retired.pop(0).close()
+            return True
+
+    def _warn(self, text: str, error: Exception) -> None:
+        if str(error) != self._warned:
+            self._warned = str(error)
+            _LOG.warning(text, {"error": error})
+
+    async def _make(self) -> ApiClient:
+        """Make a pool from the certificates as they are now. Raises ConfigError."""
+        try:
+            with credentials.certificates_as_files(self._configuration):
                 api = lazy.library().make_api_client(self._configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             files = [name for name in self._certificate_files() if name]
-            names = ", ".join(files + inline.held(self._configuration).names())
-            raise config.ConfigError(names or self.base, f"cannot be used for TLS: {error}") from error
+            names = ", ".join(files + credentials.extras(self._configuration).names())
+            raise config.ConfigError(names or self._base, f"cannot be used for TLS: {error}") from error
         unused = api.rest_client.pool_manager
         # The library offers no other way to its TLS context; a test fails when this one is gone.
         context = getattr(unused.connector, "_ssl")  # noqa: B009 - a private name, see above
@@ -106,123 +280,105 @@ class Transport:
                 keepalive_timeout=_KEEP_IDLE,
                 socket_factory=_make_socket,
             ),
-            # Proxies are looked up below; trusting the environment would also send passwords of ~/.netrc.
+            # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=_BUFFER,
         )
-        # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours
-        # to decide. There is no public switch; a test fails when this one is gone.
+        # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours to decide.
+        # There is no public switch; a test fails when this one is gone.
         session._retry_connection = False  # noqa: SLF001 - see above
         api.rest_client.pool_manager = session
         return api
-
-    async def credentials(self) -> dict[str, str]:
-        """Return the headers that say who we are. Raises whatever a credential plugin raises."""
-        headers: dict[str, str] = {}
-        # The library's stubs have it as a coroutine; it is a function that returns one, or nothing.
-        refresh: Any = self._configuration.refresh_api_key_hook
-        if refresh is not None and "BearerToken" not in self._configuration.api_key:
-            # The library asks only for tokens; a plugin that brings certificates would never be asked again.
-            waited = refresh(self._configuration)
-            if waited is not None:
-                await waited
-        await self._opened().update_params_for_auth(headers, [], ["BearerToken"])
-        for value in headers.values():
-            logged.remember(value)
-        return headers
-
-    async def renew(self, refused: dict[str, str]) -> bool:
-        """Look for newer credentials or certificates than the `refused` ones; say whether there are any.
-
-        Connections with the old certificates go on until they end by themselves: they may carry watches. Files that are
-        gone or half-written are no reason to fail: whoever replaces them is not finished. When a credential plugin
-        fails, what the server said is the answer.
-        """
-        config.rejected(self._configuration)
-        # First of all, as a plugin may bring a certificate too.
-        fresh = await self._newer(refused)
-        async with self._renewing:
-            loaded = self._files()
-            if loaded != self._loaded and (made := await self._make_anew()) is not None:
-                old = self._opened()
-                self._api, self._loaded = made, loaded
-                self._retired.append(old)
-                if len(self._retired) > _RETIRED:
-                    await self._retired.pop(0).close()
-                return True
-        return fresh != refused
-
-    async def _newer(self, refused: dict[str, str]) -> dict[str, str]:
-        try:
-            return await self.credentials()
-        except Exception as error:  # noqa: BLE001 - a credential plugin is foreign code: it may raise anything
-            self._say("the server refuses our credentials, and there are no newer ones: %(error)s", error)
-            return refused
-
-    def _say(self, text: str, error: Exception) -> None:
-        if str(error) != self._said:
-            self._said = str(error)
-            _LOG.warning(text, {"error": error})
-
-    async def _make_anew(self) -> ApiClient | None:
-        """Make a pool from the files as they are now; None when they are no good, as in the middle of a rotation.
-
-        What was loaded before may still do, and if it does not, whoever asks is told so by the server.
-        """
-        try:
-            made = await self._make()
-        except config.ConfigError as error:
-            self._say(
-                "the certificates have changed, and the old ones are kept until these can be used: %(error)s", error
-            )
-            return None
-        self._said = ""
-        return made
-
-    @property
-    def session(self) -> aiohttp.ClientSession:
-        """The pool."""
-        session = self._opened().rest_client.pool_manager
-        if not isinstance(session, aiohttp.ClientSession):
-            raise TypeError("the session was replaced by something else")
-        return session
-
-    def options(self) -> dict[str, Any]:
-        """Return what every request of this configuration needs besides its own.
-
-        That is a proxy, and the name in the server's certificate.
-        """
-        found: dict[str, Any] = {}
-        if self._proxy:
-            found["proxy"] = self._proxy
-            if self._configuration.proxy_headers:
-                found["proxy_headers"] = self._configuration.proxy_headers
-        if self._configuration.tls_server_name:
-            found["server_hostname"] = self._configuration.tls_server_name
-        return found
-
-    def _environment_proxy(self) -> str | None:
-        address = urllib.parse.urlsplit(self.base)
-        if address.hostname is None or urllib.request.proxy_bypass(address.netloc):
-            return None
-        return urllib.request.getproxies().get(address.scheme)
-
-    def _opened(self) -> ApiClient:
-        if self._api is None:
-            raise RuntimeError("the client is not open: use it with `async with`")
-        return self._api
 
     def _certificate_files(self) -> tuple[str | None, ...]:
         return (self._configuration.ssl_ca_cert, self._configuration.cert_file, self._configuration.key_file)
 
     def _files(self) -> tuple[object, ...]:
-        """Return what tells one set of certificate files from the next."""
-        found: list[object] = [inline.held(self._configuration)]
+        """Return what tells one set of certificates from the next."""
+        parts: list[object] = [credentials.extras(self._configuration).certificates]
         for name in self._certificate_files():
-            found.append(name)
+            parts.append(name)
             if name:
                 with contextlib.suppress(OSError):
                     status = os.stat(name)  # noqa: PTH116 - one stat of a path that is text already
-                    found.extend((status.st_mtime_ns, status.st_ino, status.st_size))
-        return tuple(found)
+                    parts.extend((status.st_mtime_ns, status.st_ino, status.st_size))
+        return tuple(parts)
+
+
+def _make_socket(address: AddrInfoType) -> socket.socket:
+    connecting = socket.socket(*address[:3])
+    connecting.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _SOCKET_OPTIONS.items():
+        # Not every system has every option; keep-alive itself is everywhere.
+        if hasattr(socket, option):
+            with contextlib.suppress(OSError):
+                connecting.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return connecting
+
+
+def _environment_proxy(base: str) -> str | None:
+    address = urllib.parse.urlsplit(base)
+    if address.hostname is None or urllib.request.proxy_bypass(address.netloc):
+        return None
+    return urllib.request.getproxies().get(address.scheme)
+
+
+async def _events(call: errors.Call, response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[str, Raw], None]:
+    """Cut a stream into events.
+
+    A line may be longer than any buffer: aiohttp's own line reader refuses those.
+    """
+    # Not a list of pieces: a peer that sends them one byte at a time would make each of them an object.
+    held = bytearray()
+    async with _as_errors(call):
+        async for chunk in response.content.iter_any():
+            begin = 0
+            while (end := chunk.find(b"\n", begin)) >= 0:
+                held += chunk[begin:end]
+                line = bytes(held)
+                held.clear()
+                begin = end + 1
+                if line.strip():
+                    yield errors.event(call, line)
+            held += chunk[begin:]
+            if len(held) > _LONGEST_BODY:
+                raise call.error(errors.Malformed, 200, "TooLong", f"an event of more than {_LONGEST_BODY} bytes")
+    rest = held.strip()
+    if rest:
+        raise call.error(
+            errors.Unreachable, 0, "ConnectionLost", f"cut in the middle of an event, after {len(rest)} bytes"
+        )
+
+
+async def _read(call: errors.Call, response: aiohttp.ClientResponse) -> bytes:
+    held = bytearray()
+    async for chunk in response.content.iter_any():
+        held += chunk
+        if len(held) > _LONGEST_BODY:
+            raise call.error(errors.Malformed, response.status, "TooLong", f"more than {_LONGEST_BODY} bytes")
+    return bytes(held)
+
+
+@contextlib.asynccontextmanager
+async def _as_errors(call: errors.Call) -> AsyncIterator[None]:
+    """Turn what aiohttp raises into our errors."""
+    try:
+        yield
+    except errors.KubeError:
+        raise
+    except aiohttp.ConnectionTimeoutError as error:
+        raise call.error(errors.TimedOut, 0, "NoConnection", str(error), sent=False) from error
+    except aiohttp.SocketTimeoutError as error:
+        raise call.error(errors.TimedOut, 0, "Silent", "the peer sent nothing for too long") from error
+    except TimeoutError as error:
+        raise call.error(errors.TimedOut, 0, "TimedOut", str(error) or "no answer in time") from error
+    except aiohttp.ClientConnectorError as error:
+        raise call.error(errors.Unreachable, 0, "NoConnection", str(error), sent=False) from error
+    except aiohttp.ClientResponseError as error:
+        raise call.error(errors.Malformed, 0, "NotHTTP", str(error.message)) from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise call.error(errors.Unreachable, 0, "ConnectionLost", str(error) or type(error).__name__) from error
+    except ValueError as error:
+        # aiohttp refuses to send it, e.g. a header with a line break.
+        raise call.error(errors.Malformed, 0, "NotSent", str(error), sent=False) from error

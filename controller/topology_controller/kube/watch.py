@@ -1,19 +1,19 @@
 """List, then watch from there, for ever: a state machine that yields events.
 
-It is in one of two states. Without a version it lists, which yields `Listed`. With a version it opens a
-watch from there, which yields `Opened`, then `Applied`, `Deleted` and `Bookmark`, each of which moves the
-version on. A watch that ends in its own time is opened again at once. Everything else is trouble: it
-yields `Disturbed`, waits, and goes on from the last version, so that nothing is listed twice only because
-a connection was cut. Only a version that the server no longer keeps (410, in any of its forms) sends it
-back to the list.
+Without a version it lists, which yields `Listed`. With a version it opens a watch from there, which yields `Opened`,
+then `Applied`, `Deleted` and `Bookmark`, each of which moves the version on. A watch that ends in its own time is
+opened again at once. Everything else is trouble: it yields `Disturbed`, waits, and goes on from the last version, so
+that nothing is listed twice only because a connection was cut. Only a version that the server no longer keeps (410, in
+any of its forms) sends it back to the list.
 
-A kind that need not exist (`Selection.optional`) and that the server does not serve is no trouble: it
-yields `Unserved`, and lists again every few minutes until the kind is there.
+A kind that need not exist (`Selection.optional`) and that the server does not serve is no trouble: it yields
+`Unserved`, and lists again every few minutes until the kind is there.
 
-Trouble never makes it faster. The pause grows with every failure, and shrinks again only after a stretch
-of health: a server that answers 200 and hangs up is in as much trouble as one that answers 503.
+Trouble never makes it faster. The pause grows with every failure, and shrinks again only after a stretch of health: a
+server that answers 200 and hangs up is in as much trouble as one that answers 503.
 
-It keeps no objects: that is `reflector`, the next room. What a line means was decided in `answer`.
+It keeps no objects: `reflector` does. Here the name and the version of each object are read, once; whether it is an
+event at all was judged in `errors`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import backoff as backoffs
-from . import errors
+from . import errors, queue
 from . import resource as resources
 
 if TYPE_CHECKING:
@@ -35,20 +34,21 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 Raw = dict[str, Any]
+Key = tuple[str | None, str]
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """All figures of a watch, in seconds.
 
-    `shortest`..`longest`: how long the server is asked to keep a watch open; drawn anew each time, so
-    that many clients do not come back together. `silence`: without any byte for so long the peer is dead
-    (the server sends a bookmark about once a minute). `first`..`cap`: the pauses after failures.
-    `healthy`: a watch that has worked for so long has ended the trouble. `settle`: an opened watch that
-    is still open then counts as working. `grace`: trouble shorter than this does not make a store
-    useless. `listing`: the budget of one list. `unserved`: about how long until a kind that the server does
-    not serve is asked for again; varied by a fifth.
+    `shortest`..`longest`: how long the server is asked to keep a watch open; drawn anew each time, so that many clients
+    do not come back together. `silence`: without any byte for so long the peer is dead (the server sends a bookmark
+    about once a minute). `first`..`cap`: the pauses after failures. `healthy`: a watch that has worked for so long has
+    ended the trouble. `settle`: an opened watch that is still open then counts as working. `grace`: trouble shorter
+    than this does not make a store useless. `listing`: the budget of one list. `unserved`: about how long until a kind
+    that the server does not serve is asked for again; varied by a fifth.
     """
 
     shortest: float = 45 * 60.0
@@ -64,10 +64,19 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry(Generic[T]):
+    """One object: its (namespace, name), its resourceVersion, and what it was reduced to."""
+
+    key: Key
+    version: str
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
     """All there is, as of this version. Replaces everything known before."""
 
-    items: tuple[T, ...]
+    entries: tuple[Entry[T], ...]
     resource_version: str
 
 
@@ -80,14 +89,14 @@ class Opened:
 class Applied(Generic[T]):
     """An object was added, or is now so."""
 
-    object: T
+    entry: Entry[T]
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted(Generic[T]):
     """An object is gone, or no longer selected; this was its last state."""
 
-    object: T
+    entry: Entry[T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +137,22 @@ async def watch(
 ) -> AsyncGenerator[Event[T], None]:
     """Yield events about a selection until cancelled or closed.
 
-    Never ends by itself and never raises a KubeError. Objects are passed through `reduce` as they
-    arrive, so that nothing raw piles up; what it raises comes out here. Close it (`contextlib.aclosing`)
-    to close its connection at once.
+    Never ends by itself and never raises a KubeError. Objects are passed through `reduce` as they arrive, so that
+    nothing raw piles up; what it raises comes out here. Close it (`contextlib.aclosing`) to close its connection at
+    once.
     """
     state = _State(selection, timing, uniform)
+
+    def entry(raw: Raw) -> Entry[T]:
+        return Entry(state.judged(resources.key_of, raw), state.judged(resources.version_of, raw), reduce(raw))
+
     while True:
         trouble: Disturbed | Unserved | None
         try:
             if state.version is None:
                 listing = await source.list(
                     selection.resource,
-                    reduce=reduce,
+                    reduce=entry,
                     namespace=selection.namespace,
                     label_selector=selection.label_selector,
                     field_selector=selection.field_selector,
@@ -149,23 +162,20 @@ async def watch(
                     # The pauses between attempts are ours.
                     retry=False,
                 )
-                version = state.listed(listing.resource_version)
-                yield Listed(listing.items, version)
-            else:
-                version = state.version
-            lasting = uniform(timing.shortest, timing.longest)
-            async with source.open_watch(selection, version, lasting, timing.silence) as lines:
+                state.version = listing.resource_version
+                yield Listed(listing.items, listing.resource_version)
+            version, lasting = state.version, uniform(timing.shortest, timing.longest)
+            async with source.open_watch(selection, version, lasting, timing.silence) as events:
                 state.opened()
                 _LOG.debug("the watch of %(object)s is open", {"object": selection.describe(), "version": version})
                 yield Opened()
-                async for happened, raw in lines:
-                    version = state.moved(happened, resources.version_of(raw))
-                    if happened == "BOOKMARK":
-                        yield Bookmark(version)
-                    elif happened == "DELETED":
-                        yield Deleted(reduce(raw))
-                    else:
-                        yield Applied(reduce(raw))
+                async for kind, raw in events:
+                    if kind == "BOOKMARK":
+                        yield Bookmark(state.bookmarked(state.judged(resources.version_of, raw)))
+                        continue
+                    changed = entry(raw)
+                    state.moved(changed.version)
+                    yield Deleted(changed) if kind == "DELETED" else Applied(changed)
             trouble = state.ended(lasting)
         except errors.NotFound as error:
             trouble = state.not_found(error)
@@ -188,30 +198,37 @@ class _State:
         self.version: str | None = None
         self._selection = selection
         self._timing = timing
-        self._backoff = backoffs.Backoff(timing.first, timing.cap, uniform)
+        self._backoff = queue.Backoff(timing.first, timing.cap, uniform)
         self._clock = asyncio.get_running_loop().time
         self._uniform = uniform
         self._gone_at = float("-inf")
         self._opened_at: float | None = None
         self._heard_at = 0.0
 
-    def listed(self, version: str) -> str:
-        self.version = version
-        return version
+    def judged(self, read: Callable[[Raw], R], raw: Raw) -> R:
+        """Read the key or the version of an object; raises Malformed when it has none."""
+        try:
+            return read(raw)
+        except ValueError as error:
+            raise self._error(errors.Malformed, "NotAnObject", str(error)) from error
 
     def opened(self) -> None:
         self._opened_at = self._heard_at = self._clock()
 
-    def moved(self, happened: str, version: str) -> str:
-        """Take the version of an event; raises Gone when the server's history turns out to be another one."""
+    def moved(self, version: str) -> None:
+        """Take the version of an event about an object."""
         self._heard_at = self._clock()
-        known = self.version or version
-        if not resources.is_older(version, known):
+        if self.version is None or not resources.is_older(version, self.version):
             self.version = version
-        elif happened == "BOOKMARK":
+
+    def bookmarked(self, version: str) -> str:
+        """Take the version of a bookmark; raises Gone when the server's history turns out to be another one."""
+        self._heard_at = self._clock()
+        if self.version is not None and resources.is_older(version, self.version):
             # Only a restored store goes back: what we hold may never have happened, and no event will say so.
-            raise self._error(errors.Gone, "HistoryWentBack", f"from version {known} to {version}")
-        return self.version or version
+            raise self._error(errors.Gone, "HistoryWentBack", f"from version {self.version} to {version}")
+        self.version = version
+        return version
 
     def ended(self, lasting: float) -> Disturbed | None:
         """The server ended the watch in good order: its own time, or a server that is being replaced."""
@@ -228,13 +245,8 @@ class _State:
         if self._opened_at is not None and self._heard_at - self._opened_at >= self._timing.healthy:
             self._backoff.reset()
         self._opened_at = None
-        if isinstance(error, errors.Gone):
-            had_one, self.version = self.version is not None, None
-            # A server that was restarted remembers nothing from before, however new our version is: a list cures
-            # it, at once. When that did not help a moment ago, wait.
-            before, self._gone_at = self._gone_at, self._clock()
-            if had_one and self._gone_at - before >= self._timing.healthy:
-                return None
+        if isinstance(error, errors.Gone) and self._lists_at_once():
+            return None
         return Disturbed(error, self._backoff.next(error.retry_after))
 
     def not_found(self, error: errors.NotFound) -> Disturbed | Unserved | None:
@@ -243,14 +255,13 @@ class _State:
             return self.failed(error)
         if self.version is not None:
             # It was there. Whether it still is, a list says; but a list that says yes every time is trouble after all.
-            self.version = self._opened_at = None
-            before, self._gone_at = self._gone_at, self._clock()
-            return None if self._gone_at - before >= self._timing.healthy else self.failed(error)
+            self._opened_at = None
+            return None if self._lists_at_once() else self.failed(error)
         self._backoff.reset()
         return Unserved(self._timing.unserved * self._uniform(0.8, 1.2))
 
     def log(self, trouble: Disturbed | Unserved | None) -> None:
-        """Say how a watch has ended, for whoever debugs; what it means for the operator is said elsewhere, once."""
+        """Log how a watch has ended; what that means for the operator is logged by its readers, once."""
         about = self._selection.describe()
         if trouble is None:
             _LOG.debug("the watch of %(object)s has ended in good order: going on at once", {"object": about})
@@ -258,6 +269,16 @@ class _State:
             _LOG.debug("the server has no %(object)s: asking again in %(s).0f s", {"object": about, "s": trouble.pause})
         else:
             _LOG.debug("%(error)s; going on in %(seconds).1f s", {"error": trouble.error, "seconds": trouble.pause})
+
+    def _lists_at_once(self) -> bool:
+        """Forget the version, and decide whether a list follows at once.
+
+        A server that was restarted remembers nothing from before, however new our version is: a list cures it. When
+        that did not help a moment ago, it waits.
+        """
+        had_one, self.version = self.version is not None, None
+        before, self._gone_at = self._gone_at, self._clock()
+        return had_one and self._gone_at - before >= self._timing.healthy
 
     def _error(self, kind: type[errors.KubeError], reason: str, message: str) -> errors.KubeError:
         about = self._selection

@@ -1,12 +1,11 @@
-"""Which objects are looked at, when, and which fact each of them becomes.
+"""Which objects are read, when, and which fact each of them becomes.
 
-One table feeds the watches and the live reads, so that both see the same objects through the same eyes. The idle
-sources are single objects by name (field selector, so that access by resourceNames applies); the others are opened
-while a wish is open. Control-plane nodes are read whole and reduced; every other node by its metadata only, because
-all that is asked about it is its roles, unless a definition asks whether workers can carry what moves to them.
+One table feeds the watches and the live reads, so that both read the same objects alike. The idle sources are single
+objects by name (field selector, so that access by resourceNames applies); the others are opened while a wish is open.
+Control-plane nodes are read whole and reduced; of every other node only the metadata, because only its roles matter,
+unless a definition asks whether workers can carry what moves to them.
 
-What the other operators run is not listed here but in the operand matrix; `operands` makes sources from that, of what
-some definition asks.
+What the other operators run is listed in the operand matrix; `operands` makes sources from what some definition asks.
 """
 
 from __future__ import annotations
@@ -17,37 +16,36 @@ from typing import TYPE_CHECKING, Any
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckName
 
-from ..kube import resource as kube
-from ..transitions import model
-from . import facts, parse, parse_operands
+from ..definitions import model
+from ..kube.resource import Resource, Selection
+from . import facts, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from ..operands import model as matrices
-    from ..transitions import load
+    from ..definitions import load
 
 CONFIG = "config.openshift.io"
 OPERATOR = "operator.openshift.io"
 MACHINE_CONFIG = "machineconfiguration.openshift.io"
 
-INFRASTRUCTURES = kube.Resource(CONFIG, "v1", "infrastructures", "Infrastructure")
-CLUSTER_OPERATORS = kube.Resource(CONFIG, "v1", "clusteroperators", "ClusterOperator")
-CLUSTER_VERSIONS = kube.Resource(CONFIG, "v1", "clusterversions", "ClusterVersion")
-FEATURE_GATES = kube.Resource(CONFIG, "v1", "featuregates", "FeatureGate")
-SCHEDULERS = kube.Resource(CONFIG, "v1", "schedulers", "Scheduler")
-ETCDS = kube.Resource(OPERATOR, "v1", "etcds", "Etcd")
-OPERATOR_CONFIGS = kube.Resource(OPERATOR, "v1", "configs", "Config")
-INGRESS_CONTROLLERS = kube.Resource(OPERATOR, "v1", "ingresscontrollers", "IngressController", namespaced=True)
-POOLS = kube.Resource(MACHINE_CONFIG, "v1", "machineconfigpools", "MachineConfigPool")
-MACHINE_CONFIGS = kube.Resource(MACHINE_CONFIG, "v1", "machineconfigs", "MachineConfig")
-CONTROLLER_CONFIGS = kube.Resource(MACHINE_CONFIG, "v1", "controllerconfigs", "ControllerConfig")
-IMAGE_BASED_UPGRADES = kube.Resource("lca.openshift.io", "v1", "imagebasedupgrades", "ImageBasedUpgrade")
-PODS = kube.Resource("", "v1", "pods", "Pod", namespaced=True)
-NODES = kube.Resource("", "v1", "nodes", "Node")
-CONFIG_MAPS = kube.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
-LEASES = kube.Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
-CRDS = kube.Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
+INFRASTRUCTURES = Resource(CONFIG, "v1", "infrastructures", "Infrastructure")
+CLUSTER_OPERATORS = Resource(CONFIG, "v1", "clusteroperators", "ClusterOperator")
+CLUSTER_VERSIONS = Resource(CONFIG, "v1", "clusterversions", "ClusterVersion")
+FEATURE_GATES = Resource(CONFIG, "v1", "featuregates", "FeatureGate")
+SCHEDULERS = Resource(CONFIG, "v1", "schedulers", "Scheduler")
+ETCDS = Resource(OPERATOR, "v1", "etcds", "Etcd")
+OPERATOR_CONFIGS = Resource(OPERATOR, "v1", "configs", "Config")
+INGRESS_CONTROLLERS = Resource(OPERATOR, "v1", "ingresscontrollers", "IngressController", namespaced=True)
+POOLS = Resource(MACHINE_CONFIG, "v1", "machineconfigpools", "MachineConfigPool")
+MACHINE_CONFIGS = Resource(MACHINE_CONFIG, "v1", "machineconfigs", "MachineConfig")
+CONTROLLER_CONFIGS = Resource(MACHINE_CONFIG, "v1", "controllerconfigs", "ControllerConfig")
+IMAGE_BASED_UPGRADES = Resource("lca.openshift.io", "v1", "imagebasedupgrades", "ImageBasedUpgrade")
+PODS = Resource("", "v1", "pods", "Pod", namespaced=True)
+NODES = Resource("", "v1", "nodes", "Node")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 WORKER_LABEL = "node-role.kubernetes.io/worker"
@@ -61,13 +59,13 @@ class Source:
     """
 
     field: str
-    selection: kube.Selection
+    selection: Selection
     reduce: Callable[[dict[str, Any]], Any]
     operand: str | None = None
     enough: Callable[[Sequence[Any]], bool] | None = None
-    """When a live read may stop before the last page, where the question is whether there are some, not how many."""
+    """When a live read may stop before the last page: where it matters whether there are some, not how many."""
     evidence: bool = True
-    """Does anything rest on it? Then a watch of it that is in trouble keeps things from being called finished."""
+    """Does a decision rest on it? Then a watch of it that is in trouble keeps a transition from being completed."""
 
     @property
     def single(self) -> bool:
@@ -80,14 +78,14 @@ class Source:
         return self.selection.describe()
 
 
-INFRASTRUCTURE = Source("infrastructure", kube.Selection(INFRASTRUCTURES, name="cluster"), parse.infrastructure)
-OWN_OPERATOR = Source("own_operator", kube.Selection(CLUSTER_OPERATORS, name="topology"), parse.own_operator)
+INFRASTRUCTURE = Source("infrastructure", Selection(INFRASTRUCTURES, name="cluster"), parse.infrastructure)
+OWN_OPERATOR = Source("own_operator", Selection(CLUSTER_OPERATORS, name="topology"), parse.own_operator)
 
 IDLE: tuple[Source, ...] = (
     INFRASTRUCTURE,
     OWN_OPERATOR,
-    Source("feature_gates", kube.Selection(FEATURE_GATES, name="cluster"), parse.feature_gates),
-    Source("native_controller", kube.Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller),
+    Source("feature_gates", Selection(FEATURE_GATES, name="cluster"), parse.feature_gates),
+    Source("native_controller", Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller),
 )
 """Watched always."""
 
@@ -96,50 +94,44 @@ GUARDS = tuple(source for source in IDLE if source is not INFRASTRUCTURE)
 the resourceVersion of Infrastructure covers none of them."""
 
 EVIDENCE: tuple[Source, ...] = (
-    Source("cluster_version", kube.Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version),
-    Source("cluster_operators", kube.Selection(CLUSTER_OPERATORS), parse.cluster_operator),
-    Source("control_plane_nodes", kube.Selection(NODES, label_selector=CONTROL_PLANE_LABEL), parse.node),
+    Source("cluster_version", Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version),
+    Source("cluster_operators", Selection(CLUSTER_OPERATORS), parse.cluster_operator),
+    Source("control_plane_nodes", Selection(NODES, label_selector=CONTROL_PLANE_LABEL), parse.node),
     Source(
-        "other_nodes",
-        kube.Selection(NODES, label_selector=f"!{CONTROL_PLANE_LABEL}", metadata_only=True),
-        parse.other_node,
+        "other_nodes", Selection(NODES, label_selector=f"!{CONTROL_PLANE_LABEL}", metadata_only=True), parse.other_node
     ),
-    Source("scheduler", kube.Selection(SCHEDULERS, name="cluster"), parse.scheduler),
+    Source("scheduler", Selection(SCHEDULERS, name="cluster"), parse.scheduler),
     Source(
         "etcd_endpoints",
-        kube.Selection(CONFIG_MAPS, namespace="openshift-etcd", name="etcd-endpoints"),
+        Selection(CONFIG_MAPS, namespace="openshift-etcd", name="etcd-endpoints"),
         parse.etcd_endpoints,
     ),
-    Source("etcd", kube.Selection(ETCDS, name="cluster"), parse.etcd),
+    Source("etcd", Selection(ETCDS, name="cluster"), parse.etcd),
     Source(
         "etcd_lease",
-        kube.Selection(LEASES, namespace="openshift-etcd-operator", name="openshift-cluster-etcd-operator-lock"),
+        Selection(LEASES, namespace="openshift-etcd-operator", name="openshift-cluster-etcd-operator-lock"),
         parse.etcd_lease,
     ),
-    Source("machine_config_pools", kube.Selection(POOLS), parse_operands.machine_config_pool),
+    Source("machine_config_pools", Selection(POOLS), parse.machine_config_pool),
 )
 """What preflight is decided from; watched while a wish is open, and read live for the flip."""
 
 OPERANDS: tuple[Source, ...] = (
     Source(
-        "controller_config",
-        kube.Selection(CONTROLLER_CONFIGS, name="machine-config-controller"),
-        parse_operands.controller_config,
+        "controller_config", Selection(CONTROLLER_CONFIGS, name="machine-config-controller"), parse.controller_config
     ),
     Source(
         "ingress_controller",
-        kube.Selection(INGRESS_CONTROLLERS, namespace="openshift-ingress-operator", name="default"),
-        parse_operands.ingress_controller,
+        Selection(INGRESS_CONTROLLERS, namespace="openshift-ingress-operator", name="default"),
+        parse.ingress_controller,
     ),
     Source(
-        "dnsmasq",
-        kube.Selection(MACHINE_CONFIGS, name="50-master-dnsmasq-configuration", metadata_only=True),
-        parse_operands.present,
+        "dnsmasq", Selection(MACHINE_CONFIGS, name="50-master-dnsmasq-configuration", metadata_only=True), parse.present
     ),
     Source(
         "lifecycle_agent",
-        kube.Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True),
-        parse_operands.present,
+        Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True),
+        parse.present,
     ),
 )
 """What convergence and advisories look at besides, whatever the matrix says; watched while a wish is open."""
@@ -150,7 +142,7 @@ _WHOLE_NODES = 40
 
 
 def _enough_workers(read: Sequence[Any]) -> bool:
-    """Are there so many without any flaw that the others need not be read? A taint may be tolerated: not for sure."""
+    """Are there so many without any flaw that the others need not be read? A taint may be tolerated, or not."""
     flawless = (
         isinstance(node, facts.Node)
         and node.ready == "True"
@@ -162,30 +154,30 @@ def _enough_workers(read: Sequence[Any]) -> bool:
 
 WORKERS = Source(
     "workers",
-    kube.Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
+    Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
     parse.worker,
     enough=_enough_workers,
 )
-"""Evidence too, but only of a definition that asks for eligible workers: whole nodes, and maybe thousands.
+"""Evidence of definitions that ask for eligible workers: whole nodes, and maybe thousands.
 
 Some that are eligible in the first page prove it as well as all of them, and evidence may not grow old. Where the first
 page is full of others (cordoned, with taints), the next ones decide."""
 
 
 def acceptances(namespace: str) -> Source:
-    """Which checks somebody declares not to come: asked of the operator's own namespace while the cluster converges."""
-    selection = kube.Selection(CONFIG_MAPS, namespace=namespace, name=vocabulary.ACCEPTED_CHECKS)
+    """The checks that an administrator accepts not to wait for, in the operator's own namespace."""
+    selection = Selection(CONFIG_MAPS, namespace=namespace, name=vocabulary.ACCEPTED_CHECKS)
     return Source("acceptances", selection, parse.acceptances, evidence=False)
 
 
 def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
     """What is read live before these definitions are judged by preflight; None stands for none."""
-    asked = any(one is not None and _asks(one, CheckName.ELIGIBLE_WORKERS) for one in definitions)
-    return (*EVIDENCE, WORKERS) if asked else EVIDENCE
+    asked = {spec.check for definition in definitions if definition is not None for spec in definition.preflight}
+    return (*EVIDENCE, WORKERS) if CheckName.ELIGIBLE_WORKERS in asked else EVIDENCE
 
 
 def offered(*definitions: model.Definition | None) -> tuple[Source, ...]:
-    """What is read to say what could be asked for, where nothing is watched: workers are judged by where routers go."""
+    """What is read for what could be requested, where nothing is watched: workers are judged by where routers go."""
     sources = evidence(*definitions)
     return (*sources, *_ROUTING) if WORKERS in sources else sources
 
@@ -195,51 +187,38 @@ def watched(transitions: load.Transitions) -> tuple[Source, ...]:
     return (*evidence(*transitions.definitions), *OPERANDS, *operands(transitions))
 
 
-def operands(transitions: load.Transitions) -> tuple[Source, ...]:
-    """What the matrix names and some definition asks about, each once, without what is watched anyway."""
-    groups = [group for group in transitions.matrix.groups if transitions.asks(group.check)]
-    found: dict[str, Source] = {}
-    for source in _of_matrix(groups, transitions.matrix.startup_readers):
-        found.setdefault(source.field, source)
-    others = {source.selection for source in (*EVIDENCE, *OPERANDS)}
-    return tuple(source for source in found.values() if source.selection not in others)
-
-
-_KINDS: dict[str, tuple[kube.Resource, Callable[[dict[str, Any]], Any]]] = {
-    "Deployment": (kube.Resource("apps", "v1", "deployments", "Deployment", namespaced=True), parse_operands.workload),
-    "StatefulSet": (
-        kube.Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True),
-        parse_operands.workload,
-    ),
+_KINDS: dict[str, tuple[Resource, Callable[[dict[str, Any]], Any]]] = {
+    "Deployment": (Resource("apps", "v1", "deployments", "Deployment", namespaced=True), parse.workload),
+    "StatefulSet": (Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True), parse.workload),
     "PodDisruptionBudget": (
-        kube.Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True),
-        parse_operands.disruption_budget,
+        Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True),
+        parse.disruption_budget,
     ),
-    "IngressController": (INGRESS_CONTROLLERS, parse_operands.ingress_controller),
+    "IngressController": (INGRESS_CONTROLLERS, parse.ingress_controller),
 }
 
 
-def _of_matrix(groups: list[matrices.Group], readers: tuple[matrices.StartupReader, ...]) -> Iterator[Source]:
-    for group in groups:
+def operands(transitions: load.Transitions) -> tuple[Source, ...]:
+    """Objects of the matrix that some definition asks about, each once, without what is watched anyway."""
+    sources: dict[str, Source] = {}
+
+    def add(key: str, selection: Selection, reduce: Callable[[dict[str, Any]], Any]) -> None:
+        sources.setdefault(key, Source(key, selection, reduce, key))
+
+    for group in (group for group in transitions.matrix.groups if transitions.asks(group.check)):
         for operand in group.operands:
             # What is not in the table are static pods: each has an operator resource of its own.
             resource, reduce = _KINDS.get(operand.kind) or (
-                kube.Resource(OPERATOR, "v1", operand.plural.partition(".")[0], operand.resource or ""),
-                parse_operands.static_pods,
+                Resource(OPERATOR, "v1", operand.plural.partition(".")[0], operand.resource or ""),
+                parse.static_pods,
             )
-            selection = kube.Selection(resource, namespace=operand.namespace, name=operand.name)
-            yield Source(operand.key, selection, reduce, operand.key)
-        if group.managed_by is not None:
-            one = group.managed_by
-            resource = kube.Resource(one.group, "v1", one.resource.partition(".")[0], one.kind)
-            # A cluster without the capability does not even know the kind.
-            yield Source(
-                one.key, kube.Selection(resource, name=one.name, optional=True), parse_operands.managed, one.key
-            )
-    for reader in readers:
-        pods = kube.Selection(PODS, namespace=reader.namespace, label_selector=reader.selector, metadata_only=True)
-        yield Source(reader.key, pods, parse_operands.pod, reader.key)
-
-
-def _asks(definition: model.Definition, check: CheckName) -> bool:
-    return any(spec.check is check for spec in definition.preflight)
+            add(operand.key, Selection(resource, namespace=operand.namespace, name=operand.name), reduce)
+        if (manager := group.managed_by) is not None:
+            resource = Resource(manager.group, "v1", manager.resource.partition(".")[0], manager.kind)
+            # A cluster without the capability does not even serve the kind.
+            add(manager.key, Selection(resource, name=manager.name, optional=True), parse.managed)
+    for reader in transitions.matrix.startup_readers:
+        pods = Selection(PODS, namespace=reader.namespace, label_selector=reader.selector, metadata_only=True)
+        add(reader.key, pods, parse.pod)
+    others = {source.selection for source in (*EVIDENCE, *OPERANDS)}
+    return tuple(source for source in sources.values() if source.selection not in others)

@@ -1,8 +1,8 @@
 """The facts that checks and decisions are made from: small, frozen, comparable.
 
 Two facts that are equal lead to the same answers and the same messages, so a changed object that leads to an equal
-fact wakes nobody. What could not be read is a fact too: `Unobserved` says which object and why, and every check
-that needs it answers Unknown. Made by `parse`, asked by `checks` and `decide`.
+fact wakes no reader. What could not be read is a fact too: `Unobserved` names the object and the reason, and every
+check that needs it answers Unknown. Made by `parse`, used by `checks` and `decide`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from topology_api import shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,19 +24,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Unobserved:
-    """A fact that could not be had.
+    """A fact that could not be read.
 
-    `what` names the object, `why` says what was found instead. `missing` is True only when the server said that
-    the object does not exist. Neither text holds a time or a counter: the same trouble is the same value.
+    `what` names the object, `why` the reason. `missing` is True only when the server answered that the object does
+    not exist. Neither text holds a time or a counter: the same trouble is the same value.
     """
 
     what: str
     why: str
     missing: bool = False
     awaited: bool = False
-    """Its first read has not ended yet: an answer, or the reason why there is none, is on its way."""
+    """Its first read has not ended yet."""
     malformed: bool = False
-    """It was read, and is not what its API promises: waiting alone will not mend it."""
+    """It was read, and is not what its API promises: waiting does not help."""
 
     def __str__(self) -> str:
         return f"{self.what}: {self.why}"
@@ -42,7 +44,7 @@ class Unobserved:
 
 @dataclass(frozen=True, slots=True)
 class Newer(Unobserved):
-    """A record in a phase that this version does not know: whoever wrote it knows more than we do."""
+    """A record in a phase that this version does not know: a newer version wrote it."""
 
     phase: str = ""
     name: str | None = None
@@ -72,8 +74,8 @@ class Conditions:
 
     def status(self, type_: str) -> str:
         """True, False, Unknown, whatever else was written, or "absent"."""
-        found = self.find(type_)
-        return found.status if found else "absent"
+        condition = self.find(type_)
+        return condition.status if condition else "absent"
 
     def __iter__(self) -> Iterator[Condition]:
         return iter(self.items)
@@ -106,7 +108,7 @@ class Infrastructure:
 
 @dataclass(frozen=True, slots=True)
 class OwnOperator:
-    """ClusterOperator `topology`: what we said last, and what people say to us on it."""
+    """ClusterOperator `topology`: our last report, and what administrators set on it."""
 
     resource_version: str
     paused: bool
@@ -116,8 +118,7 @@ class OwnOperator:
     newer: Newer | None = None
     """What stands there instead, where a newer version wrote it."""
     backup_time: datetime | None = None
-    """When an administrator says to have taken the last backup of etcd (ETCD_BACKUP_ANNOTATION); None when it is not
-    said, or not as a time."""
+    """Last backup of etcd according to an administrator (ETCD_BACKUP_ANNOTATION); None when it is no time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ class Taint:
 
     @property
     def of_node_state(self) -> bool:
-        """Is it about the state of the node (not-ready, disk-pressure, ...), not about what it is meant for?"""
+        """Is it about the state of the node (not-ready, disk-pressure, ...), not about its purpose?"""
         return self.key.startswith("node.kubernetes.io/")
 
 
@@ -189,7 +190,7 @@ class Node:
     labels: tuple[str, ...] = ()
     """Labels as key=value of a worker with taints, by which pods that tolerate these may select it; else empty."""
     master_has_value: bool = False
-    """Its label `node-role.kubernetes.io/master` is there, but not with an empty value."""
+    """Its label `node-role.kubernetes.io/master` has a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ class EtcdEndpoints:
 
 @dataclass(frozen=True, slots=True)
 class Etcd:
-    """Etcd `cluster`: what the etcd operator says of the members, and the revisions of their static pods."""
+    """Etcd `cluster`: what the etcd operator reports of the members, and the revisions of their static pods."""
 
     conditions: Conditions
     static_pods: Fact[StaticPods] | None = None
@@ -233,7 +234,7 @@ class Etcd:
 
 @dataclass(frozen=True, slots=True)
 class EtcdLease:
-    """Lease of the etcd operator. `moving` says that we saw it renewed within its own duration, by our clock."""
+    """Lease of the etcd operator. `moving`: we saw it renewed within its own duration, by our clock."""
 
     holder: str
     renew_time: datetime | None
@@ -255,8 +256,8 @@ class EtcdMember:
 class EtcdVoice:
     """What a member answered at one endpoint.
 
-    `confirmed` says that `members` came through the quorum. Otherwise it is this member's own opinion (empty when it
-    gave none), `unconfirmed` says why, and it proves nothing. `errors` are in etcd's words: alarms, no leader.
+    `confirmed`: `members` came through the quorum. Otherwise it is this member's own opinion (empty when it gave none),
+    `unconfirmed` is the reason, and it proves nothing. `errors` are in etcd's words: alarms, no leader.
     """
 
     endpoint: str
@@ -274,7 +275,7 @@ class EtcdVoice:
 
 @dataclass(frozen=True, slots=True)
 class EtcdSilence:
-    """An endpoint that gave no answer to go by. `members` advertise it; `down` says that they may be down."""
+    """An endpoint that gave no usable answer. `members` advertise it; `down`: they may be down."""
 
     endpoint: str
     members: tuple[str, ...]
@@ -284,7 +285,7 @@ class EtcdSilence:
 
 @dataclass(frozen=True, slots=True)
 class EtcdMembers:
-    """What the members of etcd say themselves, by endpoint. At least one of them answered."""
+    """The answers of etcd's members themselves, by endpoint. At least one of them answered."""
 
     voices: tuple[EtcdVoice, ...]
     silences: tuple[EtcdSilence, ...] = ()
@@ -351,7 +352,7 @@ class NodeRevision:
 
 @dataclass(frozen=True, slots=True)
 class StaticPods:
-    """Revisions of the static pods that an operator installs on every control-plane node."""
+    """Revisions of the static pods that an operator installs on every control-plane node, sorted by node."""
 
     latest: int
     """status.latestAvailableRevision."""
@@ -367,7 +368,7 @@ class DisruptionBudget:
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """Configuration of an operator: whether it manages its operand at all, and how many replicas it was told."""
+    """Configuration of an operator: whether it manages its operand at all, and an explicit number of replicas."""
 
     state: str
     """spec.managementState: Managed, Unmanaged, Removed, Force; Managed when it is not set."""
@@ -417,13 +418,13 @@ class IngressController:
     tolerations: tuple[Toleration, ...] = ()
     """spec.nodePlacement.tolerations, which the routers get."""
     node_labels: frozenset[str] = frozenset()
-    """Labels as key=value that spec.nodePlacement.nodeSelector asks of a node. A requirement that the ingress operator
-    cannot use is in it too, in words that no label has."""
+    """Labels as key=value that spec.nodePlacement.nodeSelector requires of a node. A requirement that the ingress
+    operator cannot use is in it too, in words that no label has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A check that somebody asks not to wait for. `wrong` says why the entry cannot be understood, if it cannot."""
+    """A check that an administrator accepts not to wait for. `wrong`: why the entry cannot be used, if it cannot."""
 
     check: str
     attempt: str = ""
@@ -447,7 +448,7 @@ class FeatureGates:
 
 @dataclass(frozen=True, slots=True)
 class NativeController:
-    """configs.operator.openshift.io/cluster: does the native controller leave its conditions there, and which?"""
+    """configs.operator.openshift.io/cluster: the conditions that the native controller writes there, if it does."""
 
     present: bool
     conditions: Conditions = Conditions()
@@ -456,7 +457,7 @@ class NativeController:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Whether the served Infrastructure CRD has our fields; `lacks` says what is missing."""
+    """Whether the served Infrastructure CRD has our fields; `lacks` names what is missing."""
 
     lacks: str | None = None
 
@@ -476,8 +477,8 @@ NO_ETCD_ACCESS = Unobserved(
 class Facts:
     """Everything that is known at one moment.
 
-    `live` says that the facts were read from the server for this very decision. `disturbed` names the watches that
-    are in trouble right now: what they say may be old.
+    `live`: the facts were read from the server for this decision. `disturbed` names the watches that are in trouble
+    right now: their facts may be old.
     """
 
     infrastructure: Fact[Infrastructure] = NOT_READ
@@ -494,7 +495,7 @@ class Facts:
     etcd: Fact[Etcd] = NOT_READ
     etcd_lease: Fact[EtcdLease] = NOT_READ
     etcd_members: Fact[EtcdMembers] = NO_ETCD_ACCESS
-    """Asked of etcd itself, only where the administrator has given certificates for it."""
+    """From etcd itself, only where the administrator has given certificates for it."""
     machine_config_pools: Fact[tuple[Fact[MachineConfigPool], ...]] = NOT_READ
     ingress_controller: Fact[IngressController] = NOT_READ
     controller_config: Fact[ControllerConfig] = NOT_READ
@@ -506,17 +507,47 @@ class Facts:
     """Nodes labelled worker and not control-plane; read only where a definition asks EligibleWorkers, and of each only
     whether it is Ready, cordoned, being deleted, under pressure or tainted, and the labels of the tainted."""
     acceptances: Fact[Acceptances] = NOT_READ
-    """What somebody has accepted; watched while the cluster converges. What cannot be read accepts nothing."""
+    """Watched while the cluster converges. What cannot be read accepts nothing."""
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)
-    """What the operand matrix (`bindata/operands`) names, by key: resource/namespace/name, namespace left out where
+    """Objects of the operand matrix (`bindata/operands`) by key: resource/namespace/name, namespace left out where
     there is none. See `operand`."""
     live: bool = False
     disturbed: tuple[str, ...] = ()
 
     def operand(self, key: str) -> Fact[Operand]:
-        """What is known of an operand of the matrix; those that are evidence too are found where that keeps them."""
+        """An operand of the matrix. Those that are evidence too are kept in their own field."""
         if key == "etcds.operator.openshift.io/cluster":
             return self.etcd
         if key == "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default":
             return self.ingress_controller
         return self.operands.get(key, NOT_READ)
+
+    def shape_vector(self, infrastructure: Infrastructure) -> shape.Vector:
+        """Topologies and numbers of nodes by role, as far as they are known. Secrets are not read: no fencing."""
+        homes = None if isinstance(self.control_plane_nodes, Unobserved) else len(self.control_plane_nodes)
+        others = () if isinstance(self.other_nodes, Unobserved) else self.other_nodes
+        rest = [node for node in others if isinstance(node, OtherNode)]
+        counted = not isinstance(self.other_nodes, Unobserved) and len(rest) == len(others)
+        if counted and homes is not None:
+            # A master that lacks the other label is a node of the control plane all the same.
+            homes += sum(node.master for node in rest)
+        return shape.Vector(
+            control_plane=infrastructure.control_plane,
+            infrastructure=infrastructure.infrastructure,
+            masters_schedulable=None if isinstance(self.scheduler, Unobserved) else self.scheduler.masters_schedulable,
+            control_plane_nodes=homes,
+            arbiter_nodes=sum(node.arbiter for node in rest) if counted else None,
+            dedicated_workers=sum(node.dedicated_worker for node in rest) if counted else None,
+        )
+
+    def control_plane_workers(self) -> int | None:
+        """How many control-plane nodes have the label node-role.kubernetes.io/worker; None when not known of each.
+
+        Of a master without the label control-plane only its role is read.
+        """
+        if isinstance(self.control_plane_nodes, Unobserved):
+            return None
+        nodes = [node for node in self.control_plane_nodes if isinstance(node, Node)]
+        others = () if isinstance(self.other_nodes, Unobserved) else self.other_nodes
+        unread = any(isinstance(node, OtherNode) and node.master for node in others)
+        return None if unread or len(nodes) < len(self.control_plane_nodes) else sum(node.worker for node in nodes)

@@ -1,12 +1,15 @@
 """Typed access into raw objects, which may hold anything: nulls, other types, nothing.
 
-An object in a cluster is not always what its schema promises (a CRD may be replaced, a writer may send null). Each
-function here returns a value of the type it names or raises `Malformed` with the path that is wrong, and `parse`
-stays readable. Absent and null mean the same, as in the Kubernetes API.
+An object in a cluster is not always what its schema promises (a CRD may be replaced, a writer may send null). A field
+of another type raises `Malformed` with its path. Absent and null mean the same, as in the Kubernetes API.
+
+Pydantic does not read these: it takes what stands below a string or a list for absent (AliasPath), and with a check
+against that it is neither shorter nor faster (MachineConfigPool 10 µs against 8 µs).
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -28,85 +31,66 @@ class Malformed(ValueError):  # noqa: N818 - what the field is; callers see the 
         return f"{self.path} should be {self.wanted}, found {self.found}"
 
 
-def at(raw: object, path: str) -> Any:
-    """The value at a dotted path, None when any part of the way is absent or null."""
+@functools.cache
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
+def at(raw: object, path: str, kind: type | None = None, wanted: str = "") -> Any:
+    """The value at a dotted path, None when any part of the way is absent or null.
+
+    With a `kind`, anything else is malformed; `wanted` names it. A boolean is no number.
+    """
     value = raw
-    walked: list[str] = []
-    for part in path.split("."):
+    for depth, part in enumerate(_parts(path)):
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise Malformed(".".join(walked) or "the object", "an object", value)
+            raise Malformed(".".join(_parts(path)[:depth]) or "the object", "an object", value)
         value = value.get(part)
-        walked.append(part)
+    if kind is not None and value is not None and not _is(value, kind):
+        raise Malformed(path, wanted, value)
     return value
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
 
 def text(raw: object, path: str) -> str | None:
     """A string, or None when absent; an empty string counts as absent."""
-    value = at(raw, path)
-    if value is not None and not isinstance(value, str):
-        raise Malformed(path, "a string", value)
-    return value or None
-
-
-def whole(raw: object, path: str, default: int = 0) -> int:
-    """An integer, or the default when absent."""
-    value = at(raw, path)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Malformed(path, "an integer", value)
-    return value
+    return at(raw, path, str, "a string") or None
 
 
 def optional_whole(raw: object, path: str) -> int | None:
     """An integer, or None when absent."""
-    return None if at(raw, path) is None else whole(raw, path)
+    value: int | None = at(raw, path, int, "an integer")
+    return value
+
+
+def whole(raw: object, path: str, default: int = 0) -> int:
+    """An integer, or the default when absent."""
+    value = optional_whole(raw, path)
+    return default if value is None else value
 
 
 def flag(raw: object, path: str) -> bool:
     """A boolean; absent is False, as in the Kubernetes API."""
-    value = at(raw, path)
-    if value is not None and not isinstance(value, bool):
-        raise Malformed(path, "a boolean", value)
-    return bool(value)
+    return bool(at(raw, path, bool, "a boolean"))
 
 
 def mapping(raw: object, path: str) -> dict[str, Any]:
     """An object; absent is empty."""
-    value = at(raw, path)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Malformed(path, "an object", value)
-    return value
+    return at(raw, path, dict, "an object") or {}
 
 
-def items(raw: object, path: str) -> list[dict[str, Any]]:
-    """A list of objects; absent is empty."""
-    value = at(raw, path)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise Malformed(path, "a list", value)
-    for item in value:
-        if not isinstance(item, dict):
-            raise Malformed(f"{path}[]", "an object", item)
-    return value
-
-
-def words(raw: object, path: str) -> tuple[str, ...]:
-    """A list of strings; absent is empty."""
-    value = at(raw, path)
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise Malformed(path, "a list", value)
-    for item in value:
-        if not isinstance(item, str):
-            raise Malformed(f"{path}[]", "a string", item)
-    return tuple(value)
+def items(raw: object, path: str, kind: type = dict) -> list[Any]:
+    """A list of objects, or of strings if `kind` is str; absent is empty."""
+    values = at(raw, path, list, "a list") or []
+    for value in values:
+        if not _is(value, kind):
+            raise Malformed(f"{path}[]", "an object" if kind is dict else "a string", value)
+    return values
 
 
 def name(raw: object) -> str:
@@ -117,22 +101,23 @@ def name(raw: object) -> str:
     return value
 
 
-def moment(raw: object, path: str) -> datetime | None:
-    """An RFC 3339 time in UTC, or None when absent."""
-    value = text(raw, path)
-    if value is None:
+def time(value: object, path: str = "") -> datetime | None:
+    """An RFC 3339 time in UTC, or None when it is null or empty. `path` is for the message."""
+    if value is None or value == "":
         return None
+    if not isinstance(value, str):
+        raise Malformed(path, "a string", value)
     try:
         parsed = datetime.fromisoformat(value)
     except ValueError:
         raise Malformed(path, "an RFC 3339 time", value) from None
     if parsed.tzinfo is None:
         raise Malformed(path, "a time with a zone", value)
-    if not reckonable(parsed):
+    if not computable(parsed):
         raise Malformed(path, "a time within reach of a calendar", value)
     return parsed.astimezone(UTC)
 
 
-def reckonable(time: datetime) -> bool:
+def computable(moment: datetime) -> bool:
     """Can it be compared with now, and bounds added to it? It has a zone, and is no end of the calendar."""
-    return time.tzinfo is not None and 1970 <= time.year < 9000
+    return moment.tzinfo is not None and 1970 <= moment.year < 9000

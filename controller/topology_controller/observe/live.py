@@ -3,7 +3,10 @@
 A watch may be behind; the flip must not be decided from what was true a moment ago. The resourceVersion of
 Infrastructure guards the wish, the topology and our own record, but not nodes or etcd, so Infrastructure is read after
 everything else and the age of the evidence is counted from the first request. Used by the operator for the flip and
-for what could be asked for, and by the command line, which has no watches.
+for what could be asked for, and by the command line where it has no watches.
+
+`value`, `unobserved` and `malformed` are the one place where the end of a read becomes a fact; `watches` uses them too,
+so that the same trouble has the same words everywhere.
 """
 
 from __future__ import annotations
@@ -14,18 +17,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..kube import errors
-from . import catalog, facts, parse, reading
+from . import catalog, facts, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..kube import client as clients
-    from . import members as direct
+    from . import members
 
 # A kept connection answers several reads in the time that a new one needs for its TLS handshake: two lanes took half
 # the time of one connection for each source. A server that is slow is asked for the rest at once.
 _LANES = 2
 _PATIENCE = 0.1
+_REASONS = {
+    errors.Forbidden: "Forbidden: grant the operator's role the right to read it",
+    errors.Unauthorized: "Unauthorized: the credentials were not accepted",
+    errors.NotFound: "NotFound: it does not exist",
+    errors.TimedOut: "no answer in time",
+    errors.Unreachable: "the API server cannot be reached",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,25 @@ class Evidence:
         return asyncio.get_running_loop().time() - self.taken
 
 
+def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
+    """The fact of a read that failed, in words that stay the same while the trouble does."""
+    reason = " ".join(part for part in (str(error.status or ""), error.reason) if part)
+    return facts.Unobserved(what, _REASONS.get(type(error), reason), missing=isinstance(error, errors.NotFound))
+
+
+def malformed(what: str, error: Exception) -> facts.Unobserved:
+    """The fact of an object that is not what its API promises."""
+    return facts.Unobserved(what, f"malformed: {error}", malformed=True)
+
+
+def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
+    """The fact of a source from the reduced objects of a complete read: one object, or a tuple sorted by name."""
+    if source.single:
+        absent = facts.Unobserved(source.what, _REASONS[errors.NotFound], missing=True)
+        return next(iter(objects), absent)
+    return tuple(sorted(objects, key=lambda item: item.what if isinstance(item, facts.Unobserved) else item.name))
+
+
 async def read(client: clients.Client, source: catalog.Source) -> Any:
     """Read one source; whatever goes wrong becomes the fact."""
     selection = source.selection
@@ -49,12 +78,11 @@ async def read(client: clients.Client, source: catalog.Source) -> Any:
             return source.reduce(raw)
         except Exception as error:  # noqa: BLE001 - an object may be anything; it is reported as a fact
             name = raw.get("metadata", {}).get("name") if isinstance(raw.get("metadata"), dict) else None
-            return reading.malformed(selection.resource.describe(str(name), selection.namespace), error)
+            return malformed(selection.resource.describe(str(name), selection.namespace), error)
 
     try:
         if selection.name is not None:
-            found = await client.get(selection.resource, selection.name, namespace=selection.namespace)
-            return reading.value(source, (reduce(found),))
+            return reduce(await client.get(selection.resource, selection.name, namespace=selection.namespace))
         options: clients.ListOptions = {
             "namespace": selection.namespace,
             "label_selector": selection.label_selector,
@@ -64,17 +92,16 @@ async def read(client: clients.Client, source: catalog.Source) -> Any:
         }
         if source.enough is not None:
             options["enough"] = source.enough
-        listing = await client.list(selection.resource, reduce=reduce, **options)
-        return reading.value(source, listing.items)
+        return value(source, (await client.list(selection.resource, reduce=reduce, **options)).items)
     except errors.KubeError as error:
-        return reading.unobserved(source.what, error)
+        return unobserved(source.what, error)
 
 
 async def gather(
     client: clients.Client,
     base: facts.Facts,
     sources: Iterable[catalog.Source],
-    etcd: direct.Members | None = None,
+    etcd: members.Members | None = None,
 ) -> Evidence:
     """Read these sources and, where there is a way to it, etcd itself concurrently, then Infrastructure.
 
@@ -85,37 +112,36 @@ async def gather(
     taken = loop.time()
     chosen = tuple(sources)
     lanes = asyncio.Semaphore(_LANES)
-    more = loop.call_later(_PATIENCE, _open, lanes, len(chosen))
+
+    async def read_in_turn(source: catalog.Source) -> Any:
+        async with lanes:
+            return await read(client, source)
+
+    def open_lanes() -> None:
+        for _ in chosen:
+            lanes.release()
+
+    more = loop.call_later(_PATIENCE, open_lanes)
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {source.field: group.create_task(_read_in_turn(client, source, lanes)) for source in chosen}
+            tasks = {source.field: group.create_task(read_in_turn(source)) for source in chosen}
             if etcd is not None:
                 tasks["etcd_members"] = group.create_task(_ask_etcd(etcd, base, tasks))
     finally:
         more.cancel()
-    found = {field: task.result() for field, task in tasks.items()}
-    operands = {source.operand: found.pop(source.field) for source in chosen if source.operand is not None}
+    read_facts = {field: task.result() for field, task in tasks.items()}
+    operands = {source.operand: read_facts.pop(source.field) for source in chosen if source.operand is not None}
     if operands:
-        found["operands"] = {**base.operands, **operands}
-    lease = found.get("etcd_lease")
+        read_facts["operands"] = {**base.operands, **operands}
+    lease = read_facts.get("etcd_lease")
     if isinstance(lease, facts.EtcdLease) and isinstance(base.etcd_lease, facts.EtcdLease):
-        found["etcd_lease"] = dataclasses.replace(lease, moving=base.etcd_lease.moving)
-    found["infrastructure"] = await read(client, catalog.INFRASTRUCTURE)
-    return Evidence(dataclasses.replace(base, **found, live=True), taken)
-
-
-async def _read_in_turn(client: clients.Client, source: catalog.Source, lanes: asyncio.Semaphore) -> Any:
-    async with lanes:
-        return await read(client, source)
-
-
-def _open(lanes: asyncio.Semaphore, more: int) -> None:
-    for _ in range(more):
-        lanes.release()
+        read_facts["etcd_lease"] = dataclasses.replace(lease, moving=base.etcd_lease.moving)
+    read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE)
+    return Evidence(dataclasses.replace(base, **read_facts, live=True), taken)
 
 
 async def _ask_etcd(
-    etcd: direct.Members, base: facts.Facts, tasks: Mapping[str, asyncio.Task[Any]]
+    etcd: members.Members, base: facts.Facts, tasks: Mapping[str, asyncio.Task[Any]]
 ) -> facts.Fact[facts.EtcdMembers]:
     """Ask where the watches know members to be: their own list shows the rest. Without watches that is read first."""
     published = base.etcd_endpoints
@@ -127,8 +153,7 @@ async def _ask_etcd(
 async def installed(client: clients.Client) -> facts.Fact[facts.Installed]:
     """Read the served CRD of Infrastructure by name: does it have our fields?"""
     name = f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}"
-    what = catalog.CRDS.describe(name)
     try:
         return parse.installed(await client.get(catalog.CRDS, name))
     except errors.KubeError as error:
-        return reading.unobserved(what, error)
+        return unobserved(catalog.CRDS.describe(name), error)

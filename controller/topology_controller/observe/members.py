@@ -5,9 +5,9 @@ is open etcd is asked every few seconds, and at once when the etcd operator publ
 when the fact has changed. Whatever decides about the flip is asked anew (`live`).
 
 Where to ask: at the endpoints that the administrator has named, else at every address that the etcd operator
-publishes. The room `etcd` adds whatever voter a member list reveals.
+publishes. The package `etcd` adds every voter that a member list reveals.
 
-`process` imports this module only where there is a certificate folder: it brings the whole room `etcd` with it.
+`process` imports this module only where there is a certificate folder: it brings the whole package `etcd` with it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import contextlib
 import random
 from typing import TYPE_CHECKING
 
-from ..etcd import endpoint, errors, survey
+from ..etcd import client, survey
 from ..etcd import folder as folders
 from . import facts, parse
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable
-    from datetime import datetime
 
 WHAT = "the members of etcd"
 PERIOD = 5.0
@@ -40,7 +39,7 @@ class Members:
     """One way to the members of etcd.
 
     `endpoints` (https://host:port) are asked instead of the published addresses. `budget` is in seconds, for everything
-    that one reading asks. `observer` is told of every request (see the room `etcd`).
+    that one reading asks. `observer` is called for every request (see `etcd.client`).
     """
 
     def __init__(
@@ -50,70 +49,86 @@ class Members:
         *,
         budget: float = survey.BUDGET,
         observer: Callable[[str], None] | None = None,
-        now: Callable[[], datetime] = folders.utcnow,
     ) -> None:
-        self._folder = folders.Folder(folder, now=now)
+        self._folder = folders.Folder(folder)
         self._endpoints = endpoints
         self._budget = budget
         self._observer = observer
 
     def poll(self) -> Poll:
-        """Make what asks again and again by this way."""
+        """Return a poll that asks again and again."""
         return Poll(self)
 
     async def read(self, published: facts.Fact[facts.EtcdEndpoints]) -> facts.Fact[facts.EtcdMembers]:
         """Ask every member now. Whatever goes wrong becomes the fact."""
-        endpoints = self._endpoints or _places(published)
+        endpoints = self._endpoints or _published_endpoints(published)
         if isinstance(endpoints, facts.Unobserved):
             return endpoints
         try:
             context = self._folder.context()
-        except errors.FolderError as error:
+        except folders.FolderError as error:
             return facts.Unobserved(error.file, error.why)
         return _fact(await survey.survey(context, endpoints, budget=self._budget, observer=self._observer))
 
 
-def _places(published: facts.Fact[facts.EtcdEndpoints]) -> tuple[str, ...] | facts.Unobserved:
+def _published_endpoints(published: facts.Fact[facts.EtcdEndpoints]) -> tuple[str, ...] | facts.Unobserved:
     if isinstance(published, facts.Unobserved):
         return facts.Unobserved(WHAT, f"where they are could not be read: {published}")
     # A key may be a node's name (the etcd operator could not list members): for asking, its address is as good.
-    found = sorted({endpoint.of(where) for _, value in published.entries if (where := parse.address(value))})
-    if not found:
-        return facts.Unobserved(WHAT, "ConfigMap openshift-etcd/etcd-endpoints has no address to ask at")
-    return tuple(found)
+    addresses = (parse.address(value) for _, value in published.entries)
+    endpoints = tuple(sorted({client.endpoint_at(address) for address in addresses if address}))
+    return endpoints or facts.Unobserved(WHAT, "ConfigMap openshift-etcd/etcd-endpoints has no address to ask at")
 
 
-def _fact(found: survey.Survey) -> facts.Fact[facts.EtcdMembers]:
-    silences = tuple(
-        facts.EtcdSilence(one.endpoint, one.members, one.error.why, down=one.error.down) for one in found.silences
-    )
-    if not found.voices:
-        shown = "; ".join(f"{one.endpoint}: {one.why}" for one in silences[:_SHOWN])
+def _fact(probes: tuple[survey.Probe, ...]) -> facts.Fact[facts.EtcdMembers]:
+    """One fact of everything that was answered: endpoints that gave a status, and those that did not."""
+    advertised: dict[str, set[str]] = {}
+    voices: list[facts.EtcdVoice] = []
+    silences: dict[str, facts.EtcdSilence] = {}
+    for member in (member for probe in probes if probe.listed is not None for member in probe.listed.members):
+        for url in member.client_urls:
+            try:
+                advertised.setdefault(client.parse_endpoint(url), set()).add(member.id)
+            except ValueError as error:
+                silences[url] = facts.EtcdSilence(url, (member.id,), f"not asked: {error}")
+    for probe in probes:
+        voice = _voice(probe)
+        if isinstance(voice, facts.EtcdVoice):
+            voices.append(voice)
+        else:
+            members = tuple(sorted(advertised.get(probe.endpoint, ())))
+            silences[probe.endpoint] = facts.EtcdSilence(probe.endpoint, members, voice.why, down=voice.down)
+    unanswered = tuple(silences[endpoint] for endpoint in sorted(silences))
+    if not voices:
+        shown = "; ".join(f"{silence.endpoint}: {silence.why}" for silence in unanswered[:_SHOWN])
         return facts.Unobserved(WHAT, f"none of them answered: {shown}")
-    return facts.EtcdMembers(tuple(_voice(one) for one in found.voices), silences)
+    return facts.EtcdMembers(tuple(voices), unanswered)
 
 
-def _voice(one: survey.Voice) -> facts.EtcdVoice:
-    said, listed = one.status, one.listed
-    healthy: facts.Fact[bool]
-    if isinstance(one.healthy, errors.EtcdError):
-        healthy = facts.Unobserved(f"{one.endpoint}/health", one.healthy.why)
-    else:
-        healthy = one.healthy
+def _voice(probe: survey.Probe) -> facts.EtcdVoice | client.EtcdError:
+    """What one endpoint answered: at least its status, and of one member."""
+    status, listed, confirmed, healthy = probe.status, probe.listed, probe.confirmed, probe.healthy
+    if isinstance(status, client.EtcdError):
+        return status
+    if listed is not None and listed.member != status.member:
+        why = "several members answer there: name an endpoint of each member's own"
+        return client.EtcdError(probe.endpoint, why)
     return facts.EtcdVoice(
-        endpoint=one.endpoint,
-        member=said.member,
-        cluster=said.cluster,
-        members=tuple(facts.EtcdMember(member.id, member.name, member.learner) for member in listed.members)
-        if listed is not None
-        else (),
-        confirmed=one.confirmed,
-        leader=said.leader,
-        term=said.term,
-        learner=said.learner,
-        healthy=healthy,
-        errors=said.errors,
-        unconfirmed=one.unconfirmed,
+        endpoint=probe.endpoint,
+        member=status.member,
+        cluster=status.cluster,
+        members=tuple(
+            facts.EtcdMember(member.id, member.name, member.learner) for member in (listed.members if listed else ())
+        ),
+        confirmed=not isinstance(confirmed, client.EtcdError),
+        leader=status.leader or None,
+        term=status.term,
+        learner=status.learner,
+        healthy=facts.Unobserved(f"{probe.endpoint}/health", healthy.why)
+        if isinstance(healthy, client.EtcdError)
+        else healthy,
+        errors=status.errors,
+        unconfirmed=confirmed.why if isinstance(confirmed, client.EtcdError) else "",
     )
 
 
@@ -173,9 +188,9 @@ class Poll:
                 # The first list of addresses is on its way, and nudges.
                 await self._nudge_within(_GAP)
                 continue
-            found = await self._members.read(places)
-            if found != self.fact:
-                self.fact = found
+            fact = await self._members.read(places)
+            if fact != self.fact:
+                self.fact = fact
                 on_change()
             await asyncio.sleep(_GAP)
             await self._nudge_within(PERIOD * (1 - 0.2 * self._chance()) - _GAP)

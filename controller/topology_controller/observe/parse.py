@@ -1,7 +1,8 @@
-"""One function per kind: a raw object in, a fact out. What other operators run is in `parse_operands`.
+"""One reader per kind: a raw object in, a fact out.
 
-Only the fields that somebody asks about are read; everything else is dropped here, so that a node of 16 KB becomes a
-few words. A field of the wrong type raises `fields.Malformed`; whoever called turns it into `Unobserved`.
+Only the fields that a check or a decision uses are read; everything else is dropped here, so that a node of 16 KB
+becomes a few words, and what changes with every pod that comes and goes (times, messages) makes no other fact. A field
+of the wrong type raises `fields.Malformed`; the caller turns it into `Unobserved`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,9 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-import pydantic
-
 from topology_api import served, types, vocabulary
-from topology_api.types import RecordCopy, TopologyTransition
 
-from . import facts, fields, parse_operands
+from . import facts, fields, record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,45 +26,38 @@ Raw = dict[str, Any]
 
 _ROLE = "node-role.kubernetes.io/"
 _PRESSURE = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"})
+_TROUBLES = frozenset({"Degraded", "RenderDegraded"})
+_TOPOLOGIES = frozenset({"f:controlPlaneTopology", "f:infrastructureTopology"})
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE])?)\Z", re.IGNORECASE)
 _SUFFIX = {
-    "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+    "": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
     "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
 }  # fmt: skip
+_FAILING = "TemplateControllerFailing"
 _NATIVE_CONDITION = "TopologyTransitionController"
 _GATE = "MutableTopology"
-_CHECKS = frozenset(vocabulary.CheckName)
-_NONSENSE = 16
-_LONGEST_ATTEMPT = 64
-_STAGES = frozenset(vocabulary.Stage)
-_STATUSES = frozenset(vocabulary.CheckStatus)
-_WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
-"""What our enumerations' words look like; anything else in their place is no word of a newer version."""
-_LONGEST_NAME = 64
 _OBSERVED_TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
+_CHECKS = frozenset(vocabulary.CheckName)
+_LONGEST_ATTEMPT = 64
+_MOST_UNKNOWN_CHECKS = 16
+"""Entries of the ConfigMap of accepted checks that name no check are reported, but only so many of them are kept."""
 
 
 def quantity(value: object) -> float | None:
     """A Kubernetes quantity as a number, None when it is none: "32Gi", "7500m", 8."""
     try:
-        number = _number(value)
+        if isinstance(value, str):
+            match = _QUANTITY.match(value)
+            if match is None or (match[3] or "") not in _SUFFIX:
+                return None
+            number = float(f"{match[1]}e{match[2] or 0}") * _SUFFIX[match[3] or ""]
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            number = float(value)
+        else:
+            return None
     except OverflowError:
         return None
-    return number if number is not None and math.isfinite(number) else None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    found = _QUANTITY.match(value) if isinstance(value, str) else None
-    if found is None:
-        return None
-    number, exponent, suffix = found.groups()
-    if exponent is not None:
-        return float(f"{number}e{exponent}")
-    if not suffix:
-        return float(number)
-    return float(number) * _SUFFIX[suffix] if suffix in _SUFFIX else None
+    return number if math.isfinite(number) else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -78,8 +69,8 @@ def address(value: str) -> str | None:
         return None
 
 
-def conditions(raw: object, path: str = "status.conditions") -> facts.Conditions:
-    """The conditions of an object; an absent list is empty."""
+def conditions(raw: Raw) -> facts.Conditions:
+    """status.conditions of any object; an absent list is empty."""
     return facts.Conditions(
         tuple(
             facts.Condition(
@@ -88,15 +79,20 @@ def conditions(raw: object, path: str = "status.conditions") -> facts.Conditions
                 reason=fields.text(item, "reason") or "",
                 message=fields.text(item, "message") or "",
             )
-            for item in fields.items(raw, path)
+            for item in fields.items(raw, "status.conditions")
         )
     )
+
+
+def _observed(raw: Raw) -> bool:
+    """Is the status about this generation?"""
+    return fields.optional_whole(raw, "status.observedGeneration") == fields.whole(raw, "metadata.generation")
 
 
 def infrastructure(raw: Raw) -> facts.Infrastructure:
     """Infrastructure `cluster` (config.openshift.io/v1)."""
     labels = fields.mapping(raw, "metadata.labels")
-    found = fields.at(raw, "status.topologyTransition")
+    raw_record = fields.at(raw, "status.topologyTransition")
     return facts.Infrastructure(
         uid=fields.text(raw, "metadata.uid") or "",
         resource_version=fields.text(raw, "metadata.resourceVersion") or "",
@@ -107,95 +103,20 @@ def infrastructure(raw: Raw) -> facts.Infrastructure:
         infrastructure=fields.text(raw, "status.infrastructureTopology"),
         platform=fields.text(raw, "status.platformStatus.type") or fields.text(raw, "status.platform"),
         image_based_install=labels.get(vocabulary.IMAGE_BASED_INSTALL_LABEL, "false") != "false",
-        record=_record(found),
-        raw_record=found if isinstance(found, dict) else None,
+        record=record.record(raw_record),
+        raw_record=raw_record if isinstance(raw_record, dict) else None,
         topology_writer=_topology_writer(raw),
         cluster_name=fields.text(raw, "status.infrastructureName"),
     )
 
 
-def _record(found: object) -> TopologyTransition | facts.Unobserved | None:
-    if not found:
-        return None
-    what = "infrastructures.config.openshift.io/cluster"
-    if (newer := _newer(found)) is not None:
-        return newer
-    try:
-        record = TopologyTransition.from_api(_known(found))
-    except pydantic.ValidationError as error:
-        where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        return facts.Unobserved(what, f"status.topologyTransition.{where}")
-    # A time without a zone passes the schema; bounds are reckoned from these, and it could not be compared with now.
-    if not _reckonable(record):
-        return facts.Unobserved(what, "status.topologyTransition has a time that cannot be reckoned with")
-    return record
-
-
-def _newer(found: object) -> facts.Newer | None:
-    """A record in a phase that is a word and none of ours; what else it says is told as far as it can be read.
-
-    Every version writes when the phase was entered: a phase without that is nonsense, and not news from the future.
-    """
-    if not isinstance(found, dict):
-        return None
-    phase, since = found.get("phase"), found.get("phaseTransitionTime")
-    if not isinstance(phase, str) or not isinstance(since, str) or not _WORD.fullmatch(phase):
-        return None
-    if phase in set(vocabulary.Phase):
-        return None
-    target = found.get("target")
-    return facts.Newer(
-        "infrastructures.config.openshift.io/cluster",
-        f"status.topologyTransition.phase is {phase}, which this version does not know",
-        phase=phase,
-        name=_word(found.get("name")),
-        target=_word(target.get("controlPlane")) if isinstance(target, dict) else None,
-    )
-
-
-def _word(value: object) -> str | None:
-    return value if isinstance(value, str) and len(value) <= _LONGEST_NAME else None
-
-
-def _known(found: object) -> object:
-    """The record without checks of a stage or with an answer that a newer version has and this one has not.
-
-    They are answers of then; whoever leads now asks anew. Everything else must be as the schema promises.
-    """
-    checks = found.get("checks") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(checks, list):
-        return found
-    kept = [one for one in checks if not (_foreign(one, "stage", _STAGES) or _foreign(one, "status", _STATUSES))]
-    return found if len(kept) == len(checks) else {**found, "checks": kept}
-
-
-def _foreign(check: object, key: str, words: frozenset[str]) -> bool:
-    value = check.get(key) if isinstance(check, dict) else None
-    return isinstance(value, str) and _WORD.fullmatch(value) is not None and value not in words
-
-
-def _reckonable(record: TopologyTransition) -> bool:
-    times = (
-        record.requested_time, record.phase_transition_time, record.admitted_time, record.completed_time,
-        *(check.last_transition_time for check in record.checks),
-        *(item.evaluated_time for item in record.available),
-        *(item.accepted_time for item in record.accepted),
-        *(item.settled_time for item in (record.baseline.cluster_operators if record.baseline else ())),
-    )  # fmt: skip
-    return all(time is None or fields.reckonable(time) for time in times)
-
-
-_TOPOLOGIES = frozenset({"f:controlPlaneTopology", "f:infrastructureTopology"})
-
-
 def _topology_writer(raw: Raw) -> str | None:
     writer, latest = None, ""
     for entry in fields.items(raw, "metadata.managedFields"):
-        owned = fields.mapping(entry, "fieldsV1")
-        status = owned.get("f:status")
-        when = fields.text(entry, "time") or ""
-        if isinstance(status, dict) and not _TOPOLOGIES.isdisjoint(status) and when >= latest:
-            writer, latest = fields.text(entry, "manager"), when
+        status = fields.mapping(entry, "fieldsV1").get("f:status")
+        time = fields.text(entry, "time") or ""
+        if isinstance(status, dict) and not _TOPOLOGIES.isdisjoint(status) and time >= latest:
+            writer, latest = fields.text(entry, "manager"), time
     return writer
 
 
@@ -207,70 +128,111 @@ def own_operator(raw: Raw) -> facts.OwnOperator:
         resource_version=fields.text(raw, "metadata.resourceVersion") or "",
         paused=annotations.get(vocabulary.PAUSED_ANNOTATION, "false") != "false",
         status=fields.mapping(raw, "status"),
-        copy=_copy(extension),
-        newer=_newer(extension),
-        backup_time=_said_time(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
+        copy=record.copy(extension),
+        newer=record.newer(extension),
+        backup_time=_time_or_none(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
     )
 
 
-def _said_time(value: object) -> datetime | None:
-    """A time that a person wrote, None when it is none: it proves nothing, so it must not make trouble either."""
+def _time_or_none(value: object) -> datetime | None:
+    """A time that proves nothing: what is none makes no trouble either."""
     try:
-        return fields.moment({"time": value}, "time")
+        return fields.time(value)
     except fields.Malformed:
         return None
 
 
-def _copy(extension: object) -> RecordCopy | None:
-    if not isinstance(extension, dict) or not extension:
-        return None
-    # Nothing guards the extension by a schema: what a record could not be rebuilt from is no copy.
-    if not isinstance(_record(extension), TopologyTransition):
-        return None
-    return RecordCopy.model_validate(extension)
-
-
 def cluster_operator(raw: Raw) -> facts.ClusterOperator:
     """ClusterOperator (config.openshift.io/v1): the three conditions that stability is judged by, and two times."""
-    kept = ("Available", "Progressing", "Degraded")
-    found = conditions(raw)
+    # Messages change with every pod that restarts; the verdict does not depend on them. It depends on the reason
+    # of one condition alone (`checks.operators`).
+    kept = tuple(
+        facts.Condition(
+            item.type, item.status, item.reason if (item.type, item.status) == ("Progressing", "True") else ""
+        )
+        for item in conditions(raw)
+        if item.type in {"Available", "Progressing", "Degraded"}
+    )
     entries = {item.get("type"): item for item in reversed(fields.items(raw, "status.conditions"))}
     backup = entries.get("RecentBackup", {})
     return facts.ClusterOperator(
         name=fields.text(raw, "metadata.name") or "",
-        # Messages change with every pod that restarts; the verdict does not depend on them. It depends on the reason
-        # of one condition alone (`checks.operators`).
-        conditions=facts.Conditions(
-            tuple(
-                facts.Condition(item.type, item.status, item.reason if _progresses(item) else "")
-                for item in found
-                if item.type in kept
-            )
-        ),
-        settled_time=fields.moment(entries.get("Progressing"), "lastTransitionTime"),
-        backup_time=_said_time(backup.get("lastTransitionTime")) if backup.get("status") == "True" else None,
+        conditions=facts.Conditions(kept),
+        settled_time=fields.time(entries.get("Progressing", {}).get("lastTransitionTime"), "lastTransitionTime"),
+        backup_time=_time_or_none(backup.get("lastTransitionTime")) if backup.get("status") == "True" else None,
     )
-
-
-def _progresses(item: facts.Condition) -> bool:
-    return (item.type, item.status) == ("Progressing", "True")
 
 
 def cluster_version(raw: Raw) -> facts.ClusterVersion:
     """ClusterVersion `version` (config.openshift.io/v1)."""
-    kept = ("Progressing", "Upgradeable")
     return facts.ClusterVersion(
         version=fields.text(raw, "status.desired.version"),
-        conditions=facts.Conditions(tuple(item for item in conditions(raw) if item.type in kept)),
+        conditions=facts.Conditions(
+            tuple(item for item in conditions(raw) if item.type in {"Progressing", "Upgradeable"})
+        ),
         # The version operator puts the newest in front.
         newest=next((fields.text(entry, "version") for entry in fields.items(raw, "status.history")), None),
-        known_capabilities=frozenset(fields.words(raw, "status.capabilities.knownCapabilities")),
-        enabled_capabilities=frozenset(fields.words(raw, "status.capabilities.enabledCapabilities")),
+        known_capabilities=frozenset(fields.items(raw, "status.capabilities.knownCapabilities", str)),
+        enabled_capabilities=frozenset(fields.items(raw, "status.capabilities.enabledCapabilities", str)),
     )
 
 
+def scheduler(raw: Raw) -> facts.Scheduler:
+    """Scheduler `cluster` (config.openshift.io/v1)."""
+    return facts.Scheduler(masters_schedulable=fields.flag(raw, "spec.mastersSchedulable"))
+
+
+def feature_gates(raw: Raw) -> facts.FeatureGates:
+    """FeatureGate `cluster` (config.openshift.io/v1): one entry for each payload version that is in play."""
+    return facts.FeatureGates(
+        tuple(
+            (
+                fields.text(entry, "version") or "",
+                any(gate.get("name") == _GATE for gate in fields.items(entry, "enabled")),
+            )
+            for entry in fields.items(raw, "status.featureGates")
+        )
+    )
+
+
+def native_controller(raw: Raw) -> facts.NativeController:
+    """configs.operator.openshift.io/cluster: the native controller writes its conditions there."""
+    kept = tuple(item for item in conditions(raw) if item.type.startswith(_NATIVE_CONDITION))
+    return facts.NativeController(present=bool(kept), conditions=facts.Conditions(kept))
+
+
+def installed(raw: Raw) -> facts.Installed:
+    """CustomResourceDefinition infrastructures.config.openshift.io: does it have our fields?"""
+    answer = served.serves_our_fields(raw)
+    return facts.Installed(None if answer.ok else answer.reason)
+
+
+def acceptances(raw: Raw) -> facts.Acceptances:
+    """ConfigMap topology-accepted-checks (v1). An entry that cannot be used spoils no other."""
+    data = fields.mapping(raw, "data")
+    known = [key for key in sorted(data) if key in _CHECKS]
+    unknown = [key for key in sorted(data) if key not in _CHECKS][:_MOST_UNKNOWN_CHECKS]
+    return facts.Acceptances(tuple(_acceptance(key, data[key]) for key in (*known, *unknown)))
+
+
+def _acceptance(check: str, value: object) -> facts.Acceptance:
+    try:
+        entry = json.loads(value) if isinstance(value, str) else None
+        attempt, reason = fields.text(entry, "attempt"), fields.text(entry, "reason")
+    except (ValueError, RecursionError):
+        attempt, reason = None, None
+    if attempt is None:
+        return facts.Acceptance(check, wrong='its value is not {"attempt": ..., "reason": ...} as JSON')
+    # JSON can hold characters that no text can be encoded with.
+    words = " ".join((reason or "").encode(errors="replace").decode().split())
+    return facts.Acceptance(check, attempt[:_LONGEST_ATTEMPT], types.fit(words, vocabulary.ACCEPTED_REASON_LIMIT))
+
+
+# -- nodes: there may be thousands, each with a heartbeat
+
+
 def node(raw: Raw) -> facts.Node:
-    """Node (v1), whole."""
+    """Node (v1) of the control plane."""
     labels = fields.mapping(raw, "metadata.labels")
     capacity = fields.mapping(raw, "status.capacity")
     memory = quantity(capacity.get("memory"))
@@ -280,33 +242,30 @@ def node(raw: Raw) -> facts.Node:
         if item.get("type") == "InternalIP"
     )
     ready, pressure = _states(raw)
-    worker_too = f"{_ROLE}worker" in labels
+    is_worker = f"{_ROLE}worker" in labels
     taints = _taints(raw)
     master, master_has_value = _master(labels)
     return facts.Node(
         name=fields.name(raw),
         master=master,
-        worker=worker_too,
+        worker=is_worker,
         ready=ready,
         cordoned=fields.flag(raw, "spec.unschedulable"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
         kubelet_version=fields.text(raw, "status.nodeInfo.kubeletVersion"),
         cpus=quantity(capacity.get("cpu")),
         memory_bytes=None if memory is None else int(memory),
-        addresses=tuple(sorted(found for found in addresses if found)),
+        addresses=tuple(sorted(filter(None, addresses))),
         taints=taints,
         observed_topology=_annotation(raw, _OBSERVED_TOPOLOGY),
         pressure=pressure,
-        labels=_labels(raw) if worker_too and taints else (),
+        labels=_labels(labels) if is_worker and taints else (),
         master_has_value=master_has_value,
     )
 
 
 def worker(raw: Raw) -> facts.Node:
-    """Node (v1) that carries workloads only: nothing but whether it could carry more.
-
-    There may be thousands, each with a heartbeat, so what nobody asks of a worker is not even looked at.
-    """
+    """Node (v1) that carries workloads only: whether it could carry more, and nothing else, which costs time."""
     ready, pressure = _states(raw)
     taints = _taints(raw)
     return facts.Node(
@@ -322,14 +281,14 @@ def worker(raw: Raw) -> facts.Node:
         addresses=(),
         taints=taints,
         pressure=pressure,
-        labels=_labels(raw) if taints else (),
+        labels=_labels(fields.mapping(raw, "metadata.labels")) if taints else (),
     )
 
 
 def _states(raw: Raw) -> tuple[str, tuple[str, ...]]:
     """Status of condition Ready, and the conditions of lack that are True.
 
-    Heartbeats and reasons are not kept, nor a lack that is False or Unknown: they would be news without an answer.
+    Heartbeats and reasons are not kept, nor a lack that is False or Unknown: no answer depends on them.
     """
     ready, pressure = "absent", []
     for item in fields.items(raw, "status.conditions"):
@@ -342,15 +301,13 @@ def _states(raw: Raw) -> tuple[str, tuple[str, ...]]:
     return ready, tuple(sorted(pressure))
 
 
-def _master(labels: dict[str, Any]) -> tuple[bool, bool]:
+def _master(labels: Raw) -> tuple[bool, bool]:
     """Is a node labelled master as operators select it, with an empty value? Is it labelled so with another value?"""
-    labelled = f"{_ROLE}master" in labels
-    empty = not labels.get(f"{_ROLE}master")
-    return labelled and empty, labelled and not empty
+    label = f"{_ROLE}master"
+    return label in labels and not labels[label], bool(labels.get(label))
 
 
-def _labels(raw: Raw) -> tuple[str, ...]:
-    labels = fields.mapping(raw, "metadata.labels")
+def _labels(labels: Raw) -> tuple[str, ...]:
     return tuple(sorted(sys.intern(f"{key}={value}") for key, value in labels.items()))
 
 
@@ -386,9 +343,7 @@ def other_node(raw: Raw) -> facts.OtherNode:
     )
 
 
-def scheduler(raw: Raw) -> facts.Scheduler:
-    """Scheduler `cluster` (config.openshift.io/v1)."""
-    return facts.Scheduler(masters_schedulable=fields.flag(raw, "spec.mastersSchedulable"))
+# -- etcd
 
 
 def etcd_endpoints(raw: Raw) -> facts.EtcdEndpoints:
@@ -404,76 +359,161 @@ def etcd(raw: Raw) -> facts.Etcd:
     """Etcd `cluster` (operator.openshift.io/v1): the conditions about members, and the revisions of their pods."""
     revisions: facts.Fact[facts.StaticPods]
     try:
-        revisions = parse_operands.static_pods(raw)
+        revisions = static_pods(raw)
     except fields.Malformed as error:
-        # What is said of the members is worth as much as before.
+        # The conditions are worth as much as before.
         revisions = facts.Unobserved("etcds.operator.openshift.io/cluster", f"malformed: {error}", malformed=True)
-    return facts.Etcd(
-        facts.Conditions(
-            tuple(
-                facts.Condition(item.type, item.status, item.reason)
-                for item in conditions(raw)
-                if item.type.startswith("EtcdMembers")
-            )
-        ),
-        static_pods=revisions,
+    kept = (
+        facts.Condition(item.type, item.status, item.reason)
+        for item in conditions(raw)
+        if item.type.startswith("EtcdMembers")
     )
+    return facts.Etcd(facts.Conditions(tuple(kept)), static_pods=revisions)
 
 
 def etcd_lease(raw: Raw) -> facts.EtcdLease:
-    """Lease (coordination.k8s.io/v1) of the etcd operator."""
+    """Lease (coordination.k8s.io/v1), of the etcd operator or of ours."""
     seconds = fields.optional_whole(raw, "spec.leaseDurationSeconds")
     if seconds is not None and not 0 < seconds < 2**31:
         raise fields.Malformed("spec.leaseDurationSeconds", "a positive number of 31 bits", seconds)
     return facts.EtcdLease(
         holder=fields.text(raw, "spec.holderIdentity") or "",
-        renew_time=fields.moment(raw, "spec.renewTime"),
+        renew_time=fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime"),
         duration_seconds=seconds,
     )
 
 
-def acceptances(raw: Raw) -> facts.Acceptances:
-    """ConfigMap topology-accepted-checks (v1). An entry that makes no sense spoils no other."""
-    data = fields.mapping(raw, "data")
-    known = [key for key in sorted(data) if key in _CHECKS]
-    # Whoever fills it with nonsense is told of some, and costs no more memory than that.
-    others = [key for key in sorted(data) if key not in _CHECKS][:_NONSENSE]
-    return facts.Acceptances(tuple(_acceptance(key, data[key]) for key in (*known, *others)))
+# -- what other operators run
 
 
-def _acceptance(check: str, value: object) -> facts.Acceptance:
-    try:
-        said = json.loads(value) if isinstance(value, str) else None
-        attempt, reason = fields.text(said, "attempt"), fields.text(said, "reason")
-    except (ValueError, RecursionError):
-        attempt, reason = None, None
-    if attempt is None:
-        return facts.Acceptance(check, wrong='its value is not {"attempt": ..., "reason": ...} as JSON')
-    # JSON can say characters that no text can be written with.
-    words = " ".join((reason or "").encode(errors="replace").decode().split())
-    return facts.Acceptance(check, attempt[:_LONGEST_ATTEMPT], types.fit(words, vocabulary.ACCEPTED_REASON_LIMIT))
+def _statuses(raw: Raw) -> list[tuple[str, str]]:
+    """Type and status of each condition."""
+    return [
+        (fields.text(item, "type") or "", fields.text(item, "status") or "Unknown")
+        for item in fields.items(raw, "status.conditions")
+    ]
 
 
-def feature_gates(raw: Raw) -> facts.FeatureGates:
-    """FeatureGate `cluster` (config.openshift.io/v1): one entry for each payload version that is in play."""
-    return facts.FeatureGates(
-        tuple(
-            (
-                fields.text(entry, "version") or "",
-                any(gate.get("name") == _GATE for gate in fields.items(entry, "enabled")),
-            )
-            for entry in fields.items(raw, "status.featureGates")
-        )
+def machine_config_pool(raw: Raw) -> facts.MachineConfigPool:
+    """MachineConfigPool (machineconfiguration.openshift.io/v1)."""
+    return facts.MachineConfigPool(
+        name=fields.text(raw, "metadata.name") or "",
+        wanted_configuration=fields.text(raw, "spec.configuration.name") or "",
+        configuration=fields.text(raw, "status.configuration.name") or "",
+        machines=fields.whole(raw, "status.machineCount"),
+        updated=fields.whole(raw, "status.updatedMachineCount"),
+        ready=fields.whole(raw, "status.readyMachineCount"),
+        degraded=fields.whole(raw, "status.degradedMachineCount"),
+        observed=_observed(raw),
+        paused=fields.flag(raw, "spec.paused"),
+        troubles=tuple(sorted(_TROUBLES.intersection(type_ for type_, status in _statuses(raw) if status == "True"))),
     )
 
 
-def native_controller(raw: Raw) -> facts.NativeController:
-    """configs.operator.openshift.io/cluster: the native controller leaves its conditions there."""
-    kept = tuple(item for item in conditions(raw) if item.type.startswith(_NATIVE_CONDITION))
-    return facts.NativeController(present=bool(kept), conditions=facts.Conditions(kept))
+def controller_config(raw: Raw) -> facts.ControllerConfig:
+    """ControllerConfig machine-config-controller (machineconfiguration.openshift.io/v1)."""
+    failing = dict(_statuses(raw)).get(_FAILING, "absent")
+    entry: Raw = next((item for item in fields.items(raw, "status.conditions") if item.get("type") == _FAILING), {})
+    return facts.ControllerConfig(
+        control_plane=fields.text(raw, "spec.infra.status.controlPlaneTopology"),
+        failing=failing,
+        failing_since=fields.time(entry.get("lastTransitionTime"), "lastTransitionTime") if failing == "True" else None,
+    )
 
 
-def installed(raw: Raw) -> facts.Installed:
-    """CustomResourceDefinition infrastructures.config.openshift.io: does it have our fields?"""
-    found = served.serves_our_fields(raw)
-    return facts.Installed(None if found.ok else found.reason)
+def workload(raw: Raw) -> facts.Workload:
+    """Deployment or StatefulSet (apps/v1)."""
+    return facts.Workload(
+        generation=fields.whole(raw, "metadata.generation"),
+        observed=_observed(raw),
+        wanted=fields.whole(raw, "spec.replicas", 1),
+        updated=fields.whole(raw, "status.updatedReplicas"),
+        ready=fields.whole(raw, "status.readyReplicas"),
+        available=fields.whole(raw, "status.availableReplicas"),
+    )
+
+
+def static_pods(raw: Raw) -> facts.StaticPods:
+    """KubeAPIServer, KubeControllerManager, KubeScheduler or Etcd `cluster` (operator.openshift.io/v1)."""
+    nodes = (
+        facts.NodeRevision(
+            node=fields.text(entry, "nodeName") or "",
+            current=fields.whole(entry, "currentRevision"),
+            target=fields.whole(entry, "targetRevision"),
+            last_failed=fields.whole(entry, "lastFailedRevision"),
+        )
+        for entry in fields.items(raw, "status.nodeStatuses")
+    )
+    return facts.StaticPods(
+        latest=fields.whole(raw, "status.latestAvailableRevision"),
+        nodes=tuple(sorted(nodes, key=lambda revision: revision.node)),
+    )
+
+
+def managed(raw: Raw) -> facts.Managed:
+    """Configuration of an operator with `spec.managementState` (operator.openshift.io/v1 and those made like it)."""
+    return facts.Managed(
+        state=fields.text(raw, "spec.managementState") or "Managed",
+        replicas=fields.optional_whole(raw, "spec.replicas"),
+    )
+
+
+def disruption_budget(raw: Raw) -> facts.DisruptionBudget:
+    """PodDisruptionBudget (policy/v1). A share in per cent is no number of pods."""
+    value = fields.at(raw, "spec.minAvailable")
+    number = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not number and not isinstance(value, str):
+        raise fields.Malformed("spec.minAvailable", "a number or a percentage", value)
+    return facts.DisruptionBudget(min_available=value if number else None)
+
+
+def _node_labels(raw: Raw) -> frozenset[str]:
+    """Read a label selector as the labels of a pod's nodeSelector: equality, and In with one value.
+
+    Source: apimachinery pkg/apis/meta/v1/helpers.go LabelSelectorAsMap (master), which the ingress operator uses.
+    """
+    path = "spec.nodePlacement.nodeSelector"
+    labels = {f"{key}={value}" for key, value in fields.mapping(raw, f"{path}.matchLabels").items()}
+    for item in fields.items(raw, f"{path}.matchExpressions"):
+        key, operator = fields.text(item, "key") or "", fields.text(item, "operator") or ""
+        values = fields.items(item, "values", str)
+        usable = operator == "In" and len(values) == 1
+        labels.add(f"{key}={values[0]}" if usable else f"{key} {operator} ({', '.join(values)})")
+    return frozenset(labels)
+
+
+def ingress_controller(raw: Raw) -> facts.IngressController:
+    """IngressController openshift-ingress-operator/default (operator.openshift.io/v1)."""
+    return facts.IngressController(
+        wanted_replicas=fields.optional_whole(raw, "spec.replicas"),
+        available_replicas=fields.whole(raw, "status.availableReplicas"),
+        tolerations=tuple(
+            facts.Toleration(
+                key=fields.text(item, "key") or "",
+                operator=fields.text(item, "operator") or "Equal",
+                value=fields.text(item, "value") or "",
+                effect=fields.text(item, "effect") or "",
+            )
+            for item in fields.items(raw, "spec.nodePlacement.tolerations")
+            if item.get("tolerationSeconds") is None
+        ),
+        node_labels=_node_labels(raw),
+    )
+
+
+def pod(raw: Raw) -> facts.Pod:
+    """Pod (v1), from its metadata alone."""
+    created = fields.time(fields.at(raw, "metadata.creationTimestamp"), "metadata.creationTimestamp")
+    if created is None:
+        raise fields.Malformed("metadata.creationTimestamp", "a time", None)
+    return facts.Pod(
+        name=fields.text(raw, "metadata.name") or "",
+        created=created,
+        deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
+    )
+
+
+def present(raw: Raw) -> facts.Present:
+    """Any object of which only the existence matters."""
+    fields.mapping(raw, "metadata")
+    return facts.Present()

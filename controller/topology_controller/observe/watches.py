@@ -4,12 +4,12 @@ Each source is one reflector, which keeps reduced facts only and calls `on_chang
 that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One that is in
 trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news.
 
-What somebody has accepted (`acceptances`) is watched only while the cluster converges, and it is no evidence: that it
-cannot be read is told in the log, and disturbs nothing.
+Accepted checks (`acceptances`) are watched only while the cluster converges, and they are no evidence: that they cannot
+be read is logged, and disturbs nothing.
 
 etcd itself cannot be watched: where there is a way to it (`members`), it is asked again and again while that is wanted.
 
-The lease of the etcd operator is a special case. Whether somebody is alive cannot be read from a time that another
+The lease of the etcd operator is a special case. Whether its holder is alive cannot be read from a time that another
 machine's clock wrote; so we also note, on our own clock, when we last saw it move.
 """
 
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from ..kube import reflector
-from . import catalog, facts, reading
+from . import catalog, facts, live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -100,7 +100,7 @@ class Watches:
         self._look_once_still(None)
 
     async def ask_for_acceptances(self, *, wanted: bool) -> None:
-        """Begin or end watching what somebody accepts; nothing happens when that is so already."""
+        """Begin or end watching the accepted checks; nothing happens when that is so already."""
         if wanted:
             self._start(self._beside)
         elif self._beside:
@@ -145,27 +145,23 @@ class Watches:
 
     def known(self) -> facts.Facts:
         """Everything that is known now, as one consistent set."""
-        found = {field: self._fact(watch) for field, watch in self._watches.items() if watch.source.operand is None}
-        operands = {
-            watch.source.operand: self._fact(watch)
-            for watch in self._watches.values()
-            if watch.source.operand is not None
-        }
-        disturbed = tuple(
-            watch.source.what for watch in self._evidence() if watch.reflector.snapshot().error is not None
-        )
-        if "etcd_lease" in found:
-            found["etcd_lease"] = self._lease(found["etcd_lease"])
+        known: dict[str, Any] = {}
+        operands: dict[str, Any] = {}
+        for field, watch in self._watches.items():
+            (known if watch.source.operand is None else operands)[field] = self._fact(watch)
+        if "etcd_lease" in known:
+            known["etcd_lease"] = self._lease(known["etcd_lease"])
         if self._etcd is not None:
-            found["etcd_members"] = self._etcd.fact
-        return facts.Facts(**found, operands=operands, installed=self.installed, disturbed=disturbed)
+            known["etcd_members"] = self._etcd.fact
+        disturbed = (watch.source.what for watch in self._evidence() if watch.reflector.snapshot().error is not None)
+        return facts.Facts(**known, operands=operands, installed=self.installed, disturbed=tuple(disturbed))
 
     def _evidence(self) -> list[_Watch]:
-        """Every watch that has to be well; that of what somebody accepts need not."""
+        """Every watch that has to be well; that of the accepted checks need not."""
         return [watch for watch in self._watches.values() if watch.source.evidence]
 
     def looked(self) -> float:
-        """Say that `known` was looked at just now; return for how many seconds its oldest news had waited for that."""
+        """Note that `known` was read just now; return for how many seconds its oldest news had waited for that."""
         since, self._unseen_since = self._unseen_since, None
         return 0.0 if since is None else asyncio.get_running_loop().time() - since
 
@@ -178,7 +174,7 @@ class Watches:
                 source.selection,
                 source.reduce,
                 functools.partial(self._changed, source),
-                malformed=lambda name, error, source=source: reading.malformed(  # type: ignore[misc]  # a default argument binds the loop's value
+                malformed=lambda name, error, source=source: live.malformed(  # type: ignore[misc]  # a default argument binds the loop's value
                     source.selection.resource.describe(name.rpartition("/")[2], source.selection.namespace),
                     error,
                 ),
@@ -205,7 +201,7 @@ class Watches:
             self._etcd.nudge()
         watch = self._watches.get(source.field)
         trouble = None if watch is None else self._trouble(watch)
-        # Said when it begins, when its reason changes, and when it ends; not at every attempt.
+        # Logged when it begins, when its reason changes, and when it ends; not at every attempt.
         if trouble != self._logged.get(source.field):
             self._logged[source.field] = trouble
             if trouble is None:
@@ -241,15 +237,15 @@ class Watches:
 
     def _trouble(self, watch: _Watch) -> str | None:
         error = watch.reflector.snapshot().error
-        return None if error is None else reading.unobserved(watch.source.what, error).why
+        return None if error is None else live.unobserved(watch.source.what, error).why
 
     def _fact(self, watch: _Watch) -> Any:
         snapshot = watch.reflector.snapshot()
         if not watch.reflector.alive:
             if snapshot.error is not None:
-                return reading.unobserved(watch.source.what, snapshot.error)
+                return live.unobserved(watch.source.what, snapshot.error)
             return facts.Unobserved(watch.source.what, "not read yet", awaited=True)
-        return reading.value(watch.source, snapshot.objects.values())
+        return live.value(watch.source, snapshot.objects.values())
 
     def _lease(self, lease: facts.Fact[facts.EtcdLease]) -> facts.Fact[facts.EtcdLease]:
         if isinstance(lease, facts.Unobserved):
@@ -265,7 +261,7 @@ class Watches:
         return dataclasses.replace(lease, moving=moving)
 
     def _look_once_still(self, seconds: float | None) -> None:
-        """Have it looked at when the lease has not moved for so long: no other clock knows that. None: never."""
+        """Wake the loop when the lease has not moved for so long: no other clock knows that. None: never."""
         if self._lease_still is not None:
             self._lease_still.cancel()
         self._lease_still = (

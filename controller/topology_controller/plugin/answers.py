@@ -26,7 +26,7 @@ Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
 
 
 class Operator(TypedDict):
-    """Is somebody there to act on a wish? By its Lease."""
+    """Whether the operator runs, as its Lease says."""
 
     state: Running
     message: str
@@ -303,6 +303,6 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def pair(found: TopologyPair) -> state.Pair:
+def pair(topologies: TopologyPair) -> state.Pair:
     """Both topologies."""
-    return {"controlPlane": found.control_plane, "infrastructure": found.infrastructure}
+    return {"controlPlane": topologies.control_plane, "infrastructure": topologies.infrastructure}

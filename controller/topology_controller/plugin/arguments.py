@@ -10,7 +10,7 @@ import argparse
 import math
 import pathlib
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Topology
@@ -18,7 +18,7 @@ from topology_api.vocabulary import EXTERNAL, Topology
 from .._version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 PROGRAM = "kubectl-topology"
 DEFAULT_REQUEST_TIMEOUT = 10.0
@@ -26,7 +26,12 @@ DEFAULT_REQUEST_TIMEOUT = 10.0
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
 _PLAIN = re.compile(r"[0-9]{1,9}\Z")
-_ACCEPTABLE = [one.value for one in vocabulary.ACCEPTABLE_CHECKS]
+_ACCEPTABLE = [name.value for name in vocabulary.ACCEPTABLE_CHECKS]
+_DEFAULTS: dict[str, Any] = {
+    "kubeconfig": None, "context": None, "request_timeout": DEFAULT_REQUEST_TIMEOUT, "insecure_skip_tls_verify": False,
+    "as_user": None, "as_group": [], "as_uid": None, "operator_namespace": vocabulary.DEFAULT_NAMESPACE,
+    "transitions_dir": None,
+}  # fmt: skip
 _EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
 
 
@@ -41,7 +46,7 @@ def duration(text: str) -> float:
 
 
 def _name(text: str) -> str:
-    """Somebody's name, as it may stand in a header."""
+    """The name of a user or a group, as it may stand in a header."""
     if text and text.isprintable() and text == text.strip():
         return text
     raise argparse.ArgumentTypeError(f"{text!r} is no name")
@@ -57,18 +62,14 @@ def target(text: str) -> str:
             f"{EXTERNAL} is no wish: a hosted control plane is made on the management cluster. "
             f"Legal are {', '.join(legal)}"
         )
-    closest = _closest(text, legal)
-    meant = f"; did you mean {closest}?" if closest else "."
-    raise argparse.ArgumentTypeError(f"unknown target {text!r}{meant} Legal are {', '.join(legal)}")
+    raise _unknown("target", text, "Legal are", legal)
 
 
 def check(text: str) -> str:
     """The name of a check; what is none is refused with the closest of those that can be accepted."""
     if text in set(vocabulary.CheckName):
         return text
-    closest = _closest(text, _ACCEPTABLE)
-    meant = f"; did you mean {closest}?" if closest else "."
-    raise argparse.ArgumentTypeError(f"unknown check {text!r}{meant} Can be accepted: {', '.join(_ACCEPTABLE)}")
+    raise _unknown("check", text, "Can be accepted:", _ACCEPTABLE)
 
 
 def reason(text: str) -> str:
@@ -79,46 +80,60 @@ def reason(text: str) -> str:
     return words
 
 
-def _closest(text: str, words: Iterable[str]) -> str | None:
+def _unknown(noun: str, text: str, are: str, words: list[str]) -> argparse.ArgumentTypeError:
     import difflib  # noqa: PLC0415 - only a wrong word needs it
 
     by_lower = {word.lower(): word for word in words}
-    found = difflib.get_close_matches(text.lower(), by_lower, n=1, cutoff=0.4)
-    return by_lower[found[0]] if found else None
+    close = difflib.get_close_matches(text.lower(), by_lower, n=1, cutoff=0.4)
+    meant = f"; did you mean {by_lower[close[0]]}?" if close else "."
+    return argparse.ArgumentTypeError(f"unknown {noun} {text!r}{meant} {are} {', '.join(words)}")
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    made = argparse.ArgumentParser(
+    program = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Asks a cluster about its topology: what it is, what it could be, and how far a change has come; "
         "and makes the wish for another one, or takes it back. Only set --confirm, cancel and accept write anything.",
         epilog=_EXIT_CODES,
     )
-    made.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    _connection(made, default=True)
-    verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
+    program.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    _connection(program, groups="as_group")
+    program.set_defaults(**_DEFAULTS)
+    verbs = program.add_subparsers(dest="verb", required=True, metavar="VERB")
     plan = _verb(
         verbs, "plan", "what could be asked for from here; with a target, everything that it takes. Nothing is written"
     )
+    topologies = ", ".join(topology.value for topology in Topology)
     plan.add_argument(
-        "target",
-        nargs="?",
-        type=target,
-        metavar="TARGET",
-        help=f"what {vocabulary.WISH} would be set to: {', '.join(topology.value for topology in Topology)}",
+        "target", nargs="?", type=target, metavar="TARGET", help=f"what {vocabulary.WISH} would be set to: {topologies}"
     )
     plan.add_argument(
-        "--manifests", type=pathlib.Path, metavar="DIR",
-        help="take TARGET from the manifest of Infrastructure cluster in this folder; - is standard input",
+        "-f", "--filename", metavar="FILE",
+        help="take TARGET from the manifest of Infrastructure cluster in this file; - is standard input",
     )  # fmt: skip
     _output(plan)
-    _set(verbs)
-    cancel = _verb(
-        verbs,
-        "cancel",
-        "withdraw the wish, as long as the topology has not moved; refused when anything has changed since it was read",
+    set_ = _verb(
+        verbs, "set",
+        "make the wish for another topology; without --confirm nothing is written, and what would be is shown",
+    )  # fmt: skip
+    set_.add_argument("target", type=target, metavar="TARGET", help=f"what {vocabulary.WISH} is set to; see plan")
+    set_.add_argument(
+        "--confirm", action="store_true", help="write it, if nothing has changed since the checks were answered"
     )
+    set_.add_argument(
+        "--allow-pending", action="store_true",
+        help="also when checks are not met: the operator waits for them. None of them can be skipped",
+    )  # fmt: skip
+    set_.add_argument("--wait", action="store_true", help="go on as the verb wait does; needs --confirm")
+    set_.add_argument(
+        "--timeout", type=duration, metavar="D", help="with --wait: give up after so long, such as 90m; default: never"
+    )
+    _output(set_)
+    cancel = _verb(
+        verbs, "cancel",
+        "withdraw the wish, as long as the topology has not moved; refused when anything has changed since it was read",
+    )  # fmt: skip
     _output(cancel)
     status = _verb(verbs, "status", "phase, progress, every check, who has followed, and what is left to do")
     _output(status)
@@ -132,123 +147,74 @@ def parser() -> argparse.ArgumentParser:
     )
     graph = _verb(verbs, "graph", "the transitions that exist, where this cluster is, and what blocks the way on")
     graph.add_argument("-o", "--output", choices=("dot", "mermaid", "svg"), default="dot", help="default: %(default)s")
-    audit = _verb(verbs, "audit", "which kind of cluster this is, and where status, scheduler and nodes disagree")
-    _output(audit)
-    _accept(verbs)
-    return made
-
-
-def _set(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    made = _verb(
-        verbs,
-        "set",
-        "make the wish for another topology; without --confirm nothing is written, and what would be is shown",
-    )
-    made.add_argument("target", type=target, metavar="TARGET", help=f"what {vocabulary.WISH} is set to; see plan")
-    made.add_argument(
-        "--confirm", action="store_true", help="write it, if nothing has changed since the checks were answered"
-    )
-    made.add_argument(
-        "--allow-pending", action="store_true",
-        help="also when checks are not met: the operator waits for them. None of them can be skipped",
-    )  # fmt: skip
-    made.add_argument("--wait", action="store_true", help="go on as the verb wait does; needs --confirm")
-    made.add_argument(
-        "--timeout", type=duration, metavar="D", help="with --wait: give up after so long, such as 90m; default: never"
-    )
-    _output(made)
-
-
-def _accept(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    made = _verb(
-        verbs,
-        "accept",
+    _output(_verb(verbs, "audit", "which kind of cluster this is, and where status, scheduler and nodes disagree"))
+    accept = _verb(
+        verbs, "accept",
         "declare that a check of a stuck transition will not come, so that it is completed without it; past the "
         "deadline, for workloads only, and final",
-    )
-    made.add_argument("--check", type=check, required=True, metavar="NAME", help=f"one of {', '.join(_ACCEPTABLE)}")
-    made.add_argument("--reason", type=reason, default="", metavar="T", help="why; it is recorded and shown")
-    made.add_argument(
+    )  # fmt: skip
+    accept.add_argument("--check", type=check, required=True, metavar="NAME", help=f"one of {', '.join(_ACCEPTABLE)}")
+    accept.add_argument("--reason", type=reason, default="", metavar="T", help="why; it is recorded and shown")
+    accept.add_argument(
         "--yes", action="store_true", help="accept without being asked; needed where there is no terminal to ask at"
     )
-    made.add_argument(
+    accept.add_argument(
         "--timeout", type=duration, default=30.0, metavar="D",
         help="how long the operator has to take it up; default: %(default)gs",
     )  # fmt: skip
+    return program
 
 
 def _verb(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    meaning: str,
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, meaning: str
 ) -> argparse.ArgumentParser:
-    made = verbs.add_parser(name, help=meaning, description=meaning[0].upper() + meaning[1:] + ".", epilog=_EXIT_CODES)
-    _connection(made, default=False)
-    return made
+    verb = verbs.add_parser(name, help=meaning, description=meaning[0].upper() + meaning[1:] + ".", epilog=_EXIT_CODES)
+    _connection(verb, groups="as_group_after")
+    return verb
 
 
 def _output(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: %(default)s")
 
 
-def _connection(made: argparse.ArgumentParser, *, default: bool) -> None:
-    """Flags that may stand on either side of the verb: only those before it have a default to be overridden."""
-    absent = argparse.SUPPRESS
+def _connection(either: argparse.ArgumentParser, groups: str) -> None:
+    """Flags that may stand on either side of the verb, so they have no default here that would replace the other."""
+    group = either.add_argument_group("connection")
 
-    group = made.add_argument_group("connection")
-    group.add_argument(
-        "--kubeconfig", metavar="F", default=None if default else absent,
-        help="default: KUBECONFIG, ~/.kube/config, the service account of this pod",
-    )  # fmt: skip
-    group.add_argument(
-        "--context", metavar="NAME", default=None if default else absent, help="context of the kubeconfig"
-    )
-    group.add_argument(
-        "--request-timeout", type=duration, metavar="D",
-        default=DEFAULT_REQUEST_TIMEOUT if default else absent,
-        help=f"how long one request may take; default: {DEFAULT_REQUEST_TIMEOUT:g}s",
-    )  # fmt: skip
-    group.add_argument(
-        "--insecure-skip-tls-verify", action="store_true", default=False if default else absent,
-        help="do not check the certificate of the API server",
-    )  # fmt: skip
-    group.add_argument(
-        "--as", dest="as_user", type=_name, metavar="USER", default=None if default else absent,
-        help="ask in the name of this user, which takes the right to impersonate",
-    )  # fmt: skip
-    group.add_argument(
-        "--as-group", dest="as_group" if default else "as_group_after", action="append", type=_name, metavar="GROUP",
-        default=[] if default else absent, help="with --as: a group of that user; may be given more than once",
-    )  # fmt: skip
-    group.add_argument(
-        "--as-uid", type=_name, metavar="UID", default=None if default else absent, help="with --as: its uid"
-    )
-    group.add_argument(
-        "--operator-namespace", metavar="NS", default=vocabulary.DEFAULT_NAMESPACE if default else absent,
-        help=f"where the operator runs; default: {vocabulary.DEFAULT_NAMESPACE}",
-    )  # fmt: skip
-    group.add_argument(
-        "--transitions-dir", type=pathlib.Path, metavar="D", default=None if default else absent,
-        help="transition definitions, where the operator was given others than those that are built in",
-    )  # fmt: skip
+    def flag(name: str, text: str, **options: Any) -> None:
+        group.add_argument(name, help=text, default=argparse.SUPPRESS, **options)
+
+    flag("--kubeconfig", "default: KUBECONFIG, ~/.kube/config, the service account of this pod", metavar="F")
+    flag("--context", "context of the kubeconfig", metavar="NAME")
+    timeout = f"how long one request may take; default: {DEFAULT_REQUEST_TIMEOUT:g}s"
+    flag("--request-timeout", timeout, type=duration, metavar="D")
+    flag("--insecure-skip-tls-verify", "do not check the certificate of the API server", action="store_true")
+    as_user = "ask in the name of this user, which takes the right to impersonate"
+    flag("--as", as_user, dest="as_user", type=_name, metavar="USER")
+    as_group = "with --as: a group of that user; may be given more than once"
+    flag("--as-group", as_group, dest=groups, action="append", type=_name, metavar="GROUP")
+    flag("--as-uid", "with --as: its uid", type=_name, metavar="UID")
+    flag("--operator-namespace", f"where the operator runs; default: {vocabulary.DEFAULT_NAMESPACE}", metavar="NS")
+    own = "transition definitions, where the operator was given others than those that are built in"
+    flag("--transitions-dir", own, type=pathlib.Path, metavar="D")
 
 
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
     """Parse, or end with exit code 2 as argparse does."""
-    made = parser()
-    found = made.parse_args(words)
-    if not found.request_timeout:
+    program = parser()
+    options = program.parse_args(words)
+    if not options.request_timeout:
         # kubectl means "no bound" by 0; here every request has one.
-        found.request_timeout = DEFAULT_REQUEST_TIMEOUT
+        options.request_timeout = DEFAULT_REQUEST_TIMEOUT
     # A list on either side of the verb would replace the other one.
-    found.as_group = [*found.as_group, *vars(found).pop("as_group_after", ())]
-    if found.as_user is None and (found.as_group or found.as_uid is not None):
-        made.error("--as-group and --as-uid are about the user of --as: name one")
-    if found.verb == "plan" and found.manifests is not None and found.target is not None:
-        made.error("TARGET stands in the manifests: leave it out, or leave --manifests out")
-    if found.verb == "set":
-        if found.wait and not found.confirm:
-            made.error("--wait needs --confirm: without it nothing is written that could be waited for")
-        if found.timeout is not None and not found.wait:
-            made.error("--timeout is for --wait")
-    return found
+    options.as_group = [*options.as_group, *vars(options).pop("as_group_after", ())]
+    if options.as_user is None and (options.as_group or options.as_uid is not None):
+        program.error("--as-group and --as-uid are about the user of --as: name one")
+    if options.verb == "plan" and options.filename is not None and options.target is not None:
+        program.error("TARGET stands in the manifest: leave it out, or leave -f out")
+    if options.verb == "set":
+        if options.wait and not options.confirm:
+            program.error("--wait needs --confirm: without it nothing is written that could be waited for")
+        if options.timeout is not None and not options.wait:
+            program.error("--timeout is for --wait")
+    return options

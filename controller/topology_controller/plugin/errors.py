@@ -1,9 +1,26 @@
-"""What ends a command before it has an answer: one line for a person, and the exit code of an error.
+"""How a command ends: its exit code, the error of one that has no answer, and the line that says why.
 
-Raised where the reason is known (`connection`, `reading`), printed in one place (`main`).
+The error is raised where the reason is known (`cluster`, `write`), and printed in one place (`main`).
 """
 
 from __future__ import annotations
+
+import sys
+from enum import IntEnum
+
+from . import arguments
+
+
+class ExitCode(IntEnum):
+    """What a script may rely on; --help lists them."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    BLOCKED = 3
+    UNSUPPORTED = 4
+    TIMED_OUT = 5
+    INTERRUPTED = 130
 
 
 class PluginError(Exception):
@@ -17,3 +34,10 @@ class PluginError(Exception):
     def __str__(self) -> str:
         text = f"{self.problem}. {self.hint}" if self.hint else self.problem
         return " ".join(text.split())
+
+
+def complain(text: object) -> None:
+    """Print one line about what went wrong."""
+    from ..kube import logged  # noqa: PLC0415 - a command that ends well does not need it
+
+    sys.stderr.write(f"{arguments.PROGRAM}: {logged.redacted(str(text))}\n")

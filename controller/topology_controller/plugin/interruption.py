@@ -1,16 +1,14 @@
-"""What a person is told when Ctrl-C or SIGTERM ends a command: what is true now, and how to go on.
+"""What is printed when Ctrl-C or SIGTERM ends a command: what is true now, and how to go on.
 
-One object travels with the connection. It begins with what holds for the verb as long as nothing was sent; whoever
-writes replaces it right before the write leaves (nobody knows then whether it will be executed), and again when its
-outcome is known. `main` prints it.
+One object travels with the connection. It begins with what holds for the verb before anything is sent. A verb that
+writes replaces it right before the write leaves, when nothing is known of its outcome, and again when that is known.
+`main` prints it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
-
-from . import pasting
 
 _READING: Final = "nothing was written. The same command can be given again at any time"
 _BEGINNING: Final = {
@@ -23,15 +21,13 @@ _BEGINNING: Final = {
 
 @dataclass(slots=True)
 class Interruption:
-    """What would be said if the command ended now; `flags` are what commands that are printed repeat."""
+    """What would be said if the command ended now."""
 
     said: str = _READING
-    flags: pasting.Flags = field(default_factory=pasting.Flags)
 
-    def begin(self, verb: str, flags: pasting.Flags | None = None) -> None:
+    def begin(self, verb: str) -> None:
         """Say what holds for a verb before it has sent anything."""
         self.said = _BEGINNING.get(verb, _READING)
-        self.flags = flags or pasting.Flags()
 
     def now(self, said: str) -> None:
         """Say from here on: one sentence or two, without a full stop at the end."""

@@ -1,128 +1,158 @@
-"""`status --watch` on a terminal: draws what `live_view` says, and leaves the terminal as it was found.
+"""`status --watch` on a terminal: what `status` prints, drawn again and again in as many lines as there are.
 
-It takes the terminal's second screen, so that what was there before comes back when it ends, and writes only the lines
-that have changed: over a slow line a second costs a few bytes. While it draws, the keyboard does not echo. A terminal
-that changes its size is drawn anew; one that is put into the background with Ctrl-Z is given back meanwhile. At the end
-the last state is printed as `status` prints it, so that it stays.
+rich takes the terminal's second screen, hides the cursor and writes each drawing over the one before, without clearing
+the screen; what was there before comes back at the end, followed by the last answer as `status` prints it. Size and
+colour are looked up for each drawing.
+
+What is cut first follows from the ranks that `printing` gives. Every row that is not in order gets one line; then
+commands have room, which are never cut; then whole messages, the shortest of each rank first. What is in order gets the
+room that is left. The last line says how much is hidden.
+Only this module imports rich, and `main` imports it only when a live view is wanted.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import itertools
 import os
-import signal
-import sys
-import termios
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TextIO
 
-from rich.console import Console
-from rich.control import Control
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
 
-from . import live_layout, live_view, paper, printing
+from . import answers, document, printing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-    from types import TracebackType
+
+    from rich.console import OverflowMethod
 
     from . import live
 
-_LOCAL = 3
-"""Where the local modes stand in what `tcgetattr` returns."""
+
+_LOST_LINES: Final = 3
 
 
-class Screen:
-    """A sheet on a terminal."""
+@contextlib.contextmanager
+def taken(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Iterator[live.Show]:
+    """Take the terminal behind a stream, and draw on it. It is given back however this ends.
 
-    tick: float | None = 1.0
-    shortest = 0.25
-    whole = False
+    To draw raises BrokenPipeError when the terminal has gone.
+    """
+    colours: Final = None if environ.get("NO_COLOR") else "auto"
+    console = Console(
+        file=stream, force_terminal=True, color_system=colours, highlight=False, markup=False, emoji=False
+    )
+    screen = Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+    answer: answers.Status | None = None
 
-    def __init__(self, stream: TextIO, environ: Mapping[str, str] = os.environ) -> None:
-        self._stream = stream
-        options: dict[str, Any] = {"color_system": None} if environ.get("NO_COLOR") else {}
-        self._console = Console(file=stream, force_terminal=True, highlight=False, markup=False, emoji=False, **options)
-        self._drawn: list[live_layout.Line] = []
-        self._size = (0, 0)
-        self._shown: live.Shown | None = None
-        self._keyboard: list[Any] | None = None
-
-    def __enter__(self) -> Self:
-        self._take()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._give_back()
-        if self._shown is not None and not isinstance(error, OSError):
-            sheet = paper.Paper.of(self._stream)
-            printing.status(sheet, self._shown.answer)
-            self._stream.write(sheet.text())
-            self._stream.flush()
-
-    @contextlib.contextmanager
-    def signals(self, news: asyncio.Event) -> Iterator[None]:
-        """While entered, a terminal that changes or comes back is news."""
-        loop = asyncio.get_running_loop()
-
-        def away() -> None:
-            self._give_back()
-            os.kill(os.getpid(), signal.SIGSTOP)
-            # Here it goes on, after `fg`.
-            self._take()
-            news.set()
-
-        loop.add_signal_handler(signal.SIGWINCH, news.set)
-        loop.add_signal_handler(signal.SIGTSTP, away)
+    def show(update: live.Update, now: datetime) -> None:
+        nonlocal answer
+        answer = update.answer
         try:
-            yield
-        finally:
-            loop.remove_signal_handler(signal.SIGWINCH)
-            loop.remove_signal_handler(signal.SIGTSTP)
-
-    def show(self, shown: live.Shown, now: datetime) -> None:
-        """Draw it. Raises BrokenPipeError when the terminal has gone."""
-        self._shown = shown
-        console = self._console
-        size = console.size
-        frame = live_layout.Frame(size.width, size.height, now, ascii_only=not console.encoding.startswith("utf"))
-        lines = live_view.picture(shown, frame)
-        try:
-            with console:
-                if (size.width, size.height) != self._size:
-                    self._size, self._drawn = (size.width, size.height), []
-                    console.control(Control.clear())
-                self._draw(lines, console.options.update(width=size.width, height=1))
+            screen.update(Group(*drawing(update, now, console)), refresh=True)
         except OSError as error:
             raise BrokenPipeError from error
-        self._drawn = lines
 
-    def _draw(self, lines: list[live_layout.Line], options: Any) -> None:
-        empty = live_layout.Line()
-        for number in range(max(len(lines), len(self._drawn))):
-            line = lines[number] if number < len(lines) else empty
-            if number < len(self._drawn) and self._drawn[number] == line:
-                continue
-            self._console.update_screen_lines(self._console.render_lines(line, options, pad=True)[:1], 0, number)
+    screen.start()
+    try:
+        yield show
+    finally:
+        with contextlib.suppress(OSError):
+            screen.stop()
+            last = document.Document.of(stream, environ)
+            if answer is not None:
+                printing.status(last, answer)
+                stream.write(last.text())
+                stream.flush()
 
-    def _take(self) -> None:
-        self._size = (0, 0)
-        self._console.set_alt_screen()
-        self._console.show_cursor(show=False)
-        with contextlib.suppress(OSError, ValueError, termios.error):
-            number = sys.stdin.fileno()
-            self._keyboard = termios.tcgetattr(number)
-            quiet = [*self._keyboard]
-            quiet[_LOCAL] &= ~termios.ECHO
-            termios.tcsetattr(number, termios.TCSADRAIN, quiet)
 
-    def _give_back(self) -> None:
-        with contextlib.suppress(OSError, ValueError, termios.error):
-            self._console.show_cursor()
-            self._console.set_alt_screen(enable=False)
-            if self._keyboard is not None:
-                # What was typed meanwhile was meant for nobody.
-                termios.tcsetattr(sys.stdin.fileno(), termios.TCSAFLUSH, self._keyboard)
-                self._keyboard = None
+@dataclass(frozen=True, slots=True, eq=False)
+class _Row:
+    """A row in one line, or in none where a part of it makes no sense; and in all its lines."""
+
+    section: int
+    rank: document.Rank
+    short: tuple[Text, ...]
+    whole: tuple[Text, ...]
+
+
+def drawing(update: live.Update, now: datetime, console: Console) -> list[Text]:
+    """At most as many lines as the console is high, none wider than it. `now` is aware UTC."""
+    width, height = console.size
+    cut: OverflowMethod = "crop" if console.options.ascii_only else "ellipsis"
+    sheet = document.Document(width)
+    if update.stale:
+        sheet.add("", [f"cannot be followed: {', '.join(update.stale)}"], document.Rank.UNMET)
+    printing.status(sheet, update.answer, now)
+    lost = [*_folded(_lost(update.lost, now), console)][:_LOST_LINES] if update.lost is not None else []
+    titles = [section.title for section in sheet.sections]
+    rows = [
+        _row(number, row, columns, console, cut)
+        for number, section in enumerate(sheet.sections)
+        for table, columns in section.tables()
+        for row in table
+    ]
+    shown, room = _chosen(rows, titles, height - 1 - len(lost))
+    parts = [lost] if lost else []
+    for number, of_section in itertools.groupby(shown, key=lambda row: row.section):
+        title = [Text(titles[number], "bold")] if titles[number] else []
+        parts.append([*title, *(line for row in of_section for line in shown[row])])
+    gap = [Text()] if room >= len(parts) else []
+    lines = [line for part in parts for line in (*part, *gap)][: max(height - 1, 0)]
+    hidden = len(rows) - len(shown)
+    counted = f". {hidden} {'row is' if hidden == 1 else 'rows are'} hidden: kubectl topology status shows all"
+    lines.append(Text(f"Ctrl-C ends{counted if hidden else ''}", "dim"))
+    for line in lines:
+        line.truncate(width, overflow=cut)
+    return lines[:height]
+
+
+def _lost(lost: live.Lost, now: datetime) -> Text:
+    since, why = answers.stamp(lost.since), document.plain(lost.why)
+    text = f"not connected since {since}{printing.ago(since, now)}: {why}. What was known is shown; trying again"
+    return Text(text, "bold red")
+
+
+def _row(section: int, row: document.Row, columns: Sequence[int], console: Console, cut: OverflowMethod) -> _Row:
+    width, sheet = console.width, document.Document(console.width, colour=True)
+    *first, last = row.cells
+    longest = max(map(len, last.split()), default=0)
+    below = document.cramped(width, row, columns, max(longest, document.LEAST))
+    lines = sheet.lines(row, columns, below=below)
+    whole = tuple(piece for line in lines for piece in _folded(Text.from_ansi(line), console))
+    if row.command:
+        return _Row(section, row.rank, (), whole)
+    # Of "Wanted: ... Found: ..." one line has room for what was found.
+    brief = document.Row((*first, last[max(last.find("Found: "), 0) :]), row.rank, row.indent)
+    narrow = document.cramped(width, row, columns)
+    (line,) = document.Document(colour=True).lines(brief, [0] * len(columns) if narrow else columns, below=False)
+    short = Text.from_ansi(line)
+    short.truncate(width, overflow=cut)
+    return _Row(section, row.rank, (short,), whole)
+
+
+def _folded(line: Text, console: Console) -> Iterable[Text]:
+    """Lines that are no wider than the console: a word may be longer, and a character wider than another."""
+    return line.wrap(console, max(console.width, 1), overflow="fold")
+
+
+def _chosen(rows: Sequence[_Row], titles: Sequence[str], room: int) -> tuple[dict[_Row, tuple[Text, ...]], int]:
+    """The lines of each row that is shown, from the top, and how many lines are left."""
+    urgent = sorted((row for row in rows if row.rank < document.Rank.IN_ORDER), key=lambda row: row.rank)
+    in_order = [row for row in rows if row.rank == document.Rank.IN_ORDER]
+    shown: dict[_Row, tuple[Text, ...]] = {}
+    titled: set[int] = set()
+    for group in (urgent, in_order):
+        whole = sorted(group, key=lambda row: (bool(row.short), row.rank, len(row.whole)))
+        for row, lines in [*((row, row.short) for row in group), *((row, row.whole) for row in whole)]:
+            title = bool(titles[row.section]) and row.section not in titled
+            more = len(lines) - len(shown.get(row, ())) + title
+            if lines and more <= room:
+                shown[row] = lines
+                titled.add(row.section)
+                room -= more
+    return {row: shown[row] for row in rows if row in shown}, room

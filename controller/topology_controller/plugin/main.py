@@ -1,53 +1,50 @@
 """`kubectl-topology`: from the command line to an exit code, and one line for whatever goes wrong.
 
-The line of flow is short: arguments, a connection, facts that are read live, an answer, text or JSON. What is heavy is
-imported by the command that needs it, after the arguments were understood. Exit codes: 0 done or possible, 1 error,
-2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted (Ctrl-C and SIGTERM alike).
+Arguments, definitions and a manifest are read before a cluster is asked, and the verb's module is imported after them,
+so that a mistake is reported at once. SIGTERM interrupts like Ctrl-C.
 """
 
-# ruff: noqa: PLC0415 - imported once the arguments are understood, so that a mistake in them is told at once
+# ruff: noqa: PLC0415 - imported once the arguments are understood, so that a mistake in them is reported at once
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import json
+import importlib
 import os
+import pathlib
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING
 
-from . import arguments, errors, interruption, pasting
+from . import arguments, errors, interruption
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from ..transitions import load
-    from . import connection
+    from ..definitions import load
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
 _JUDGING = frozenset({"plan", "set", "graph", "status"})
 """Verbs that say what the operator would say: they ask as it is configured to ask."""
 _BROKEN_PIPE = 141
-"""What a shell says of a program that was ended by SIGPIPE: the reader has gone."""
+"""A shell's exit code for a program that was ended by SIGPIPE: the reader has gone."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    left = interruption.Interruption()
+    interrupted = interruption.Interruption()
     try:
-        return _run(words, left)
+        return _run(words, interrupted)
     except (KeyboardInterrupt, asyncio.CancelledError):
         if sys.stderr.isatty():
             # The terminal has written ^C where the cursor was.
             sys.stderr.write("\n")
-        _complain(left.flags.mentions(f"interrupted; {left.said}"))
-        return INTERRUPTED
+        errors.complain(f"interrupted; {interrupted.said}")
+        return errors.ExitCode.INTERRUPTED
     except errors.PluginError as error:
-        _complain(left.flags.mentions(str(error)))
-        return FAILED
+        errors.complain(str(error))
+        return errors.ExitCode.FAILED
     except BrokenPipeError:
         # Whatever is still buffered has no reader; the interpreter would complain about it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -56,268 +53,66 @@ def main(words: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(words: Sequence[str] | None, left: interruption.Interruption) -> int:
+def _run(words: Sequence[str] | None, interrupted: interruption.Interruption) -> int:
     options = arguments.parse(words)
-    left.begin(options.verb, pasting.Flags.of(options))
+    interrupted.begin(options.verb)
     for stream in (sys.stdout, sys.stderr):
-        _never_fail_to_print(stream)
+        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
+            reconfigure(errors="backslashreplace")
     import logging
 
-    # Whatever the rooms below have to say is a fact by now, or an error.
+    # What the packages below would log is a fact or an error by now.
     logging.getLogger().addHandler(logging.NullHandler())
-    # What is imported stays for good, and most verbs end at once: looking for garbage only costs time. `wait` lasts.
-    gc.disable()
-    try:
-        transitions = _transitions(options)
-        if transitions is None:
-            return USAGE
-        if wrong := _manifests(options):
-            return wrong
-        code = asyncio.run(_verb(options, transitions, left))
-    finally:
-        gc.enable()
+    transitions = _transitions(options)
+    if transitions is None:
+        return errors.ExitCode.USAGE
+    if getattr(options, "filename", None) is not None:
+        from . import manifest
+
+        if options.filename != manifest.STANDARD_INPUT and not pathlib.Path(options.filename).exists():
+            errors.complain(f"-f: {options.filename} does not exist")
+            return errors.ExitCode.USAGE
+        try:
+            options.manifest = manifest.wanted(options.filename)
+        except manifest.ManifestError as error:
+            for problem in error.problems:
+                errors.complain(problem)
+            return errors.ExitCode.FAILED
+    code = asyncio.run(_verb(options, transitions, interrupted))
     sys.stdout.flush()
     return code
 
 
-def _never_fail_to_print(stream: TextIO) -> None:
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="backslashreplace")
-
-
 def _transitions(options: argparse.Namespace) -> load.Transitions | None:
-    """The definitions; None when those that were given are no good, which was said then."""
+    """The definitions; None when those that were given cannot be used, after saying why."""
     from .. import bindata
-    from ..transitions import load
+    from ..definitions import load
 
     try:
         return load.load(options.transitions_dir or bindata.root() / "transitions")
     except load.DefinitionError as error:
         for line in str(error).splitlines():
-            _complain(line)
+            errors.complain(line)
         return None
     except bindata.BindataMissingError as error:
         raise errors.PluginError(str(error)) from error
 
 
-def _manifests(options: argparse.Namespace) -> int:
-    """Put what --manifests asks for in the place of the folder; or say why not, and return the exit code for that."""
-    folder = getattr(options, "manifests", None)
-    if folder is None:
-        return 0
-    from . import manifest
-
-    if str(folder) != manifest.STANDARD_INPUT and not folder.exists():
-        _complain(f"--manifests: {folder} does not exist")
-        return USAGE
-    try:
-        options.manifests = manifest.wanted(folder)
-    except manifest.ManifestError as error:
-        for line in str(error).splitlines():
-            _complain(line)
-        return FAILED
-    return 0
-
-
-async def _verb(options: argparse.Namespace, transitions: load.Transitions, left: interruption.Interruption) -> int:
-    from . import connection
+async def _verb(
+    options: argparse.Namespace, transitions: load.Transitions, interrupted: interruption.Interruption
+) -> int:
+    from . import cluster
 
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
     if task is not None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, task.cancel)
-    access = connection.Access(
-        options.kubeconfig,
-        options.context,
-        options.request_timeout,
-        options.insecure_skip_tls_verify,
-        connection.Acting.of(options.as_user, options.as_group, options.as_uid),
-    )
-    async with connection.opened(access, left) as made:
-        verbs = {
-            "plan": _plan,
-            "set": _set,
-            "cancel": _cancel,
-            "status": _status,
-            "wait": _wait,
-            "graph": _graph,
-            "audit": _audit,
-            "accept": _accept,
-        }
+    async with cluster.opened(cluster.Access.of(options), interrupted) as connection:
         if options.verb in _JUDGING:
-            from . import configured
-
-            # What keeps everything from being asked is told alone, in one line.
-            await connection.infrastructure(made)
-            transitions = await configured.transitions(made, options.operator_namespace, transitions, _complain)
-        return await verbs[options.verb](made, options, transitions)
-
-
-async def _plan(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import paper, plan, printing, reading
-
-    sheet = paper.Paper.of(sys.stdout)
-    if options.target is None and options.manifests is None:
-        seen = await reading.overview(made, transitions, options.operator_namespace)
-        ways, verdict = plan.overview(seen, transitions)
-        printing.overview(sheet, ways)
-        _print(options, ways, sheet)
-    else:
-        seen = await reading.everything(made, transitions, options.operator_namespace)
-        found, verdict = (
-            plan.target(seen, transitions, options.target)
-            if options.manifests is None
-            else plan.manifest(seen, transitions, options.manifests)
-        )
-        printing.plan(sheet, found)
-        _print(options, found, sheet)
-    return verdict.exit_code
-
-
-async def _set(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import judging, paper, printing_wishes, setting
-
-    asked = setting.Asked(options.target, options.confirm, options.allow_pending)
-    found, code = await setting.wish(made, transitions, options.operator_namespace, asked, ask_back=not options.wait)
-    sheet = paper.Paper.of(sys.stdout)
-    printing_wishes.wish(sheet, found)
-    _print(options, found, sheet)
-    # Without a wish there is nothing to wait for: the cluster is what was asked for.
-    if not options.wait or code != judging.DONE or (found["result"] == "Unchanged" and found["wish"] is None):
-        return code
-    sys.stdout.flush()
-    return await _waited(made, options.timeout, sys.stdout if options.output == "text" else sys.stderr)
-
-
-async def _cancel(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import cancelling, paper, printing_wishes
-
-    found, code = await cancelling.cancel(made, transitions, options.operator_namespace)
-    sheet = paper.Paper.of(sys.stdout)
-    printing_wishes.cancel(sheet, found)
-    _print(options, found, sheet)
-    return code
-
-
-async def _status(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import paper, printing, reading, status
-
-    if options.watch:
-        await _follow(made, options, transitions)
-    seen = await reading.present(made, transitions, options.operator_namespace)
-    found = status.status(seen, transitions)
-    sheet = paper.Paper.of(sys.stdout)
-    printing.status(sheet, found)
-    _print(options, found, sheet)
-    return 0
-
-
-async def _follow(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> NoReturn:
-    from . import live, live_lines
-
-    gc.freeze()
-    gc.enable()
-    made.interruption.now("nothing was written. Watch on with: oc topology status --watch")
-    sheet: live.Sheet
-    if options.output == "text" and live_lines.can_draw(sys.stdout, os.environ):
-        from . import live_screen
-
-        sheet = live_screen.Screen(sys.stdout)
-    else:
-        sheet = live_lines.Lines(sys.stdout, sys.stderr, options.output)
-    await live.follow(made, transitions, options.operator_namespace, sheet)
-
-
-async def _wait(made: connection.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
-    return await _waited(made, options.timeout, sys.stdout)
-
-
-async def _accept(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from . import accepting, asking, judging, paper, printing_acceptance
-
-    async def consent(found: accepting.Offer) -> accepting.Ended | None:
-        sheet = paper.Paper.of(sys.stderr)
-        printing_acceptance.offer(sheet, found)
-        sys.stderr.write(sheet.text())
-        sys.stderr.flush()
-        if options.yes:
-            return None
-        if not sys.stdin.isatty():
-            return accepting.Ended("there is no terminal to ask at: --yes accepts without being asked", USAGE)
-        typed = await asking.line(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
-        if typed.strip() == options.check:
-            return None
-        return accepting.Ended("not accepted; nothing was written", FAILED)
-
-    asked = accepting.Asked(options.check, options.reason, options.timeout)
-    found = await accepting.accept(made, transitions, options.operator_namespace, asked, consent)
-    if found.code == judging.DONE:
-        sys.stdout.write(f"{made.interruption.flags.mentions(paper.plain(found.said))}\n")
-    else:
-        _complain(made.interruption.flags.mentions(paper.plain(found.said)))
-    return found.code
-
-
-async def _waited(made: connection.Connection, seconds: float | None, out: TextIO) -> int:
-    from . import judging, paper, wait
-
-    gc.freeze()
-    gc.enable()
-
-    def tell(text: str) -> None:
-        sys.stderr.write(f"{paper.plain(text)}\n")
-        sys.stderr.flush()
-
-    found = await wait.wait(made, seconds, tell)
-    if found.code == judging.DONE:
-        out.write(f"{paper.plain(found.said)}\n")
-        return judging.DONE
-    _complain(paper.plain(found.said))
-    return judging.FAILED if found.code is None else found.code
-
-
-async def _graph(made: connection.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    from ..decide import records
-    from . import graph, judging, reading, svg
-
-    seen = await reading.overview(made, transitions, options.operator_namespace)
-    here = records.pair(seen.infrastructure)
-    ways, none = judging.ways(seen.known, transitions, seen.now)
-    edges = graph.edges(transitions, here, ways)
-    if options.output == "svg":
-        sys.stdout.write(svg.svg(edges, here, graph.caption(seen.infrastructure, none)))
-    else:
-        draw = graph.mermaid if options.output == "mermaid" else graph.dot
-        sys.stdout.write(draw(edges, here))
-    return judging.DONE
-
-
-async def _audit(made: connection.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
-    from . import audit, paper, printing, reading
-
-    seen = await reading.census(made, options.operator_namespace)
-    found, code = audit.audit(seen)
-    sheet = paper.Paper.of(sys.stdout)
-    printing.audit(sheet, found)
-    _print(options, found, sheet)
-    return code
-
-
-def _print(options: argparse.Namespace, found: Mapping[str, Any], sheet: Any) -> None:
-    form = options.output
-    if form == "json":
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
-    elif form == "yaml":
-        import yaml
-
-        sys.stdout.write(yaml.safe_dump(found, sort_keys=False, width=120))
-    else:
-        sys.stdout.write(pasting.Flags.of(options).lines(sheet.text()))
-
-
-def _complain(text: object) -> None:
-    from ..kube import logged
-
-    sys.stderr.write(f"{arguments.PROGRAM}: {logged.redacted(str(text))}\n")
+            # What keeps everything from being asked is reported alone, in one line.
+            await cluster.infrastructure(connection)
+            transitions = await cluster.configured(connection, options.operator_namespace, transitions, errors.complain)
+        command = importlib.import_module(f".commands.{options.verb}", __package__)
+        run: Callable[[cluster.Connection, argparse.Namespace, load.Transitions], Awaitable[int]] = command.run
+        return await run(connection, options, transitions)

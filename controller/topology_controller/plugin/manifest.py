@@ -1,206 +1,228 @@
-"""`plan --manifests DIR`: what the manifests of a repository ask of the cluster, before anybody applies them.
+"""`plan -f FILE|-`: what the manifest of Infrastructure `cluster` in a file, or in a stream, asks for.
 
-For a pipeline: the manifest of Infrastructure `cluster` takes the place of TARGET, and the live cluster judges it.
-There may be several (a list, the same in two files), as long as they agree. What the API server would refuse or drop is
-told with file and line here, so that nobody learns it from the cluster. Whoever owns the field in Git also takes the
-wish back there: a manifest without it is an answer, not an error.
-
-`manifest_files` finds the documents, `plan` and `judging` say what would come of them.
+As kubectl takes it: YAML or JSON, several documents, lists. Only a document that says `kind: Infrastructure` is taken
+apart, so others may be large, or templates. There may be several manifests, as long as they agree. What the API server
+would refuse or drop is reported with file and line. Who owns the field in Git also withdraws the request there, so a
+manifest without it is an answer, not an error.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+import contextlib
+import itertools
+import json
+import pathlib
+import re
+import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import yaml
 
 from topology_api.vocabulary import Topology
 
-from ..files import problems as wrongs
-from . import arguments, manifest_files
+from . import arguments
 
 if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from . import answers
 
 STANDARD_INPUT: Final = "-"
-"""What stands for it on the command line."""
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of a file."""
+LARGEST_DOCUMENT: Final = 1024 * 1024
+"""Characters; etcd takes no larger object, but this may be a list of several."""
 _GROUP: Final = "config.openshift.io"
 _API_VERSION: Final = f"{_GROUP}/v1"
-_KIND: Final = "Infrastructure"
-_NAME: Final = "cluster"
-_LISTS: Final = {"List": "v1", f"{_KIND}List": _API_VERSION}
+_LISTS: Final = {"List": "v1", "InfrastructureList": _API_VERSION}
+_CONCERNS_US: Final = re.compile(r"""\bkind["']?\s*:\s*["']?Infrastructure(?:List)?\b""")
+_MARK: Final = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+_BEGIN: Final = re.compile(r"(?:---)?\s*")
 _TAG: Final = "tag:yaml.org,2002:"
 _LONGEST_QUOTE: Final = 60
-_NESTED: Final = 4
-"""Lists in lists; one is all that anybody writes."""
 
 
 class ManifestError(Exception):
-    """The manifests cannot be judged; `problems` has everything that is wrong, one a line."""
+    """The file cannot be judged; `problems` has everything that is wrong, one line each."""
 
-    def __init__(self, problems: Iterable[wrongs.Problem]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda one: (str(one.place), one.line or 0)))
-        super().__init__("\n".join(str(one) for one in self.problems))
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """One manifest of Infrastructure `cluster`. `wish` is None when it has no spec.desiredTopology."""
-
-    place: pathlib.Path
-    line: int
-    wish: str | None
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the manifests of a folder ask for, all of them the same."""
+    """What the manifests of a file ask for, all of them the same; `desired` is None when they request nothing.
 
-    folder: str
-    manifests: tuple[Manifest, ...]
-    skipped: tuple[manifest_files.Skipped, ...] = ()
+    `lines` says where they stand. `skipped` is what could have been meant: a place, and why it was not.
+    """
 
-    @property
-    def wish(self) -> str | None:
-        """What spec.desiredTopology is there; None when they have none."""
-        return self.manifests[0].wish
+    source: str
+    desired: str | None
+    lines: tuple[int, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
 
     def answer(self) -> answers.Manifest:
         """As `-o json` has it."""
         return {
-            "folder": self.folder,
-            "desiredTopology": self.wish,
-            "files": [{"file": str(one.place), "line": one.line} for one in self.manifests],
-            "skipped": [{"file": one.file, "why": one.why} for one in self.skipped],
+            "folder": self.source,
+            "desiredTopology": self.desired,
+            "files": [{"file": _place(self.source), "line": line} for line in self.lines],
+            "skipped": [{"file": place, "why": why} for place, why in self.skipped],
         }
 
 
-def wanted(folder: pathlib.Path) -> Wanted:
-    """What the manifests of a folder ask for; "-" is standard input. Raises ManifestError."""
-    files = manifest_files.stream() if str(folder) == STANDARD_INPUT else manifest_files.read(folder)
-    looking = _Looking(files)
-    for document in files.documents:
-        looking.at(document.node, document)
-    if files.problems:
-        raise ManifestError(files.problems)
-    if not looking.manifests:
-        raise ManifestError([wrongs.Problem(folder, None, _nothing(files))])
-    if len({one.wish for one in looking.manifests}) > 1:
-        problems = [wrongs.Problem(one.place, one.line, f"this one {_asks(one.wish)}") for one in looking.manifests]
-        told = "the manifests of Infrastructure cluster differ: name the folder of one cluster"
-        raise ManifestError([*problems, wrongs.Problem(folder, None, f"{told}, or render it and give it as -")])
-    return Wanted(str(folder), tuple(looking.manifests), tuple(files.skipped))
+def wanted(source: str) -> Wanted:
+    """What the manifests in a file ask for; "-" is standard input. Raises ManifestError."""
+    place = _place(source)
+    problems: list[str] = []
+    skipped: list[tuple[str, str]] = []
+    manifests: list[tuple[int, str | None]] = []
+    for above, text in _documents(_read(source)):
+        document, line, problem = _parsed(text)
+        if problem:
+            problems.append(f"{place}:{above + line}: {problem}")
+        for node in _infrastructures(document):
+            faults = [f"{place}:{above + _line(faulty)}: {problem}" for faulty, problem in _faults(node)]
+            desired = _get(_get(node, "spec"), "desiredTopology")
+            if why := _another(node):
+                skipped.append((f"{place}:{above + _line(node)}", why))
+            elif faults:
+                problems += faults
+            else:
+                manifests.append((above + _line(desired or node), _string(desired)))
+    if not problems and not manifests:
+        besides = "".join(f"; {other} {why}" for other, why in skipped[:3])
+        problems = [f"{place}: no manifest of Infrastructure cluster ({_API_VERSION}){besides}"]
+    if not problems and len({desired for _, desired in manifests}) > 1:
+        problems = [f"{place}: the manifests of Infrastructure cluster differ"]
+        for line, topology in manifests:
+            asks = f"asks for {topology}" if topology else "has no spec.desiredTopology"
+            problems.append(f"{place}:{line}: this one {asks}")
+    if problems:
+        raise ManifestError(problems)
+    return Wanted(source, manifests[0][1], tuple(line for line, _ in manifests), tuple(skipped))
 
 
-def _nothing(files: manifest_files.Files) -> str:
-    rest = "".join(f"; {one.file} {one.why}" for one in files.skipped[:3])
-    counted = f"{files.count} file{'' if files.count == 1 else 's'} of YAML or JSON"
-    return f"no manifest of Infrastructure cluster ({_API_VERSION}) in {counted}{rest}"
+def _place(source: str) -> str:
+    return "standard input" if source == STANDARD_INPUT else source
 
 
-def _asks(wish: str | None) -> str:
-    return "has no spec.desiredTopology" if wish is None else f"asks for {wish}"
-
-
-@dataclass(slots=True)
-class _Looking:
-    """Looks at documents and notes what it finds in `manifests`, and what is wrong where the files note theirs."""
-
-    files: manifest_files.Files
-    manifests: list[Manifest] = field(default_factory=list)
-    seen: set[int] = field(default_factory=set)
-
-    def at(self, node: yaml.Node, document: manifest_files.Document, depth: int = 0) -> None:
-        """Look at an object, and into a list."""
-        if not isinstance(node, yaml.MappingNode) or id(node) in self.seen:
-            return
-        self.seen.add(id(node))
-        kind, version = _text(_get(node, "kind")), _text(_get(node, "apiVersion"))
-        if kind in _LISTS and version == _LISTS[kind]:
-            items = _get(node, "items")
-            if isinstance(items, yaml.SequenceNode) and depth < _NESTED:
-                for item in items.value:
-                    self.at(item, document, depth + 1)
-        elif kind == _KIND and version is not None and version.partition("/")[0] == _GROUP:
-            self._infrastructure(node, document, version)
-
-    def _infrastructure(self, node: yaml.MappingNode, document: manifest_files.Document, version: str) -> None:
-        line = document.line(node)
-        if self._unclear(node, document, ""):
-            return
-        metadata = _get(node, "metadata")
-        if isinstance(metadata, yaml.MappingNode) and self._unclear(metadata, document, "metadata"):
-            return
-        name = _text(_get(metadata, "name"))
-        why = "" if name == _NAME else f"is an Infrastructure named {_quoted(name or '')}, not {_NAME}"
-        why = why or ("" if version == _API_VERSION else f"has apiVersion {_quoted(version)}, not {_API_VERSION}")
-        if why:
-            self.files.skipped.append(manifest_files.Skipped(f"{document.place}:{line}", why))
-            return
-        status, spec = _get(node, "status"), _get(node, "spec")
-        if status is not None and not _is_empty(status):
-            told = "sets status, which an apply does not write: the operators do. Remove it from the manifest"
-            self._wrong(document, status, told)
-        if spec is not None and not isinstance(spec, yaml.MappingNode) and not _is_null(spec):
-            self._wrong(document, spec, f"spec is {_shown(spec)}; wanted a mapping")
-            return
-        if isinstance(spec, yaml.MappingNode) and self._unclear(spec, document, "spec"):
-            return
-        wish = _get(spec, "desiredTopology")
-        if wish is not None and not _is_null(wish) and (problem := _no_wish(wish)):
-            self._wrong(document, wish, problem)
-            return
-        found = None if wish is None or _is_null(wish) else _text(wish)
-        self.manifests.append(Manifest(document.place, document.line(wish or node), found))
-
-    def _unclear(self, node: yaml.MappingNode, document: manifest_files.Document, where: str) -> bool:
-        """Is there a key twice, or one that is no text? What such a manifest means depends on who reads it."""
-        keys: set[str] = set()
-        for key, _ in node.value:
-            told = _unclear_key(key, keys)
-            if told:
-                self._wrong(document, key, f"{where}: {told}" if where else told)
-                return True
-            keys.add(str(key.value))
-        return False
-
-    def _wrong(self, document: manifest_files.Document, node: yaml.Node, text: str) -> None:
-        self.files.wrong(document.place, text, document.line(node))
-
-
-def _unclear_key(key: yaml.Node, before: set[str]) -> str:
-    if isinstance(key, yaml.ScalarNode) and key.tag == f"{_TAG}merge":
-        return "a merge key is not read here: write it out"
-    if not isinstance(key, yaml.ScalarNode) or key.tag != f"{_TAG}str":
-        return f"a key is {_shown(key)}; wanted a text"
-    return f"the key {_quoted(key.value)} stands here twice" if key.value in before else ""
-
-
-def _no_wish(node: yaml.Node) -> str:
-    """What is wrong with a spec.desiredTopology; empty when it is a legal wish."""
-    text = _text(node)
-    if text is None:
-        return f"spec.desiredTopology is {_shown(node)}; wanted one of {', '.join(Topology)}"
+def _read(source: str) -> str:
+    place, standard = _place(source), source == STANDARD_INPUT
     try:
-        arguments.target(text)
-    except argparse.ArgumentTypeError as error:
-        return f"spec.desiredTopology: {error}"
-    return ""
+        with contextlib.nullcontext(sys.stdin.buffer) if standard else pathlib.Path(source).open("rb") as stream:
+            raw = stream.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise ManifestError([f"{place}: is larger than {LARGEST} bytes"])
+        return raw.decode("utf-8-sig")
+    except OSError as error:
+        raise ManifestError([f"{place}: cannot be read: {error.strerror or error}"]) from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ManifestError([f"{place}:{line}: is not UTF-8 text"]) from error
+
+
+def _documents(text: str) -> Iterator[tuple[int, str]]:
+    """The documents that could be ours, each with the number of lines above it.
+
+    Cut at the marks of YAML, and between JSON objects that follow each other without one.
+    """
+    decoder = json.JSONDecoder(parse_int=str)
+    above = 0
+    for begin, end in itertools.pairwise([0, *(mark.start() for mark in _MARK.finditer(text)), len(text)]):
+        at = begin
+        while at < end:
+            stop, is_json = end, False
+            if (start := _BEGIN.match(text, at, end)) and text.startswith("{", start.end()):
+                is_json = True
+                with contextlib.suppress(ValueError, RecursionError):
+                    _, stop = decoder.raw_decode(text, start.end())
+            document = text[at:stop]
+            if _CONCERNS_US.search(document):
+                # Outside of strings, which have none, PyYAML takes no tab.
+                yield above, document.replace("\t", " ") if is_json else document
+            above += document.count("\n")
+            at = stop
+
+
+def _parsed(text: str) -> tuple[yaml.Node | None, int, str]:
+    """A document, or none, the line of what is wrong with it, and that."""
+    if len(text) > LARGEST_DOCUMENT:
+        return None, 1, f"this document is larger than {LARGEST_DOCUMENT} characters"
+    try:
+        return yaml.compose(text, Loader=yaml.SafeLoader), 0, ""
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = f"{error.problem or error.context}. If it is a template, render it first"
+        return None, mark.line + 1 if mark else 1, f"cannot be parsed: {what}"
+    except RecursionError:
+        return None, 1, "cannot be parsed: nested too deeply"
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        return None, 1, f"cannot be parsed: {' '.join(str(error).split())}"
+
+
+def _infrastructures(document: yaml.Node | None) -> Iterator[yaml.MappingNode]:
+    """Every Infrastructure of our API group in a document, or in the list that it is."""
+    nodes: list[yaml.Node | None] = [document]
+    if _string(_get(document, "apiVersion")) == _LISTS.get(_string(_get(document, "kind")) or "", "no list"):
+        items = _get(document, "items")
+        nodes = items.value if isinstance(items, yaml.SequenceNode) else []
+    for node in nodes:
+        group = (_string(_get(node, "apiVersion")) or "").partition("/")[0]
+        if isinstance(node, yaml.MappingNode) and _string(_get(node, "kind")) == "Infrastructure" and group == _GROUP:
+            yield node
+
+
+def _another(node: yaml.MappingNode) -> str:
+    """Why this Infrastructure is not the one that is meant; empty when it is."""
+    name, version = _string(_get(_get(node, "metadata"), "name")) or "", _string(_get(node, "apiVersion")) or ""
+    if name != "cluster":
+        return f"is an Infrastructure named {_quoted(name)}, not cluster"
+    return "" if version == _API_VERSION else f"has apiVersion {_quoted(version)}, not {_API_VERSION}"
+
+
+def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
+    """What the API server would refuse, drop, or read in another way than the next program."""
+    metadata, spec, status = (_get(node, name) for name in ("metadata", "spec", "status"))
+    for where, mapping in (("", node), ("metadata: ", metadata), ("spec: ", spec)):
+        keys: set[str] = set()
+        for key, _ in mapping.value if isinstance(mapping, yaml.MappingNode) else []:
+            text = _string(key)
+            if text is None:
+                yield key, f"{where}a key is {_shown(key)}; wanted a text"
+            elif text in keys:
+                yield key, f"{where}the key {_quoted(text)} stands here twice"
+            else:
+                keys.add(text)
+    if spec is not None and not _is_null(spec) and not isinstance(spec, yaml.MappingNode):
+        yield spec, f"spec is {_shown(spec)}; wanted a mapping"
+    desired = _get(spec, "desiredTopology")
+    if desired is not None and not _is_null(desired):
+        text = _string(desired)
+        try:
+            if text is None:
+                yield desired, f"spec.desiredTopology is {_shown(desired)}; wanted one of {', '.join(Topology)}"
+            else:
+                arguments.target(text)
+        except argparse.ArgumentTypeError as error:
+            yield desired, f"spec.desiredTopology: {error}"
+    if status is not None and not _is_null(status) and status.value:
+        yield status, "sets status, which an apply does not write: the operators do. Remove it from the manifest"
 
 
 def _get(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    if not isinstance(node, yaml.MappingNode):
-        return None
-    pairs = ((one, child) for one, child in node.value if isinstance(one, yaml.ScalarNode))
-    return next((child for one, child in pairs if one.value == key and one.tag == f"{_TAG}str"), None)
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    return next((child for name, child in pairs if _string(name) == key), None)
 
 
-def _text(node: yaml.Node | None) -> str | None:
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _string(node: yaml.Node | None) -> str | None:
     return str(node.value) if isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}str" else None
 
 
@@ -208,14 +230,10 @@ def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
 
 
-def _is_empty(node: yaml.Node) -> bool:
-    return _is_null(node) or (isinstance(node, yaml.CollectionNode) and not node.value)
-
-
 def _shown(node: yaml.Node) -> str:
     if isinstance(node, yaml.ScalarNode):
-        kind = node.tag.removeprefix(_TAG)
-        return f"{_quoted(str(node.value))}, which reads as {kind}" if kind != "str" else _quoted(str(node.value))
+        text, kind = _quoted(str(node.value)), node.tag.removeprefix(_TAG)
+        return text if kind == "str" else f"{text}, which reads as {kind}"
     # Two braces of a template are a mapping whose key is a mapping.
     return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping, or a template that has not been rendered"
 

@@ -1,152 +1,412 @@
-"""Answers as text, for a person: the most important line first, what is in order last.
+"""Answers as sections of rows: the most important first, what is in order last.
 
-Takes the very structures that `-o json` prints (`answers`), so that a person and a script are told the same. Pure.
+Takes the structures that `-o json` prints (`answers`), so that people and scripts read the same. The live view draws
+`status` too, and hides the rows of the highest `document.Rank` first on a small terminal. Pure.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from topology_api.vocabulary import ACCEPTABLE_CHECKS
+from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName
+
+from .document import Rank, Row, command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..report import state
     from . import answers
-    from .paper import Paper
+    from .commands import accept
+    from .document import Document
 
-_ORDER = {"Unmet": 0, "Unknown": 1, "Met": 2}
+_ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
+_HEAD: Final = {
+    "Cluster": Rank.HEAD, "Topology": Rank.HEAD, "Phase": Rank.HEAD, "Progress": Rank.HEAD,
+    "Operator": Rank.UNMET, "Written by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
+}  # fmt: skip
+_REFUSED: Final = "Nothing was written"
+_LEFT: Final = "Left for a person to do"
+_GIVEN_UP: Final = {
+    CheckName.API_SERVER_REPLICAS: "the loss of a node may take projects, routes, builds and logins along, until it is "
+    "back: openshift-apiserver or oauth-apiserver does not run on every control-plane node",
+    CheckName.ROUTER_REPLICAS: "the loss of one node may take every route along, *.apps and the console among them, "
+    "until the router has started elsewhere",
+    CheckName.CONSOLE_REPLICAS: "the loss of one node may take the console along until it has started elsewhere",
+    CheckName.OAUTH_REPLICAS: "the loss of one node may keep people from logging in until oauth-openshift has started "
+    "elsewhere",
+    CheckName.MONITORING_REPLICAS: "the loss of one node may take metrics and alerts along, also those about that very "
+    "loss, and what was stored with them",
+    CheckName.IMAGE_REGISTRY_REPLICAS: "the loss of one node may keep images of the internal registry from being "
+    "pulled and pushed",
+    CheckName.PACKAGE_SERVER_REPLICAS: "the loss of one node may keep operators from being found and installed",
+    CheckName.MULTUS_ADMISSION_REPLICAS: "the loss of one node may keep pods and networks with additional interfaces "
+    "from being created",
+    CheckName.GUARD_POD_DISRUPTION_BUDGETS: "nothing keeps two control-plane nodes from being drained at once, which "
+    "ends the quorum of etcd",
+}
+"""What the cluster does without, by the check that is accepted."""
+_FINAL: Final = (
+    "The transition is completed without it, once all the rest is met and quiet, and then minor upgrades go on.",
+    "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
+    "Should it come after all, nothing is lost: whoever repairs it needs no leave.",
+)
 
 
-def overview(paper: Paper, found: answers.Overview) -> None:
+def overview(document: Document, answer: answers.Overview) -> None:
     """`plan`: a row for each transition, then what blocks it."""
-    _head(paper, found, [("Phase", found["phase"] or "")])
-    paper.gap()
-    if not found["transitions"]:
-        paper.table([(found["verdict"], found["message"])], indent=0)
+    _head(document, answer, [("Phase", answer["phase"] or "")])
+    ways = answer["transitions"]
+    if ways:
+        rows = [(way["verdict"], way["name"], _pair(way["target"]), way["elsewhere"] or way["summary"]) for way in ways]
+        document.add("", [("VERDICT", "TRANSITION", "TARGET", "WHAT"), *rows])
     else:
-        rows = [
-            (way["verdict"], way["name"], _pair(way["target"]), way["elsewhere"] or way["summary"])
-            for way in found["transitions"]
-        ]
-        paper.table([("VERDICT", "TRANSITION", "TARGET", "WHAT"), *rows], indent=0)
-    for way in found["transitions"]:
-        if way["blockers"]:
-            paper.title(f"What blocks {way['name']}")
-            paper.table([(one["name"], one["message"]) for one in way["blockers"]])
-    targets = list(
-        dict.fromkeys(way["target"]["controlPlane"] or "" for way in found["transitions"] if not way["elsewhere"])
-    )
-    if targets:
-        paper.title("Everything about one of them")
-        for target in targets:
-            paper.command(f"oc topology plan {target}")
-    _unread(paper, found["unread"])
+        document.add("", [(answer["verdict"], answer["message"])])
+    for way in ways:
+        document.add(f"What blocks {way['name']}", [(check["name"], check["message"]) for check in way["blockers"]])
+    targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in ways if not way["elsewhere"])
+    document.add("Everything about one of them", [command(f"oc topology plan {target}") for target in targets])
+    _unread(document, answer["unread"])
 
 
-def plan(paper: Paper, found: answers.Plan) -> None:
-    """`plan TARGET`, and `plan --manifests`."""
-    manifest = found.get("manifest")
-    _head(paper, found, [("Phase", found["phase"] or ""), *(_manifest(manifest) if manifest is not None else ())])
-    transition = found["transition"]
-    paper.gap()
-    if transition is not None:
-        paper.say(f"{found['target']} by {transition['name']}: {transition['summary']}")
-    left = found.get("notCompleteUntil", [])
-    if left:
-        # The sentence has the verdict in it.
-        paper.say(found["message"])
-    else:
-        paper.table([(found["verdict"], found["message"])], indent=0)
-    for one in left:
-        paper.command(one["command"])
-    _checks(paper, "Preflight", found["checks"])
-    if found["onlyOperator"]:
-        _checks(paper, "Asked by the operator only, as it was answered last", found["onlyOperator"])
-    _advisories(paper, found["advisories"])
-    if found["changes"]:
-        paper.title("What would change")
-        paper.table([(one["field"], f"{one['now']} -> {one['then']}") for one in found["changes"]])
-    _expected(paper, "What to expect", found["expected"])
-    _expected(paper, "To be seen to before, which no check can", found["checklist"])
-    _unread(paper, found["unread"])
-    if manifest is not None and manifest["skipped"]:
-        paper.title("Not looked at in the folder of manifests")
-        paper.table([(one["file"], one["why"]) for one in manifest["skipped"]])
-    if found["command"] is not None:
-        possible = found["verdict"] == "Possible"
-        paper.title("Ask for it with" if possible else "Ask for it all the same with; it waits until everything is met")
-        paper.command(f"oc topology set {found['target']} --confirm{'' if possible else ' --allow-pending'}")
-
-
-def status(paper: Paper, found: answers.Status) -> None:
-    """`status`: what is waited for comes first."""
-    _head(paper, found, _phase(paper, found), written_by=found["topologyWriter"])
-    _warnings(paper, found)
-    if found["headline"] and found["disabled"] is None:
-        paper.gap()
-        paper.say(f"{found['headline']}.")
-    _checks(paper, f"{found['stage']} checks", [one for one in found["checks"] if one["status"] != "Met"])
-    _accepted(paper, found["accepted"])
-    _met(paper, found)
-    _operands(paper, found["operands"])
-    _nodes(paper, found["nodes"])
-    _members(paper, found["etcd"])
-    _advisories(paper, found["advisories"])
-    _acceptable(paper, found)
-    if found["wish"] is None and found["disabled"] is None:
-        _available(paper, found["available"])
-    if found["withdraw"]:
-        paper.title("Take the wish back with")
-        paper.command("oc topology cancel")
-    _unread(paper, found["unread"])
-
-
-def audit(paper: Paper, found: answers.Audit) -> None:
-    """`audit`: the shape, what it was told by, then what does not fit."""
-    cluster, vector = found["cluster"], found["vector"]
-    several = " or ".join(found["candidates"])
-    sure = all(value is not None for name, value in vector.items() if name != "fencing")
-    shape = f"{found['shape']}{'' if sure else ', as far as is known'}"
-    paper.fields(
+def plan(document: Document, answer: answers.Plan) -> None:
+    """`plan TARGET`, and `plan -f`."""
+    manifest, transition, left = answer.get("manifest"), answer["transition"], answer.get("notCompleteUntil", [])
+    fields = [("Phase", answer["phase"] or "")]
+    if manifest is not None:
+        wish = manifest["desiredTopology"]
+        asks = f"asks for {wish}" if wish is not None else "has no spec.desiredTopology"
+        fields += [("Manifest", f"{file['file']}:{file['line']} {asks}") for file in manifest["files"]]
+    _head(document, answer, fields)
+    document.add(
+        "",
         [
-            ("Cluster", f"{cluster['name'] or 'without a name'}, platform {cluster['platform'] or 'unknown'}"),
-            ("Topology", f"{_pair(cluster['topology'])} (control plane/infrastructure)"),
-            ("Phase", found["phase"] or ""),
-            ("Shape", shape if found["shape"] is not None else f"cannot tell: {several}"),
-        ]
+            *([f"{answer['target']} by {transition['name']}: {transition['summary']}"] if transition else ()),
+            # With something left to do the sentence has the verdict in it.
+            answer["message"] if left else (answer["verdict"], answer["message"]),
+            *(command(step["command"]) for step in left),
+        ],
     )
-    paper.title("What it is told by")
-    paper.table([(name, _known(value)) for name, value in vector.items()])
-    if found["disagreements"]:
-        paper.title("What does not fit together")
-        if found["phase"] == "Converging":
-            paper.say("The cluster is following a topology that has just moved: some of it ends by itself.", 2)
-    for one in found["disagreements"]:
-        paper.table([(one["question"], f"Between {_joined(one['between'])}")])
-        paper.table([("Found", one["found"]), ("Wanted", one["wanted"]), ("Means", one["meaning"])], 4)
-    if not found["disagreements"]:
-        paper.gap()
-        paper.say("Status, scheduler and nodes do not disagree, as far as they are known.")
-    if found["open"]:
-        paper.title("Left open")
-        paper.table([(one["question"], f"Not known: {', '.join(one['missing'])}") for one in found["open"]])
-    if any("fencing" in one["missing"] for one in found["open"]):
-        paper.say("Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would tell.", 2)
-    _unread(paper, found["unread"])
+    _checks(document, "Preflight", answer["checks"])
+    _checks(document, "Asked by the operator only, as it was answered last", answer["onlyOperator"])
+    _steps(document, _LEFT, answer["advisories"])
+    changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
+    document.add("What would change", changes)
+    for title, steps in (
+        ("What to expect", answer["expected"]),
+        ("To be seen to before, which no check can", answer["checklist"]),
+    ):
+        _steps(document, title, steps, wide=max((len(step["name"]) for step in steps), default=0))
+    _unread(document, answer["unread"])
+    if manifest is not None:
+        skipped = [(file["file"], file["why"]) for file in manifest["skipped"]]
+        document.add("Not looked at in the manifest", skipped)
+    if answer["command"] is not None:
+        possible = answer["verdict"] == "Possible"
+        document.add(
+            "Ask for it with" if possible else "Ask for it all the same with; it waits until everything is met",
+            [command(f"oc topology set {answer['target']} --confirm{'' if possible else ' --allow-pending'}")],
+        )
 
 
-def _manifest(found: answers.Manifest) -> list[tuple[str, str]]:
-    wish = found["desiredTopology"]
-    asks = f"asks for {wish}" if wish is not None else "has no spec.desiredTopology"
-    return [("Manifest", f"{one['file']}:{one['line']} {asks}") for one in found["files"]]
+def status(document: Document, answer: answers.Status, now: datetime | None = None) -> None:
+    """`status`: what is waited for comes first. With `now` (aware UTC), ages count on: so the live view has it."""
+    phase, since, progress, transition = answer["phase"], answer["since"], answer["progress"], answer["transition"]
+    clock = now or datetime.fromisoformat(answer["evaluated"])
+    state = "Stuck" if answer["stuck"] else phase or "no record: the operator has written nothing here"
+    fields = [("Phase", f"{state} since {since}{ago(since, clock)}" if since else state)]
+    if transition is not None:
+        fields.append(("Transition", f"{transition['name']}: {transition['summary']}" if transition["name"] else ""))
+        deadline = transition["deadline"] or ""
+        fields.append(("Deadline", f"{deadline}{_until(deadline, now)}" if deadline and now else deadline))
+    if progress is not None:
+        met, total, size = progress["met"], progress["total"], 10 if 0 < document.width < 64 else 20
+        done = size * met // total if total else 0
+        fields.append(("Progress", f"{met}/{total} [{'#' * done}{'-' * (size - done)}] {answer['stage']} checks"))
+    _head(document, answer, fields, written_by=answer["topologyWriter"])
+    for title, condition in (("Degraded", answer["degraded"]), ("Disabled", answer["disabled"])):
+        if condition is not None:
+            document.add(f"{title} ({condition['reason']})", [condition["message"]], Rank.UNMET)
+    if answer["paused"]:
+        why = "Nothing new is admitted: annotation topology.openshift.io/paused on ClusterOperator topology"
+        document.add("Paused", [why], Rank.UNMET)
+    if answer["headline"] and answer["disabled"] is None:
+        document.add("", [f"{answer['headline']}."])
+    unmet = [check for check in answer["checks"] if check["status"] != "Met"]
+    _checks(document, f"{answer['stage']} checks", unmet)
+    # What nobody waits for any more is listed for as long as the record has it.
+    document.add(
+        "Accepted without",
+        [
+            (
+                check["name"],
+                f"Since {check['since']}: {check['reason'] or 'without a reason'}. It said: {check['message']}",
+            )
+            for check in answer["accepted"]
+        ],
+    )
+    # What was found of each that is in order stands in `-o json`.
+    in_order = ", ".join(check["name"] for check in answer["checks"] if check["status"] == "Met")
+    document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [], Rank.IN_ORDER)
+    _objects(document, answer)
+    _steps(document, _LEFT, answer["advisories"], Rank.TO_DO)
+    gone = {check["name"] for check in answer["accepted"]}
+    open_ = {check["name"] for check in unmet} - gone if answer["stuck"] else set()
+    document.add(
+        "What will never come can be accepted; read first what that means",
+        [
+            command(f"oc topology accept --check {check.value}", rank=Rank.TO_DO)
+            for check in ACCEPTABLE_CHECKS
+            if check.value in open_
+        ],
+    )
+    if answer["wish"] is None and answer["disabled"] is None:
+        rows = [
+            (
+                "Possible" if way["available"] else "Blocked",
+                way["name"],
+                ", ".join(check["name"] for check in way["blockers"]) or way["summary"],
+            )
+            for way in answer["available"]
+        ]
+        document.add("What could be asked for, as it was found last", rows)
+        document.add("", ["What could be asked for now: oc topology plan"])
+    if answer["withdraw"]:
+        document.add("Take the wish back with", [command("oc topology cancel", rank=Rank.IN_ORDER)])
+    _unread(document, answer["unread"])
 
 
-def _joined(words: Sequence[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+def audit(document: Document, answer: answers.Audit) -> None:
+    """`audit`: the shape, what it was told by, then what does not fit."""
+    vector, disagreements = answer["vector"], answer["disagreements"]
+    sure = all(value is not None for name, value in vector.items() if name != "fencing")
+    shape = f"{answer['shape']}{'' if sure else ', as far as is known'}"
+    several = f"cannot tell: {' or '.join(answer['candidates'])}"
+    _fields(
+        document,
+        [
+            *_place(answer["cluster"]),
+            ("Phase", answer["phase"] or ""),
+            ("Shape", shape if answer["shape"] is not None else several),
+        ],
+    )
+    document.add("What it is told by", [(name, _known(value)) for name, value in vector.items()])
+    if disagreements:
+        rows: list[Row | tuple[str, str] | str] = []
+        if answer["phase"] == "Converging":
+            rows.append("The cluster is following a topology that has just moved: some of it ends by itself.")
+        for item in disagreements:
+            rows.append((item["question"], f"Between {_joined(item['between'])}"))
+            parts = (("Found", item["found"]), ("Wanted", item["wanted"]), ("Means", item["meaning"]))
+            rows += [Row(part, indent=4) for part in parts]
+        document.add("What does not fit together", rows)
+    else:
+        document.add("", ["Status, scheduler and nodes do not disagree, as far as they are known."])
+    unfenced = any("fencing" in item["missing"] for item in answer["open"])
+    secrets = "Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would tell."
+    questions = [(item["question"], f"Not known: {', '.join(item['missing'])}") for item in answer["open"]]
+    document.add("Left open", [*questions, secrets] if unfenced else questions)
+    _unread(document, answer["unread"])
+
+
+def wish(document: Document, answer: answers.Set) -> None:
+    """`set`: without --confirm a plan that ends with what would be sent; one that was refused is shown again."""
+    result, patch, operator = answer["result"], answer["patch"], answer["plan"]["operator"]
+    # The command of the plan knows no version; what is really sent stands below.
+    basis: answers.Plan = {**answer["plan"], "command": None}
+    if answer["dryRun"]:
+        plan(document, basis)
+    elif result == "Refused":
+        # Why not, and not again all that it would have meant.
+        plan(document, {**basis, "advisories": [], "changes": [], "expected": [], "checklist": []})
+    else:
+        before = answer["wish"] or "none"
+        # What keeps an operator from running is the warning that follows.
+        leads = f": {operator['message']}" if operator["state"] == "Running" else ""
+        _fields(
+            document,
+            [
+                *_place(answer["plan"]["cluster"]),
+                ("Wish", f"{answer['target']}, before: {before}" if result == "Written" else before),
+                ("Operator", f"{operator['state']}{leads}"),
+            ],
+        )
+    document.add("Warning", map(_sentence, answer["warnings"]))
+    if result == "WouldWrite":
+        document.add("", [f"{_sentence(answer['message'])} {_REFUSED}, because --confirm was not given."])
+        if patch is not None:
+            version = patch["body"]["metadata"]["resourceVersion"]
+            title = f"What would be sent; it is refused when Infrastructure is no longer at version {version}"
+            document.add(title, [command(patch["command"])])
+    elif result == "Refused":
+        # The verdict of the plan stands above.
+        why = "" if answer["message"] == answer["plan"]["message"] else f"{_sentence(answer['message'])} "
+        document.add("", [(result, f"{why}{_REFUSED}.")])
+    else:
+        operator_says = [("Operator", answer["operatorSays"])] if answer["operatorSays"] else []
+        document.add("", [(result, _sentence(answer["message"])), *operator_says])
+    _next(document, answer["next"])
+
+
+def cancel(document: Document, answer: answers.Cancel) -> None:
+    """`cancel`."""
+    _head(document, answer, [("Phase", answer["phase"] or "")], wished_by=answer["wishedBy"])
+    document.add("Warning", map(_sentence, answer["warnings"]))
+    refused = f" {_REFUSED}." if answer["result"] == "Refused" else ""
+    document.add("", [(answer["result"], f"{_sentence(answer['message'])}{refused}")])
+    _next(document, answer["next"])
+
+
+def offer(document: Document, answer: accept.Offer) -> None:
+    """`accept`, before the consent: what was found, what is given up, and that it is final."""
+    record, check = answer.record, answer.check
+    _fields(
+        document,
+        [
+            ("Check", f"{check.status.value}  {check.name}"),
+            ("Found", check.message),
+            ("Transition", f"{record.name} to {record.target}, attempt {answer.attempt}"),
+            ("Operator", answer.operator),
+        ],
+    )
+    given_up = f"It is not repaired: {_GIVEN_UP[CheckName(check.name)]}."
+    document.add(
+        f"If you accept that {check.name} does not come", [("*", sentence) for sentence in (given_up, *_FINAL)]
+    )
+
+
+def ago(since: str, now: datetime) -> str:
+    """How long ago, in brackets; empty for what is to come."""
+    age = _length(since, now)
+    return f" ({age} ago)" if age else ""
+
+
+def _until(deadline: str, now: datetime) -> str:
+    left = _length(now.isoformat(), datetime.fromisoformat(deadline))
+    return f" (in {left})" if left else f" (passed{ago(deadline, now)})"
+
+
+def _length(begin: str, end: datetime) -> str:
+    """A length of time as `oc get` has it: 90s, 12m, 3h, 2d. Empty when it is negative."""
+    seconds = int((end - datetime.fromisoformat(begin)).total_seconds())
+    for unit, size, most in (("s", 1, 120), ("m", 60, 7200), ("h", 3600, 172800)):
+        if 0 <= seconds < most:
+            return f"{seconds // size}{unit}"
+    return f"{seconds // 86400}d" if seconds >= 0 else ""
+
+
+def _head(
+    document: Document,
+    answer: answers.Plan | answers.Overview | answers.Status | answers.Cancel,
+    fields: Iterable[tuple[str, str]],
+    *,
+    written_by: str | None = None,
+    wished_by: str | None = None,
+) -> None:
+    """The paragraph that an answer begins with."""
+    wish, operator = answer["wish"], answer["operator"]
+    _fields(
+        document,
+        [
+            *_place(answer["cluster"]),
+            ("Written by", written_by or ""),
+            ("Wish", f"{wish}, made by {wished_by}" if wish and wished_by else wish or "none"),
+            ("Operator", f"{operator['state']}: {operator['message']}"),
+            *fields,
+        ],
+    )
+
+
+def _fields(document: Document, pairs: Iterable[tuple[str, str]]) -> None:
+    """Names and values; a name without a value is left out."""
+    document.add("", [Row(pair, _HEAD.get(pair[0], Rank.PROGRESS), indent=0) for pair in pairs if pair[1]])
+
+
+def _place(cluster: state.Cluster) -> list[tuple[str, str]]:
+    return [
+        ("Cluster", f"{cluster['name'] or 'without a name'}, platform {cluster['platform'] or 'unknown'}"),
+        ("Topology", f"{_pair(cluster['topology'])} (control plane/infrastructure)"),
+    ]
+
+
+def _checks(document: Document, title: str, checks: Sequence[answers.Check | state.Check]) -> None:
+    # What is not met is looked for; the order of the definition stays otherwise.
+    ordered = sorted(checks, key=lambda check: _ORDER.get(check["status"], 1))
+    document.add(title, [(check["status"], check["name"], check["message"]) for check in ordered], Rank.UNMET)
+
+
+def _objects(document: Document, answer: answers.Status) -> None:
+    """Operands that have not followed, control-plane nodes, and members of etcd."""
+    operands = answer["operands"]["items"]
+    waiting = [operand for operand in operands if operand["status"] != "Met"]
+    followed = f"Who has followed: {len(operands) - len(waiting)} of {len(operands)}"
+    rows = [(operand["status"], _count(operand), operand["check"], operand["name"]) for operand in waiting]
+    if rows or not operands:
+        document.add(followed, rows)
+    else:
+        document.add("", [followed], Rank.IN_ORDER)
+    words = {True: "eligible", False: "not eligible", None: "cannot tell"}
+    document.add(
+        "Control-plane nodes",
+        [
+            Row(
+                (node["name"], f"Ready={node['ready']}", words[node["eligible"]], node["why"]),
+                Rank.IN_ORDER if node["eligible"] and node["ready"] == "True" else Rank.PROGRESS,
+            )
+            for node in answer["nodes"]["items"]
+        ],
+    )
+    document.add(
+        "Members of etcd",
+        [
+            Row(
+                (member["role"], member["id"], member["address"], member["node"] or "on no control-plane node"),
+                Rank.IN_ORDER if member["role"] == "voter" and member["node"] else Rank.PROGRESS,
+            )
+            for member in answer["etcd"]["items"]
+        ],
+    )
+
+
+def _count(operand: state.Operand) -> str:
+    return "" if operand["have"] is None else f"{operand['have']}/{operand['wanted']} {operand['unit']}"
+
+
+def _steps(
+    document: Document,
+    title: str,
+    steps: Sequence[answers.Expected | state.Advisory],
+    rank: Rank = Rank.PROGRESS,
+    wide: int = 0,
+) -> None:
+    """What is to be expected, or done by a person, each with its command. A command ends a table, hence `wide`."""
+    rows: list[Row] = []
+    for step in steps:
+        rows.append(Row((f"{step['name']:<{wide}}", step["message"]), rank))
+        if step["command"]:
+            rows.append(command(step["command"], 4, rank))
+    document.add(title, rows)
+
+
+def _next(document: Document, steps: Sequence[answers.Expected]) -> None:
+    rows: list[Row | str] = []
+    for step in steps:
+        if step["command"]:
+            rows += [f"{step['message']}:", command(step["command"], 4)]
+        else:
+            document.add("", [_sentence(step["message"])])
+    document.add("What can be done now", rows)
+
+
+def _unread(document: Document, unread: Sequence[answers.Unread]) -> None:
+    rights = dict.fromkeys(fact["right"] for fact in unread if fact["right"])
+    document.add("Rights that you lack, without which something is Unknown", [right for right in rights if right])
+    document.add("What could not be read", [(fact["what"], fact["why"]) for fact in unread if not fact["right"]])
+
+
+def _pair(pair: state.Pair) -> str:
+    return f"{pair['controlPlane'] or 'none'}/{pair['infrastructure'] or 'none'}"
 
 
 def _known(value: object) -> str:
@@ -155,179 +415,10 @@ def _known(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _phase(paper: Paper, found: answers.Status) -> list[tuple[str, str]]:
-    transition, progress = found["transition"], found["progress"]
-    phase = "Stuck" if found["stuck"] else found["phase"] or "no record: the operator has written nothing here"
-    since = f" since {found['since']}{_ago(found['since'], found['evaluated'])}" if found["since"] else ""
-    rows = [("Phase", f"{phase}{since}")]
-    if transition is not None:
-        rows.append(("Transition", f"{transition['name']}: {transition['summary']}" if transition["name"] else ""))
-        rows.append(("Deadline", transition["deadline"] or ""))
-    if progress is not None:
-        bar = paper.bar(progress["met"], progress["total"])
-        rows.append(("Progress", f"{progress['met']}/{progress['total']} {bar} {found['stage']} checks"))
-    return rows
+def _joined(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
-def _warnings(paper: Paper, found: answers.Status) -> None:
-    for title, said in (("Degraded", found["degraded"]), ("Disabled", found["disabled"])):
-        if said is not None:
-            paper.title(f"{title} ({said['reason']})")
-            paper.say(said["message"], 2)
-    if found["paused"]:
-        paper.title("Paused")
-        paper.say("Nothing new is admitted: annotation topology.openshift.io/paused on ClusterOperator topology", 2)
-
-
-def _available(paper: Paper, found: Sequence[state.Available]) -> None:
-    if found:
-        paper.title("What could be asked for, as it was found last")
-        paper.table([("Possible" if one["available"] else "Blocked", one["name"], _blockers(one)) for one in found])
-    paper.gap()
-    paper.say("What could be asked for now: oc topology plan")
-
-
-def _head(
-    paper: Paper,
-    found: answers.Plan | answers.Overview | answers.Status,
-    more: Iterable[tuple[str, str]],
-    written_by: str | None = None,
-) -> None:
-    """The paragraph that every answer begins with."""
-    cluster, operator = found["cluster"], found["operator"]
-    paper.fields(
-        [
-            *place(cluster),
-            ("Written by", written_by or ""),
-            ("Wish", found["wish"] or "none"),
-            ("Operator", f"{operator['state']}: {operator['message']}"),
-            *more,
-        ]
-    )
-
-
-def place(cluster: state.Cluster) -> list[tuple[str, str]]:
-    """Which cluster this is."""
-    return [
-        ("Cluster", f"{cluster['name'] or 'without a name'}, platform {cluster['platform'] or 'unknown'}"),
-        ("Topology", f"{_pair(cluster['topology'])} (control plane/infrastructure)"),
-    ]
-
-
-def _checks(paper: Paper, title: str, checks: Sequence[answers.Check | state.Check]) -> None:
-    if checks:
-        paper.title(title)
-        # What is not met is what somebody looks for; the order of the definition stays otherwise.
-        ordered = sorted(checks, key=lambda one: _ORDER.get(one["status"], 1))
-        paper.table([(one["status"], one["name"], one["message"]) for one in ordered])
-
-
-def _accepted(paper: Paper, found: Sequence[state.Accepted]) -> None:
-    """What nobody waits for any more, or waited for: it is shown for as long as the record has it."""
-    if found:
-        paper.title("Accepted without")
-        paper.table(
-            [
-                (one["name"], f"Since {one['since']}: {one['reason'] or 'without a reason'}. It said: {one['message']}")
-                for one in found
-            ]
-        )
-
-
-def _acceptable(paper: Paper, found: answers.Status) -> None:
-    """The way out for whoever knows that something will never come."""
-    gone = {one["name"] for one in found["accepted"]}
-    open_ = [one["name"] for one in found["checks"] if one["status"] != "Met" and one["name"] not in gone]
-    could = [one.value for one in ACCEPTABLE_CHECKS if one.value in open_] if found["stuck"] else []
-    if could:
-        paper.title("What will never come can be accepted; read first what that means")
-        for name in could:
-            paper.command(f"oc topology accept --check {name}")
-
-
-def _met(paper: Paper, found: answers.Status) -> None:
-    """What is in order is only named: what was found of each stands in `-o json`."""
-    names = [one["name"] for one in found["checks"] if one["status"] == "Met"]
-    if names:
-        paper.title(f"{found['stage']} checks that are met")
-        paper.say(", ".join(names), 2)
-
-
-def _operands(paper: Paper, found: state.Operands) -> None:
-    waiting = [one for one in found["items"] if one["status"] != "Met"]
-    if not found["items"]:
-        return
-    done = len(found["items"]) - len(waiting)
-    paper.title(f"Who has followed: {done} of {len(found['items'])}")
-    paper.table([(one["status"], _count(one), one["check"], one["name"]) for one in waiting])
-
-
-def _count(one: state.Operand) -> str:
-    return "" if one["have"] is None else f"{one['have']}/{one['wanted']} {one['unit']}"
-
-
-def _nodes(paper: Paper, found: state.Nodes) -> None:
-    if found["items"]:
-        paper.title("Control-plane nodes")
-        words = {True: "eligible", False: "not eligible", None: "cannot tell"}
-        paper.table(
-            [(one["name"], f"Ready={one['ready']}", words[one["eligible"]], one["why"]) for one in found["items"]]
-        )
-
-
-def _members(paper: Paper, found: state.Members) -> None:
-    if found["items"]:
-        paper.title("Members of etcd")
-        paper.table(
-            [
-                (one["role"], one["id"], one["address"], one["node"] or "on no control-plane node")
-                for one in found["items"]
-            ]
-        )
-
-
-def _advisories(paper: Paper, found: Iterable[state.Advisory]) -> None:
-    for index, one in enumerate(found):
-        if not index:
-            paper.title("Left for a person to do")
-        paper.table([(one["name"], one["message"])])
-        paper.command(one["command"], 4)
-
-
-def _expected(paper: Paper, title: str, found: Sequence[answers.Expected]) -> None:
-    if found:
-        paper.title(title)
-    wide = max((len(one["name"]) for one in found), default=0)
-    for one in found:
-        paper.table([(f"{one['name']:<{wide}}", one["message"])])
-        if one["command"]:
-            paper.command(one["command"], 4)
-
-
-def _unread(paper: Paper, found: Sequence[answers.Unread]) -> None:
-    rights = list(dict.fromkeys(one["right"] for one in found if one["right"]))
-    others = [(one["what"], one["why"]) for one in found if not one["right"]]
-    if rights:
-        paper.title("Rights that you lack, without which something is Unknown")
-        for right in rights:
-            paper.say(right, 2)
-    if others:
-        paper.title("What could not be read")
-        paper.table(others)
-
-
-def _blockers(one: state.Available) -> str:
-    return ", ".join(blocker["name"] for blocker in one["blockers"]) or one["summary"]
-
-
-def _pair(found: state.Pair) -> str:
-    return f"{found['controlPlane'] or 'none'}/{found['infrastructure'] or 'none'}"
-
-
-def _ago(since: str, now: str) -> str:
-    """How long ago, as `oc get` has it: 90s, 12m, 3h, 2d."""
-    seconds = int((datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds())
-    for unit, size, most in (("s", 1, 120), ("m", 60, 7200), ("h", 3600, 172800)):
-        if 0 <= seconds < most:
-            return f" ({seconds // size}{unit} ago)"
-    return f" ({seconds // 86400}d ago)" if seconds >= 0 else ""
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."

@@ -1,129 +1,132 @@
 """The graph as a picture: one self-contained SVG, which needs no other program, font, script or address.
 
-For a README, a ticket, a wiki: it can be read in light and in dark (the viewer's preference decides), printed, and read
-aloud: the name and the description of the picture say everything that it shows, and what colour says is said by a word
-and a dash too. `layout` says where things go; how wide a text is can only be guessed here, so it is guessed wide, and a
-box is a little larger than it need be where the viewer's font is narrow. Nothing in it has an id, so several can stand
-in one page. Pure.
+Three columns: where transitions start, a card for each transition, where they lead. Lines run between two columns
+only, so none crosses a box. It can be read in light and in dark (the viewer's preference decides), printed, and read
+aloud: the description says everything that is shown, and what colour says a word and a dash say too. In a monospaced
+font the width of a text is known without measuring it. Nothing has an id, so several can stand in one page. Pure.
 """
 
 from __future__ import annotations
 
 import html
+import math
+import statistics
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from . import layout, paper
-from .graph import places
+from . import document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from topology_api.types import TopologyPair
 
-    from .graph import Edge
+    from .commands.graph import Edge
 
-_MARGIN: Final = 24
-_PADDING: Final = 12
-_WIDEST: Final = 250
-"""Pixels that a line of text in a box may have."""
-_LEAST: Final = 560
-_HEAD: Final = 9
-_SIZES: Final = {"heading": 14, "name": 13, "text": 12, "small": 11}
-_LINE: Final = 1.5
-"""Height of a line, in font sizes."""
-_NARROW: Final = frozenset("iljtfIr-.,:;'|!()[]/ ")
-_WIDE: Final = frozenset("mwMWOQ@%&")
+    _Places = Mapping[TopologyPair, "_Box"]
+
+Text = tuple[str, str]
+"""A line of text, and its style: a key of _SIZES."""
+_MARGIN, _PADDING, _GAP, _CHANNEL, _HEAD, _LEAST = 24, 12, 22, 60, 9, 560
+"""Pixels: around everything, in a box, between two boxes, between two columns, of an arrow; and the least width."""
+_LETTERS = 34
+"""Of a line of text, at most."""
+_LETTER, _LINE = 0.62, 1.5
+"""Width of a letter and height of a line, in font sizes."""
+_SIZES: Final = {"heading": 14, "name": 13, "text": 12, "verdict": 12, "small": 11}
+_HERE: Final = ("the cluster is here", "verdict")
 _KINDS: Final = {"Possible": "possible", "Blocked": "blocked", "Unsupported": "elsewhere", "": "distant"}
 _SAYS: Final = {"Possible": "possible", "Blocked": "blocked", "Unsupported": "not for this cluster", "": ""}
 LIGHT: Final = {
-    "paper": "#ffffff", "ink": "#1b1f24", "muted": "#57606a", "line": "#6e7781", "box": "#f6f8fa",
-    "here": "#0b4f99", "here-box": "#dbe9ff", "possible": "#116329", "possible-box": "#e6f6ea",
-    "blocked": "#a40e26", "blocked-box": "#fdeceb",
+    "paper": "#ffffff", "ink": "#1b1f24", "muted": "#57606a",
+    "here": "#0b4f99", "possible": "#116329", "blocked": "#a40e26",
 }  # fmt: skip
 DARK: Final = {
-    "paper": "#0d1117", "ink": "#e6edf3", "muted": "#9da7b3", "line": "#8b949e", "box": "#161b22",
-    "here": "#79b8ff", "here-box": "#0c2d4f", "possible": "#56d364", "possible-box": "#0f2417",
-    "blocked": "#ff938a", "blocked-box": "#2f1315",
+    "paper": "#0d1117", "ink": "#e6edf3", "muted": "#9da7b3",
+    "here": "#79b8ff", "possible": "#56d364", "blocked": "#ff938a",
 }  # fmt: skip
-_RULES: Final = """\
-  .topology { {light}; color-scheme: light dark; font-family: system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif }
-  @media (prefers-color-scheme: dark) { .topology { {dark} } }
+TINT: Final = 0.08
+"""How much of its colour a box has."""
+_STYLE: Final = """\
+  .topology { LIGHT; color-scheme: light dark; font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace }
+  @media (prefers-color-scheme: dark) { .topology { DARK } }
+  .topology g { color: var(--muted) }
+  .topology .here { color: var(--here) }
+  .topology .possible { color: var(--possible) }
+  .topology .blocked { color: var(--blocked) }
   .topology .paper { fill: var(--paper) }
-  .topology text { fill: var(--ink); font-size: 12px; white-space: pre }
+  .topology text { fill: var(--ink) }
   .topology .heading { font-size: 14px; font-weight: 600 }
   .topology .name { font-size: 13px; font-weight: 600 }
-  .topology .small { font-size: 11px; fill: var(--muted) }
-  .topology .box { fill: var(--box); stroke: var(--line) }
-  .topology .line { fill: none; stroke: var(--line); stroke-width: 1.5 }
-  .topology .head { fill: var(--line) }
-  .topology .here .box { fill: var(--here-box); stroke: var(--here); stroke-width: 2.5 }
-  .topology .here .verdict { fill: var(--here); font-weight: 600 }
-  .topology .possible .box { fill: var(--possible-box); stroke: var(--possible); stroke-width: 2 }
-  .topology .possible .line { stroke: var(--possible); stroke-width: 2 }
-  .topology .possible .head, .topology .possible .verdict { fill: var(--possible) }
-  .topology .blocked .box { fill: var(--blocked-box); stroke: var(--blocked); stroke-width: 2 }
-  .topology .blocked .line { stroke: var(--blocked); stroke-width: 2 }
-  .topology .blocked .head, .topology .blocked .verdict { fill: var(--blocked) }
-  .topology .verdict { font-weight: 600 }
+  .topology .verdict { fill: currentColor; font-weight: 600 }
+  .topology .small { fill: var(--muted); font-size: 11px }
+  .topology .box { fill: currentColor; fill-opacity: TINT; stroke: currentColor; stroke-width: 1.5 }
+  .topology .line { fill: none; stroke: currentColor; stroke-width: 1.5 }
+  .topology .head { fill: currentColor }
   .topology .elsewhere .box, .topology .elsewhere .line { stroke-dasharray: 6 4 }
-  .topology .distant .box { fill: var(--paper); stroke-dasharray: 2 4 }
-  .topology .distant .line { stroke-dasharray: 2 4 }
-  .topology .distant .name, .topology .elsewhere .name { fill: var(--muted) }
+  .topology .distant .box, .topology .distant .line { stroke-dasharray: 2 4 }
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A line of text. `size` is a key of _SIZES, `style` the classes that say how it looks."""
+@dataclass(slots=True)
+class _Box:
+    """Lines of text in a frame. `x` and `y` are its upper left corner."""
 
-    text: str
-    size: str = "text"
-    style: str = ""
+    lines: list[Text]
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
 
     @property
     def height(self) -> float:
-        return _SIZES[self.size] * _LINE
+        return _height(self.lines) + 2 * _PADDING
 
     @property
-    def width(self) -> float:
-        return _width(self.text, self.size)
+    def middle(self) -> float:
+        return self.y + self.height / 2
+
+    def ports(self, count: int) -> Iterator[float]:
+        """The heights at which so many lines meet its side."""
+        return (self.y + self.height * number / (count + 1) for number in range(1, count + 1))
 
 
-def svg(found: Sequence[Edge], here: TopologyPair, caption: Iterable[str] = ()) -> str:
+def svg(edges: Iterable[Edge], here: TopologyPair, caption: Iterable[str] = ()) -> str:
     """The graph as an SVG document. `caption`: lines above it, such as which cluster this is."""
-    pairs = places(tuple(found), here)
-    numbers = {pair: number for number, pair in enumerate(pairs)}
-    towns = [_place(pair, here) for pair in pairs]
-    cards = [_card(edge) for edge in found]
-    laid = layout.lay(
-        [_size(town) for town in towns],
-        [
-            layout.Link(numbers[edge.source], numbers[edge.target], _size(card))
-            for edge, card in zip(found, cards, strict=True)
-        ],
-    )
-    width = max(laid.width + 2 * _MARGIN, _LEAST)
-    above = [line for text in caption for line in _wrapped(_Text(paper.plain(text)), width - 2 * _MARGIN)]
-    if above:
-        above[0] = _Text(above[0].text, "heading", "heading")
-    top = _MARGIN + sum(line.height for line in above) + (_PADDING if above else 0)
-    left = (width - laid.width) / 2
-    height = top + laid.height + _MARGIN
+    edges = sorted(edges, key=lambda edge: edge.source != here)
+    sources, targets = [edge.source for edge in edges], [edge.target for edge in edges]
+    alone = [] if here in {*sources, *targets} else [here]
+    left = {pair: _Box(_place(pair, is_here=pair == here)) for pair in [*alone, *sources]}
+    right = {pair: _Box(_place(pair, is_here=pair == here and pair not in left)) for pair in targets}
+    edges.sort(key=lambda edge: list(left).index(edge.source))
+    cards = [(edge, _Box(_card(edge))) for edge in edges]
+    above = [line for text in caption for line in _wrapped(text, "text", 2 * _LETTERS)]
+    above[:1] = [(text, "heading") for text, _ in above[:1]]
+    top = _MARGIN + _height(above) + (_PADDING if above else 0)
+    columns = _columns([left.values(), [card for _, card in cards], right.values()])
+    width, height = max(columns, 2 * _MARGIN + _width(above), _LEAST), _rows(left, cards, right, top)
+    leaving = {pair: box.ports(sources.count(pair)) for pair, box in left.items()}
+    entering = {pair: box.ports(targets.count(pair)) for pair, box in right.items()}
     drawn = _texts(above, _MARGIN, _MARGIN)
-    for number, (edge, card, box) in enumerate(zip(found, cards, laid.cards, strict=True)):
-        drawn += _group(_KINDS[edge.verdict], _told(edge))
-        drawn += [part for line in laid.lines if line.link == number for part in _line(line, left, top)]
-        drawn += [*_boxed(card, box, left, top), "</g>"]
-    for pair, town, box in zip(pairs, towns, laid.places, strict=True):
-        drawn += _group("here" if pair == here else "place", _named(pair, here))
-        drawn += [*_boxed(town, box, left, top), "</g>"]
-    wide, high = _number(width), _number(height)
-    size = f'width="{wide}" height="{high}"'
+    for edge, card in cards:
+        source, tip, y = left[edge.source], right[edge.target].x, next(entering[edge.target])
+        drawn += [
+            f'<g class="{_KINDS[edge.verdict]}">',
+            _line(source.x + source.width, next(leaving[edge.source]), card.x, card.middle),
+            _line(card.x + card.width, card.middle, tip - _HEAD, y),
+            f'<path class="head" d="M{tip:.1f},{y:.1f}l-{_HEAD},-{_HEAD / 2}v{_HEAD}Z"/>',
+            *_framed(card),
+        ]
+    for box in (*left.values(), *right.values()):
+        drawn += [f'<g class="{"here" if box.lines[0] == _HERE else "place"}">', *_framed(box)]
+    is_here = f"The cluster is here: control plane {here.control_plane}, infrastructure {here.infrastructure}"
+    sentences = [*(text for text, _ in above), is_here, *map(_told, edges)]
+    size = f'width="{width:.1f}" height="{height:.1f}"'
+    view = f'viewBox="0 0 {width:.1f} {height:.1f}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {wide} {high}" class="topology" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {view} class="topology" role="img">',
         f"<title>{_escaped(f'Topology transitions of this cluster, which is at {here}')}</title>",
-        f"<desc>{_escaped(' '.join(_description(found, here, above)))}</desc>",
+        f"<desc>{_escaped(' '.join(f'{sentence}.' for sentence in sentences))}</desc>",
         f"<style>\n{_style()}</style>",
         f'<rect class="paper" {size}/>',
         *drawn,
@@ -132,147 +135,99 @@ def svg(found: Sequence[Edge], here: TopologyPair, caption: Iterable[str] = ()) 
     return "\n".join(parts) + "\n"
 
 
+def _columns(columns: Iterable[Iterable[_Box]]) -> float:
+    """Set where the boxes of each column begin, and how wide they are. Returns the width of the whole."""
+    x = float(_MARGIN)
+    for column in map(list, columns):
+        width = max((_width(box.lines) + 2 * _PADDING for box in column), default=-_CHANNEL)
+        for box in column:
+            box.x, box.width = x, width
+        x += width + _CHANNEL
+    return x - _CHANNEL + _MARGIN
+
+
+def _rows(left: _Places, cards: Sequence[tuple[Edge, _Box]], right: _Places, top: float) -> float:
+    """Set the height of each box: a place in the middle of its cards, and apart from the next. Returns the bottom."""
+    y = top
+    for pair, box in left.items():
+        own = [card for edge, card in cards if edge.source == pair]
+        tall = sum(card.height + _GAP for card in own) - _GAP
+        band = max(box.height, tall)
+        box.y, below = y + (band - box.height) / 2, y + (band - tall) / 2
+        for card in own:
+            card.y = below
+            below += card.height + _GAP
+        y += band + _GAP
+    bottom, y = y, top
+    middles = {pair: statistics.fmean(card.middle for edge, card in cards if edge.target == pair) for pair in right}
+    for pair, box in sorted(right.items(), key=lambda entry: middles[entry[0]]):
+        box.y = max(y, middles[pair] - box.height / 2)
+        y = box.y + box.height + _GAP
+    return max(bottom, y) - _GAP + _MARGIN
+
+
 def _style() -> str:
-    light, dark = ("; ".join(f"--{name}: {value}" for name, value in one.items()) for one in (LIGHT, DARK))
-    return _RULES.replace("{light}", light).replace("{dark}", dark)
+    light, dark = ("; ".join(f"--{name}: {value}" for name, value in mood.items()) for mood in (LIGHT, DARK))
+    return _STYLE.replace("LIGHT", light).replace("DARK", dark).replace("TINT", f"{TINT:g}")
 
 
-def _place(pair: TopologyPair, here: TopologyPair) -> list[_Text]:
-    mark = [_Text("the cluster is here", "text", "verdict")] if pair == here else []
-    lines = [
-        *mark,
-        _Text("control plane", "small", "small"),
-        _Text(pair.control_plane, "name", "name"),
-        _Text("infrastructure", "small", "small"),
-        _Text(pair.infrastructure, "name", "name"),
-    ]
-    return [part for line in lines for part in _wrapped(line)]
+def _place(pair: TopologyPair, *, is_here: bool) -> list[Text]:
+    control_plane, infrastructure = _wrapped(pair.control_plane, "name"), _wrapped(pair.infrastructure, "name")
+    here = [_HERE] if is_here else []
+    return [*here, ("control plane", "small"), *control_plane, ("infrastructure", "small"), *infrastructure]
 
 
-def _card(edge: Edge) -> list[_Text]:
-    lines = [_Text(edge.name, "name", "name")]
-    if edge.verdict:
-        lines.append(_Text(_SAYS[edge.verdict], "text", "verdict"))
-    lines += [_Text(note) for note in edge.notes if note != _SAYS[edge.verdict]]
-    return [part for line in lines for part in _wrapped(line)]
+def _card(edge: Edge) -> list[Text]:
+    says = _SAYS[edge.verdict]
+    notes = [line for note in edge.notes if note != says for line in _wrapped(note, "text")]
+    return [*_wrapped(edge.name, "name"), *([(says, "verdict")] if says else []), *notes]
 
 
-def _size(lines: Sequence[_Text]) -> layout.Size:
-    return layout.Size(
-        width=round(max(line.width for line in lines) + 2 * _PADDING),
-        height=round(sum(line.height for line in lines) + 2 * _PADDING),
-    )
+def _wrapped(text: str, style: str, letters: int = _LETTERS) -> list[Text]:
+    return [(line, style) for line in textwrap.wrap(document.plain(text), letters, break_on_hyphens=False) or ["-"]]
 
 
-def _width(text: str, size: str) -> float:
-    """How wide a text may get, in pixels: as in the widest of the common fonts, in bold."""
-    return sum(map(_letter, text)) * _SIZES[size]
+def _height(lines: Iterable[Text]) -> float:
+    return sum(_SIZES[style] * _LINE for _, style in lines)
 
 
-def _letter(one: str) -> float:
-    if not one.isascii():
-        return 1.3
-    if one in _NARROW:
-        return 0.5
-    if one in _WIDE:
-        return 1.12
-    return 0.86 if one.isupper() else 0.72
+def _width(lines: Iterable[Text]) -> int:
+    """In pixels. A letter that is not ASCII may be as wide as two."""
+    letters = ((2 * len(text) - len(text.encode("ascii", "ignore")), style) for text, style in lines)
+    return math.ceil(max((count * _SIZES[style] * _LETTER for count, style in letters), default=0.0))
 
 
-def _wrapped(line: _Text, widest: float = _WIDEST) -> list[_Text]:
-    """The same text in lines that are no wider than that; a word that is too long is cut."""
-    lines: list[str] = []
-    current = ""
-    for word in paper.plain(line.text).split():
-        longer = f"{current} {word}" if current else word
-        if _width(longer, line.size) <= widest:
-            current = longer
-            continue
-        if current:
-            lines.append(current)
-        current = ""
-        for one in word:
-            if current and _width(current + one, line.size) > widest:
-                lines.append(current)
-                current = ""
-            current += one
-    lines += [current] if current else []
-    return [_Text(text, line.size, line.style) for text in lines or ["-"]]
+def _framed(box: _Box) -> list[str]:
+    """A box with its text, and the end of its group."""
+    corner, size = f'x="{box.x:.1f}" y="{box.y:.1f}"', f'width="{box.width:.1f}" height="{box.height:.1f}"'
+    texts = _texts(box.lines, box.x + _PADDING, box.y + _PADDING)
+    return [f'<rect class="box" {corner} {size} rx="8"/>', *texts, "</g>"]
 
 
-def _group(kind: str, told: str) -> list[str]:
-    return [f'<g class="{kind}">', f"<title>{_escaped(told)}</title>"]
-
-
-def _boxed(lines: Sequence[_Text], box: layout.Box, left: float, top: float) -> list[str]:
-    x, y = box.x + left, box.y + top
-    inside = sum(line.height for line in lines)
-    rect = (
-        f'<rect class="box" x="{_number(x)}" y="{_number(y)}" width="{_number(box.width)}" '
-        f'height="{_number(box.height)}" rx="8"/>'
-    )
-    return [rect, *_texts(lines, x + _PADDING, y + (box.height - inside) / 2)]
-
-
-def _texts(lines: Sequence[_Text], x: float, y: float) -> list[str]:
+def _texts(lines: Iterable[Text], x: float, y: float) -> list[str]:
     drawn = []
-    for line in lines:
+    for text, style in lines:
         # The base line: what hangs below it takes about a third of what is left.
-        base = y + line.height / 2 + _SIZES[line.size] * 0.35
-        style = f' class="{line.style}"' if line.style else ""
-        drawn.append(f'<text{style} x="{_number(x)}" y="{_number(base)}">{_escaped(line.text)}</text>')
-        y += line.height
+        base = y + _SIZES[style] * (_LINE / 2 + 0.35)
+        drawn.append(f'<text class="{style}" x="{x:.1f}" y="{base:.1f}">{_escaped(text)}</text>')
+        y += _SIZES[style] * _LINE
     return drawn
 
 
-def _line(line: layout.Line, left: float, top: float) -> list[str]:
-    points = [(x + left, y + top) for x, y in line.points]
-    drawn = []
-    if line.head != "none":
-        at = 0 if line.head == "left" else -1
-        tip = points[at]
-        back = tip[0] + _HEAD if line.head == "left" else tip[0] - _HEAD
-        points[at] = (back, tip[1])
-        corners = (tip, (back, tip[1] - _HEAD / 2), (back, tip[1] + _HEAD / 2))
-        drawn.append(f'<polygon class="head" points="{" ".join(_point(one) for one in corners)}"/>')
-    path = f"M{_point(points[0])}"
-    for number in range(0, len(points), 2):
-        begin, end = points[number], points[number + 1]
-        middle = (begin[0] + end[0]) / 2
-        level = f"L{_point(begin)}" if number else ""
-        path += f"{level}C{_point((middle, begin[1]))} {_point((middle, end[1]))} {_point(end)}"
-    return [f'<path class="line" d="{path}"/>', *drawn]
-
-
-def _description(found: Iterable[Edge], here: TopologyPair, above: Iterable[_Text]) -> Iterable[str]:
-    caption = " ".join(line.text for line in above)
-    if caption:
-        yield f"{caption}."
-    yield f"{_named(here, here)}."
-    for edge in found:
-        yield f"{_told(edge)}."
-
-
-def _named(pair: TopologyPair, here: TopologyPair) -> str:
-    place = f"control plane {pair.control_plane}, infrastructure {pair.infrastructure}"
-    return f"The cluster is here: {place}" if pair == here else place[0].upper() + place[1:]
+def _line(x: float, y: float, to_x: float, to_y: float) -> str:
+    middle = (x + to_x) / 2
+    points = f"M{x:.1f},{y:.1f}C{middle:.1f},{y:.1f} {middle:.1f},{to_y:.1f} {to_x:.1f},{to_y:.1f}"
+    return f'<path class="line" d="{points}"/>'
 
 
 def _told(edge: Edge) -> str:
     way = f"{edge.name} leads from {edge.source} to {edge.target}"
     if not edge.verdict:
         return f"{way}; it does not start where the cluster is"
-    rest = edge.details or tuple(note for note in edge.notes if note != _SAYS[edge.verdict])
-    return f"{way}: {_SAYS[edge.verdict]}{' (' if rest else ''}{'; '.join(rest)}{')' if rest else ''}"
+    says = _SAYS[edge.verdict]
+    rest = "; ".join(edge.details or (note for note in edge.notes if note != says))
+    return f"{way}: {says} ({rest})" if rest else f"{way}: {says}"
 
 
 def _escaped(text: str) -> str:
-    return html.escape(paper.plain(text), quote=True)
-
-
-def _point(one: layout.Point) -> str:
-    return f"{_number(one[0])},{_number(one[1])}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
+    return html.escape(document.plain(text), quote=True)

@@ -2,10 +2,9 @@
 
 * `conditions`: the conditions of ClusterOperator `topology` that follow from a decision (DESIGN section 8).
 * `clusteroperator`: the status object around them, and whether it differs from what stands on the server.
-* `events`: tells happenings beside Infrastructure, after the writes, without delaying them.
-* `narration`: what a leader says in the log about its decisions, only when it differs from what it said before.
+* `events`: records events beside Infrastructure, after the writes, without delaying them.
+* `log`: what a leader says in the log about its decisions, only when it differs from what it said before.
 * `metrics`: everything that Prometheus scrapes.
 * `board`: holds the last decision for whoever looks.
-* `view`: what the status page shows, in the shape of `state`; nodes and etcd come from `places`, operands from
-  `followers`.
+* `view`: what the status page shows, in the shape of `state`; nodes, etcd and operands come from `evidence`.
 """

@@ -15,12 +15,13 @@ import asyncio
 import hashlib
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
-from ..decide import happenings
-from ..kube import backoff, errors, events
+from ..decide import events as decided
+from ..kube import errors, lease, queue
+from ..kube import resource as resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +29,17 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyTransition
 
-    from ..decide.decision import Happening
+    from ..decide.decision import EventSpec
     from ..kube import client as clients
     from ..observe import facts
 
 _LOG = logging.getLogger(__name__)
+EVENTS = resources.Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
+_NAMESPACE = "default"
+"""Of events about a cluster-scoped object: the API refuses others."""
+# Kubernetes, pkg/apis/core/validation/events.go.
+_NOTE_BYTES = 1024
+_WORD_BYTES = 128
 _WAITING = 64
 _REMEMBERED = 256
 _RECENT = 600.0
@@ -59,7 +66,7 @@ def name(uid: str, reason: EventReason, record: TopologyTransition | None, gener
         request = reason is EventReason.TRANSITION_REQUESTED
         occurrence, phase = (wished, "") if request else (record.attempt or wished, record.phase.value)
         if reason is EventReason.TRANSITION_BLOCKED:
-            phase = f"{phase}/{','.join(happenings.unmet(record))}"
+            phase = f"{phase}/{','.join(decided.unmet(record))}"
     digest = hashlib.sha256(f"{uid}/{reason}/{occurrence}/{phase}".encode()).hexdigest()
     return f"topology.{digest[:16]}"
 
@@ -68,18 +75,18 @@ def name(uid: str, reason: EventReason, record: TopologyTransition | None, gener
 class _Event:
     name: str
     uid: str
-    happening: Happening
+    spec: EventSpec
     phase: Phase
     time: datetime
 
 
-class Teller:
+class EventRecorder:
     """Sends events in order, one at a time. Run `run()` as a task."""
 
     def __init__(self, client: clients.Client, identity: str, utcnow: Callable[[], datetime]) -> None:
         self._client = client
         # In bytes, as the API counts.
-        self._identity = identity.encode()[: events.WORD_BYTES].decode(errors="ignore")
+        self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
         self._waiting: dict[str, _Event] = {}
         self._news = asyncio.Event()
@@ -88,15 +95,13 @@ class Teller:
         self._trouble: tuple[object, ...] | None = None
         self._overflown = False
 
-    def tell(
-        self, infrastructure: facts.Infrastructure, record: TopologyTransition | None, happening: Happening
-    ) -> None:
+    def record(self, infrastructure: facts.Infrastructure, record: TopologyTransition | None, spec: EventSpec) -> None:
         """Let an event wait that was not told before; when too many wait, the oldest of them is given up."""
-        called = name(infrastructure.uid, happening.reason, record, self._made_in(record, happening.reason))
+        called = name(infrastructure.uid, spec.reason, record, self._made_in(record, spec.reason))
         if called in self._told:
             return
         phase = Phase.IDLE if record is None else record.phase
-        self._waiting[called] = _Event(called, infrastructure.uid, happening, phase, self._utcnow())
+        self._waiting[called] = _Event(called, infrastructure.uid, spec, phase, self._utcnow())
         self._news.set()
         # What lasts (a transition that is stuck) is decided again with every look; it is one event.
         self._told[called] = None
@@ -107,7 +112,7 @@ class Teller:
 
     async def run(self) -> None:
         """Send what waits until cancelled, and then for `FLUSH` seconds at most what still does."""
-        soon, late = backoff.Backoff(*_IN_TROUBLE), backoff.Backoff(*_REFUSED)
+        soon, late = queue.Backoff(*_IN_TROUBLE), queue.Backoff(*_REFUSED)
         try:
             while True:
                 event = await self._next()
@@ -132,29 +137,16 @@ class Teller:
 
     async def _send(self, event: _Event) -> errors.KubeError | None:
         """Send one and say why it waits still; one that the API would never take is given up."""
+        new = True
         try:
-            new = await events.post(
-                self._client,
-                name=event.name,
-                regarding={
-                    "apiVersion": "config.openshift.io/v1",
-                    "kind": "Infrastructure",
-                    "name": "cluster",
-                    "uid": event.uid,
-                },
-                reason=event.happening.reason.value,
-                action=event.phase.value,
-                note=event.happening.note,
-                type_="Warning" if event.happening.warning else "Normal",
-                reporting_controller=OPERATOR_NAME,
-                reporting_instance=self._identity,
-                now=event.time,
-            )
+            await self._client.create(EVENTS, self._body(event), namespace=_NAMESPACE)
+        except errors.AlreadyExists:
+            new = False
         except errors.Invalid as error:
             self._waiting.pop(event.name, None)
             _LOG.warning(
                 "event %(event)s was not sent, and is given up: %(error)s",
-                {"event": event.happening.reason, "error": error},
+                {"event": event.spec.reason, "error": error},
             )
             return None
         except errors.KubeError as error:
@@ -162,22 +154,46 @@ class Teller:
                 self._trouble = error.same_as
                 _LOG.warning(
                     "event %(event)s was not sent: %(error)s; it waits and is tried again, as are those that follow",
-                    {"event": event.happening.reason, "error": error},
+                    {"event": event.spec.reason, "error": error},
                 )
             return error
         self._waiting.pop(event.name, None)
         _LOG.debug(
             "event %(event)s %(done)s: %(message)s",
             {
-                "event": event.happening.reason,
+                "event": event.spec.reason,
                 "done": "is told" if new else "was told before",
-                "message": event.happening.note,
+                "message": event.spec.note,
             },
         )
         if self._trouble is not None:
             self._trouble, self._overflown = None, False
             _LOG.info("events are sent again")
         return None
+
+    def _body(self, event: _Event) -> dict[str, Any]:
+        note = event.spec.note.encode()
+        if len(note) > _NOTE_BYTES:
+            # A letter may be several bytes: one that was cut is dropped.
+            note = note[: _NOTE_BYTES - 3].decode(errors="ignore").encode() + b"..."
+        return {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {"name": event.name, "namespace": _NAMESPACE},
+            "eventTime": lease.micro_time(event.time),
+            "regarding": {
+                "apiVersion": "config.openshift.io/v1",
+                "kind": "Infrastructure",
+                "name": "cluster",
+                "uid": event.uid,
+            },
+            "reason": event.spec.reason.value,
+            "action": event.phase.value,
+            "note": note.decode(),
+            "type": "Warning" if event.spec.warning else "Normal",
+            "reportingController": OPERATOR_NAME,
+            "reportingInstance": self._identity,
+        }
 
     async def _flush(self) -> None:
         """The end: send what waits, once each, while there is time; no pauses for what is refused."""
@@ -190,7 +206,7 @@ class Teller:
         except TimeoutError:
             pass
         if self._waiting:
-            reasons = ", ".join(event.happening.reason.value for event in self._waiting.values())
+            reasons = ", ".join(event.spec.reason.value for event in self._waiting.values())
             _LOG.warning(
                 "%(count)d events were not sent before the end, and are not told: %(events)s",
                 {"count": len(self._waiting), "events": reasons},
@@ -214,11 +230,11 @@ class Teller:
             self._overflown = True
             _LOG.warning(
                 "more than %(count)d events wait: the oldest are given up, %(event)s first",
-                {"count": _WAITING, "event": event.happening.reason},
+                {"count": _WAITING, "event": event.spec.reason},
             )
 
 
-def after_restart(record: TopologyTransition, now: datetime) -> tuple[Happening, ...]:
+def after_restart(record: TopologyTransition, now: datetime) -> tuple[EventSpec, ...]:
     """What a predecessor may not have told any more: the events of a phase that was entered a moment ago."""
     entered = record.phase_transition_time
     if entered is None or (now - entered).total_seconds() > _RECENT:
@@ -227,4 +243,4 @@ def after_restart(record: TopologyTransition, now: datetime) -> tuple[Happening,
         return ()
     # The same events as for the step that led here, whichever open phase it came from.
     before = record.model_copy(update={"phase": Phase.ADMITTING})
-    return happenings.between(before, record, None, "", now)
+    return decided.between(before, record, None, "", now)

@@ -2,7 +2,7 @@
 
 Nothing is judged here. The phase, the checks and the conditions are those of the decision that the loop has pinned; on
 a process that does not lead they are read from what the leader wrote, in Infrastructure and ClusterOperator `topology`.
-Nodes, members and operands are in `places` and `followers`. Pure, and computed only when somebody looks (`serve.page`).
+Nodes, members and operands are in `evidence`. Pure, and computed only when somebody looks (`serve.page`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from topology_api.vocabulary import ConditionType, Phase, Reason, Stage
 
 from ..decide import records
 from ..observe import facts
-from . import conditions, followers, places
+from . import conditions, evidence
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_api.types import TopologyPair, TopologyTransition
 
-    from ..transitions import load, model
+    from ..definitions import load, model
     from . import board, state
 
 _STAGES = {
@@ -44,12 +44,11 @@ class About:
     settle_seconds: int | None = None
 
 
-def look(pinned: board.Pinned | None, known: facts.Facts, about: About, now: datetime) -> state.State:
+def look(pinned: board.Pinned | None, known: facts.Facts, about: About) -> state.State:
     """Everything that the page shows.
 
     `pinned` is None on a process that does not lead. `known` are the newest facts: wish and topology are told from
-    them, everything else from what the decision was made from. `now` is aware UTC; where the same is shown, the same
-    is returned, whatever the time.
+    them, everything else from what the decision was made from.
     """
     infrastructure = known.infrastructure
     seen = None if isinstance(infrastructure, facts.Unobserved) else infrastructure
@@ -62,6 +61,7 @@ def look(pinned: board.Pinned | None, known: facts.Facts, about: About, now: dat
     disabled = _when_true(said, ConditionType.DISABLED)
     stage = None if record is None or disabled is not None else _STAGES.get(phase)
     checks = () if stage is None else records.of_stage(record, stage)
+    results = pinned.decision.results if pinned is not None else ()
     own = known.own_operator
     wish = None if seen is None else seen.desired
     return {
@@ -99,11 +99,11 @@ def look(pinned: board.Pinned | None, known: facts.Facts, about: About, now: dat
         "progress": {"met": sum(check.status.value == "Met" for check in checks), "total": len(checks)}
         if checks
         else None,
-        "operands": followers.operands(based, record, definition, about.transitions.matrix, now)
+        "operands": evidence.operands(results, definition, about.transitions.matrix)
         if pinned is not None and phase is Phase.CONVERGING and disabled is None
-        else {"items": [], "said": places.unwatched(leads=pinned is not None)},
-        "nodes": places.nodes(based, definition, stage, leads=pinned is not None),
-        "etcd": places.members(based, stage, leads=pinned is not None),
+        else {"items": [], "said": evidence.unwatched(leads=pinned is not None)},
+        "nodes": evidence.nodes(based, results, leads=pinned is not None),
+        "etcd": evidence.members(based, stage, leads=pinned is not None),
         "accepted": [
             {"name": one.name, "message": one.message, "reason": one.reason, "since": _stamp(one.accepted_time)}
             for one in (record.accepted if record is not None else ())

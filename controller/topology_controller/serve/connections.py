@@ -1,12 +1,12 @@
-"""Who is connected: how many there may be, how long each may take, and who has to go when there is no room.
+"""How many connections there may be, how long they may be silent, and which one ends when no place is left.
 
-aiohttp parses and answers requests; it counts no connections, and lets one that says nothing stay for as long as one
-that is kept alive. So each of its protocols is wrapped in a `Connection`, which watches what comes in. When all places
-are taken the newcomer gets the place of whoever is least worth it: first those that have not asked anything yet, then
-those that are idle, then those that ask but have not been let in; never one that was let in. A kubelet, which asks
-at once and goes, always finds room.
+aiohttp parses and answers requests; it counts no connections, and keeps one that says nothing for as long as one that
+is kept alive. So each of its protocols is wrapped in a `Connection`, which watches what comes in. `server` asks for a
+place before the TLS handshake, and says when a request begins, is let in, and ends.
 
-`listener` asks for a place before the TLS handshake; `answers` says when a request begins, was let in, and ends.
+Who goes when all places are taken is decided in `Connections.admit`: first a connection that has not asked anything
+yet, then one that is idle, then one that asks but was not let in; among equals the oldest, and never one that was let
+in. A kubelet, which asks at once and leaves, always finds a place.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0
 class Limits:
     """All bounds of serving; times in seconds, sizes in bytes.
 
-    `handshake` and `first_request` follow each other, and each is measured by itself. `keep_alive` is more than
-    Prometheus's half minute between two scrapes, so that the connection is closed by neither in that moment. `received`
-    is what one request may bring, head and body together; `line` one line of the head. `stream` is how long an event
-    stream lasts before the browser has to ask, and be let in, again.
+    `handshake` and `first_request` (its whole head) follow each other, and each is measured by itself. `keep_alive` is
+    more than Prometheus's half minute between two scrapes, so that the connection is closed by neither in that moment.
+    `stream` is how long an event stream lasts before the browser has to ask, and be let in, again. `line` is one line
+    of a head; `received` is what one request may bring, head and body together.
     """
 
     connections: int = 64
@@ -61,116 +61,104 @@ class State(enum.IntEnum):
 class Connection(asyncio.Protocol):
     """One client, from before the handshake until the end; hands everything on to aiohttp's protocol."""
 
-    def __init__(self, connections: Connections, handler: asyncio.Protocol, limits: Limits) -> None:
-        self.state = State.NEW
-        self.since = asyncio.get_running_loop().time()
+    def __init__(self, handler: asyncio.Protocol, limits: Limits, forget: Callable[[Connection], None]) -> None:
+        loop = asyncio.get_running_loop()
         self.handler = handler
-        self.joining: asyncio.Task[None] | None = None
-        """The task that shakes hands; `listener` sets it."""
-        self._connections = connections
+        self.handshake: asyncio.Task[None] | None = None
+        """The task that shakes hands; `server` sets it."""
+        self.state = State.NEW
+        self.since = loop.time()
         self._limits = limits
+        self._forget = forget
         self._transport: asyncio.Transport | None = None
-        self._waiting: asyncio.TimerHandle | None = None
         self._received = 0
-        self._dropped = False
+        self._silence = loop.call_later(limits.handshake, self.drop)
 
     def move(self, state: State) -> None:
-        """Begin to do something else; a request that begins has a new allowance."""
+        """Enter another state; a request that begins has a new allowance."""
         self.state, self.since = state, asyncio.get_running_loop().time()
         self._received = 0
-        self._stop_waiting()
+        self._silence.cancel()
 
     def drop(self) -> None:
-        """Cut it at once, wherever it is."""
-        self._dropped = True
+        """End it at once, in its handshake or later, and give its place free."""
+        self._silence.cancel()
+        self._forget(self)
         if self._transport is not None:
             self._transport.abort()
-        elif self.joining is not None:
-            self.joining.cancel()
-
-    @property
-    def joined(self) -> bool:
-        """Has the handshake ended well?"""
-        return self._transport is not None
-
-    # -- what the transport calls
+        elif self.handshake is not None:
+            self.handshake.cancel()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The handshake is done."""
+        """Begin to serve: the handshake is done."""
         if not isinstance(transport, asyncio.Transport):
             raise TypeError("only streams are served")
         self._transport = transport
-        if self._dropped:
-            transport.abort()
-        else:
-            self._waiting = asyncio.get_running_loop().call_later(self._limits.first_request, self.drop)
+        self._silence.cancel()
+        self._silence = asyncio.get_running_loop().call_later(self._limits.first_request, self.drop)
         self.handler.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Something came in: not more than one request may bring."""
+        """Hand on what came in, but not more than one request may bring."""
+        if self._transport is None or self._transport.is_closing():
+            return
         self._received += len(data)
-        if self._dropped:
-            return
-        if self._received > self._limits.received:
-            if self._transport is not None and self.state < State.ASKING:
-                self._transport.write(_TOO_LARGE)
-                self._transport.close()
-                self._dropped = True
-            else:
-                self.drop()
-            return
-        self.handler.data_received(data)
+        if self._received <= self._limits.received:
+            self.handler.data_received(data)
+        elif self.state < State.ASKING:
+            self._transport.write(_TOO_LARGE)
+            self._transport.close()
+        else:
+            self.drop()
 
     def eof_received(self) -> bool | None:
-        """The peer has said all it had to say."""
+        """Hand on that the peer has ended its half."""
         return self.handler.eof_received()
 
     def pause_writing(self) -> None:
-        """The peer reads slowly."""
+        """Hand on that the peer reads slowly."""
         self.handler.pause_writing()
 
     def resume_writing(self) -> None:
-        """The peer has caught up."""
+        """Hand on that the peer has caught up."""
         self.handler.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
-        self._stop_waiting()
-        self._connections.forget(self)
+        """End."""
+        self._silence.cancel()
+        self._forget(self)
         self.handler.connection_lost(exc)
-
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
 
 
 class Connections:
-    """All connections of one server. `handlers` makes aiohttp's protocol for a new one."""
+    """All connections of one server."""
 
-    def __init__(self, handlers: Callable[[], asyncio.Protocol], limits: Limits) -> None:
-        self._handlers = handlers
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._open: dict[asyncio.BaseProtocol, Connection] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def admit(self) -> Connection | None:
-        """Give a place to a newcomer, somebody else's if need be; None when everybody is worth more."""
+    def admit(self, handlers: Callable[[], asyncio.Protocol]) -> Connection | None:
+        """Give a place to a newcomer, that of another one if need be; None when all of them were let in.
+
+        `handlers` makes aiohttp's protocol for it.
+        """
         if len(self._open) >= self._limits.connections:
-            least = min(self._open.values(), key=lambda one: (one.state, one.since))
+            least = min(self._open.values(), key=lambda connection: (connection.state, connection.since))
             if least.state is State.LET_IN:
                 return None
-            self.forget(least)
             least.drop()
-        made = Connection(self, self._handlers(), self._limits)
-        self._open[made.handler] = made
-        return made
+        connection = Connection(handlers(), self._limits, self.forget)
+        self._open[connection.handler] = connection
+        return connection
 
-    def of(self, handler: asyncio.BaseProtocol) -> Connection | None:
-        """Find the connection of aiohttp's protocol; None when its place was given away."""
-        return self._open.get(handler)
+    def move(self, handler: asyncio.BaseProtocol, state: State) -> None:
+        """Let the connection of aiohttp's protocol enter a state; nothing happens when its place was given away."""
+        connection = self._open.get(handler)
+        if connection is not None:
+            connection.move(state)
 
     def forget(self, connection: Connection) -> None:
         """Take its place away."""

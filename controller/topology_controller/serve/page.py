@@ -1,10 +1,10 @@
 """The status page: `/`, the state behind it as JSON at `/state`, and the same as a stream of events at `/events`.
 
 A stream says the whole state when it begins and whenever it differs, a few times a second at most, and a comment when
-there was no news for a while, so that the reader knows that somebody is still there. The board tells when the loop has
-decided; a process that does not lead has an empty board, so there the idle watches are looked at every two seconds,
-which asks the API server for nothing. Without a reader nothing is computed, and the page is read from `bindata` when
-somebody asks for it first.
+there was no news for a while, so that the reader knows that the operator is still there. The board has news when the
+loop has decided; a process that does not lead has an empty board, so there the idle watches are looked at every two
+seconds, which asks the API server for nothing. Without a reader nothing is computed, and the page is read from
+`bindata` when it is asked for first.
 
 Who may see it is decided by the server in front of these routes. What may run in the page is said here (`policy`): the
 script and the style that stand in it, by their hashes, and nothing else.
@@ -19,7 +19,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 
@@ -33,17 +33,9 @@ if TYPE_CHECKING:
     from ..report import board as boards
 
 STREAMS = 8
-"""How many streams there may be at once; whoever comes then is told to come again, and can read /state meanwhile."""
+"""How many streams there may be at once; others are told to come again, and can read /state meanwhile."""
 _AGAIN = 15
 _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
-_FRESH = {"Cache-Control": "no-store"}
-
-
-class Watched(Protocol):
-    """What the page asks of the watches."""
-
-    def known(self) -> facts.Facts:
-        """Everything that is known now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,56 +47,40 @@ class Rhythm:
     breath: float = 15.0
     """Of silence before a comment."""
     standby: float = 2.0
-    """Between two looks where nobody decides, so that no board tells of news."""
+    """Between two looks in a process that does not lead, whose board has no news."""
     patience: float = 10.0
     """For which a reader may be too slow to take what is sent."""
 
 
-def utcnow() -> datetime:
-    """The time, aware of its zone."""
-    return datetime.now(UTC)
-
-
 def policy(page: str, *, forms: bool = False) -> str:
-    """The Content-Security-Policy of a page of ours: what stands in it may run, nothing is loaded from elsewhere.
+    """Return the Content-Security-Policy of a page: what stands in it may run, nothing is loaded from elsewhere.
 
     `forms` says that the page may send a form to its own origin.
     """
-    allowed: dict[str, list[str]] = {"script": [], "style": []}
+    hashes: dict[str, list[str]] = {"script": [], "style": []}
     for kind, text in _INLINE.findall(page):
         digest = hashlib.sha256(text.encode()).digest()
-        allowed[kind].append(f"'sha256-{base64.b64encode(digest).decode()}'")
-    none, own = "'none'", "'self'"
-    return "; ".join(
-        (
-            f"default-src {none}",
-            f"script-src {' '.join(allowed['script']) or none}",
-            f"style-src {' '.join(allowed['style']) or none}",
-            f"connect-src {own}",
-            "img-src data:",
-            f"base-uri {none}",
-            f"form-action {own if forms else none}",
-            f"frame-ancestors {none}",
-        )
+        hashes[kind].append(f"'sha256-{base64.b64encode(digest).decode()}'")
+    scripts, styles = (" ".join(inline) or "'none'" for inline in hashes.values())
+    target = "'self'" if forms else "'none'"
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src {styles}; connect-src 'self'; img-src data:; "
+        f"base-uri 'none'; form-action {target}; frame-ancestors 'none'"
     )
 
 
 class Page:
-    """`/`, `/state` and `/events`. `async with` it inside of the server: leaving ends all streams in order."""
+    """`/`, `/state` and `/events`. `async with` it inside of the server: leaving ends all streams in order.
+
+    `known` returns everything that the watches know now.
+    """
 
     def __init__(
-        self,
-        board: boards.Board,
-        watches: Watched,
-        about: view.About,
-        *,
-        now: Callable[[], datetime] = utcnow,
-        rhythm: Rhythm = Rhythm(),
+        self, board: boards.Board, known: Callable[[], facts.Facts], about: view.About, *, rhythm: Rhythm = Rhythm()
     ) -> None:
         self._board = board
-        self._watches = watches
+        self._known = known
         self._about = about
-        self._now = now
         self._rhythm = rhythm
         self._page: tuple[str, str] | None = None
         self._seen: tuple[int, float, str] | None = None
@@ -140,47 +116,45 @@ class Page:
             text = (bindata.root() / "page" / "index.html").read_text(encoding="utf-8")
             self._page = text, policy(text)
         text, allowed = self._page
-        headers = {**_FRESH, "Content-Security-Policy": allowed}
-        return web.Response(text=text, content_type="text/html", headers=headers)
+        return web.Response(text=text, content_type="text/html", headers={"Content-Security-Policy": allowed})
 
     async def _state(self, _: web.Request) -> web.Response:
-        return web.Response(text=self._dated(self._look()), content_type="application/json", headers=_FRESH)
+        return web.Response(text=_dated(self._look()), content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         # A reader who has left is noticed only when something is sent to it: its place is free all the same.
         await self._end([task for task, theirs in self._streams.items() if _gone(theirs)])
         if self._closed or len(self._streams) >= STREAMS:
             text = f"There are {STREAMS} streams already; /state has the same\n"
-            return web.Response(status=503, text=text, headers={**_FRESH, "Retry-After": str(_AGAIN)})
-        headers = {**_FRESH, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
-        response = web.StreamResponse(headers=headers)
-        telling = asyncio.create_task(self._tell(request, response), name="stream of the status page")
-        self._streams[telling] = request
+            return web.Response(status=503, text=text, headers={"Retry-After": str(_AGAIN)})
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
+        stream = asyncio.create_task(self._stream(request, response), name="stream of the status page")
+        self._streams[stream] = request
         try:
-            await asyncio.wait({telling})
+            await asyncio.wait({stream})
         finally:
-            await self._end([telling])
+            await self._end([stream])
         return response
 
-    async def _tell(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Send what is shown until the reader leaves or does not read any more."""
+    async def _stream(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Send what is to be seen until the reader leaves or does not read any more."""
         loop = asyncio.get_running_loop()
-        told, spoken = "", loop.time()
+        sent, spoken = "", loop.time()
         try:
             await response.prepare(request)
             while not _gone(request):
                 number, looked = self._board.number, loop.time()
-                shown = self._look()
-                if shown != told:
-                    await self._send(response, f"data: {self._dated(shown)}\n\n")
-                    told, spoken = shown, loop.time()
+                state = self._look()
+                if state != sent:
+                    await self._send(response, f"data: {_dated(state)}\n\n")
+                    sent, spoken = state, loop.time()
                 elif loop.time() - spoken >= self._rhythm.breath:
                     await self._send(response, ": still here\n\n")
                     spoken = loop.time()
                 await self._news(number, spoken + self._rhythm.breath - loop.time())
                 await asyncio.sleep(max(0.0, looked + self._rhythm.apart - loop.time()))
         except (ConnectionError, TimeoutError):
-            # Nobody takes it: a connection in that state is of no use to anybody.
+            # The reader takes nothing: a connection in that state is of no use.
             if request.transport is not None:
                 request.transport.abort()
 
@@ -202,7 +176,7 @@ class Page:
             await asyncio.sleep(self._rhythm.standby)
 
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
-        """End these streams; what was said so far stays said."""
+        """End these streams; what was sent so far stays sent."""
         for task in tasks:
             self._streams.pop(task, None)
             task.cancel()
@@ -211,17 +185,18 @@ class Page:
                 raise result
 
     def _look(self) -> str:
-        """What is to be shown now, as JSON. Streams that look at the same moment share one look."""
+        """Return what is to be shown now, as JSON. Streams that look at the same moment share one look."""
         number, moment = self._board.number, asyncio.get_running_loop().time()
         seen = self._seen
         if seen is None or seen[0] != number or moment - seen[1] >= self._rhythm.apart:
-            found = view.look(self._board.pinned, self._watches.known(), self._about, self._now())
-            seen = self._seen = number, moment, json.dumps(found, separators=(",", ":"))
+            state = view.look(self._board.pinned, self._known(), self._about)
+            seen = self._seen = number, moment, json.dumps(state, separators=(",", ":"))
         return seen[2]
 
-    def _dated(self, shown: str) -> str:
-        """The state, and the time at which it was sent, by which a reader tells ages whatever its own clock says."""
-        return f'{{"time":"{self._now().strftime("%Y-%m-%dT%H:%M:%SZ")}",{shown[1:]}'
+
+def _dated(state: str) -> str:
+    """Add the time at which it is sent, by which a reader tells ages whatever its own clock says."""
+    return f'{{"time":"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",{state[1:]}'
 
 
 def _gone(request: web.Request) -> bool:

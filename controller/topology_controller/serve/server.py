@@ -1,38 +1,124 @@
-"""The listening socket, and the routes behind it.
+"""The HTTP server: where it listens, how it accepts connections, and what every request passes.
 
-Who may see what is served is decided here, for all routes at once, so that a new page cannot be open by mistake. With
-`Security` everything goes through its gate, over TLS. Without, plain HTTP is spoken on a loopback address, and what is
-asked for must be a name of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser.
+Who may see what is decided here, for all routes at once, so that a new page cannot be open by mistake. With `Security`
+everything is served over TLS and passes `authn.Filter`. Without, plain HTTP is spoken on a loopback address, and what
+is asked for must be a name of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser.
+
+Each accepted connection gets the TLS context that is the newest then, and the listening sockets stay the same: a new
+certificate, client CA or profile turns no newcomer away, and connections that are open go on. (asyncio's own `Server`
+is tied to one context. Another one on the same socket, and `close` of the one before, loses every connection that was
+accepted in the same turn of the loop.)
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
-from typing import TYPE_CHECKING, Self
+import os
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 from aiohttp import web
 
-from . import answers, connections, headers, listener
-from .address import Address, refuse_open_http
+from . import authn, connections, sign_in, tls
 
 if TYPE_CHECKING:
-    import socket
-    import ssl
-    from collections.abc import Iterable
-    from types import TracebackType
+    import pathlib
+    from collections.abc import AsyncIterator, Coroutine, Iterable
 
-    from aiohttp.typedefs import Handler, Middleware
+    from aiohttp.typedefs import Handler
 
-    from .security import Security
+    from ..kube import client as clients
+    from ..kube import watch
 
 _LOG = logging.getLogger(__name__)
+_BACKLOG = 128
+_PAUSE = 1.0
+"""Seconds before the next attempt to accept where files or memory are exhausted."""
 _SHUTDOWN = 1.0
+_STREAMS = frozenset({"/events"})
+"""Answers that go on for as long as the client stays."""
+_BEGUN: web.RequestKey[web.StreamResponse] = web.RequestKey("begun", web.StreamResponse)
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""A browser stores, frames and guesses nothing, and tells no other site. A page has a policy of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; no host is every address of this machine."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read HOST:PORT, with brackets around an IPv6 address. Raises ValueError for anything else."""
+        host, separator, port = text.rpartition(":")
+        if not separator or not port.isdigit() or int(port) > 65535:
+            raise ValueError(f"{text!r} is not HOST:PORT")
+        return cls(host.removeprefix("[").removesuffix("]"), int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def loopback(self) -> bool:
+        """Is it reachable from this machine only?"""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+def refuse_open_http(address: Address, certificates: object) -> None:
+    """Raise ValueError for an address that others can reach while there is no certificate (None).
+
+    What is served tells who runs what where.
+    """
+    if certificates is None and not address.loopback:
+        raise ValueError(
+            f"--bind-address {address} is not a loopback address and needs --serving-cert-dir: "
+            "without certificates metrics are served on loopback only"
+        )
+
+
+class Security:
+    """What serving to others needs. Raises tls.CertificateError (OSError) for a folder that holds no usable pair.
+
+    `period` is in seconds between two looks at the folder; `watching` None is the usual timing of watches.
+    """
+
+    def __init__(
+        self,
+        client: clients.Client,
+        folder: pathlib.Path,
+        *,
+        reviewing: authn.Timing = authn.DEFAULT,
+        watching: watch.Timing | None = None,
+        period: float = tls.PERIOD,
+    ) -> None:
+        try:
+            self.tls = tls.ServingTLS(client, folder, period=period, timing=watching)
+        except tls.CertificateError as error:
+            raise tls.CertificateError(f"--serving-cert-dir: {error}") from error
+        self.reviews = authn.Reviews(client, reviewing)
+        self.sessions = authn.Sessions()
+        self.filter = authn.Filter(self.reviews, self.sessions, sign_in.form)
 
 
 class _Quiet(logging.LoggerAdapter[logging.Logger]):
-    """aiohttp tells every request that is no HTTP with a traceback; that is somebody else's mistake, and one line."""
+    """aiohttp logs every request that is no HTTP with a traceback; that is the client's mistake, and one line."""
 
     def error(self, msg: object, *args: object, **_: object) -> None:
         self.logger.debug(msg, *args)
@@ -43,9 +129,8 @@ class _Quiet(logging.LoggerAdapter[logging.Logger]):
 class Server:
     """Serves while it is entered. `bound` is the port that was really taken (0 asks for any).
 
-    `routes` are all that is served; what is open and what is not is said in `access`. Raises ValueError for an address
-    that may not be served without `security`. Should a task of it fail, whoever has entered it is cancelled, and gets
-    the reason on leaving.
+    `routes` are all that is served. Raises ValueError for an address that may not be served without `security`, OSError
+    for one that cannot be had. Should one of its tasks fail, the body is cancelled, and leaving raises the reason.
     """
 
     def __init__(
@@ -58,50 +143,42 @@ class Server:
     ) -> None:
         refuse_open_http(address, security)
         self._address = address
-        self._routes = tuple(routes)
+        self._routes = list(routes)
+        if security is not None:
+            self._routes += sign_in.SignIn(security.reviews, security.sessions, limits).routes()
         self._security = security
         self._limits = limits
-        self._answers = answers.Answers(limits, self._context)
-        self._connections: connections.Connections | None = None
+        self._connections = connections.Connections(self._limits)
         self._stack = contextlib.AsyncExitStack()
         self.bound = 0
 
     @property
-    def connections(self) -> int:
+    def connected(self) -> int:
         """How many are connected, or are about to be."""
-        return 0 if self._connections is None else len(self._connections)
+        return len(self._connections)
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
-            sockets = await listener.bind(self._address)
-            for one in sockets:
-                stack.callback(one.close)
-            handlers = await self._runner(stack)
-            self._connections = self._answers.connections = connections.Connections(handlers, self._limits)
-            accepting = listener.Listener(sockets, self._connections, self._context, self._limits)
-            group = await asyncio.TaskGroup().__aenter__()
-            stack.push_async_exit(_Leaving(group))
-            tasks = [group.create_task(accepting.run(), name="listener")]
+            sockets = await _listen(self._address)
+            for listening in sockets:
+                stack.callback(listening.close)
+            self.bound = int(sockets[0].getsockname()[1])
+            handlers = await self._handlers(stack)
+            tasks = [self._accept(listening, handlers) for listening in sockets]
             if self._security is not None:
-                tasks.append(group.create_task(self._security.run(), name="security"))
-            for task in tasks:
-                stack.callback(task.cancel)
-            self.bound = _port(sockets)
+                tasks.append(self._security.tls.run())
+            await stack.enter_async_context(_beside(*tasks))
             self._stack = stack.pop_all()
-        # The listener's first step: from here on whoever comes is served.
-        await asyncio.sleep(0)
         return self
 
     async def __aexit__(self, *error: object) -> None:
         await self._stack.__aexit__(*error)  # type: ignore[arg-type]  # handed on as they came
 
-    async def _runner(self, stack: contextlib.AsyncExitStack) -> web.Server:
-        app = web.Application(middlewares=[self._answers.middleware, self._guard], client_max_size=self._limits.body)
-        app.on_response_prepare.append(headers.careful)
-        app.on_response_prepare.append(self._answers.note)
+    async def _handlers(self, stack: contextlib.AsyncExitStack) -> web.Server:
+        """Set aiohttp up, and return what makes its protocol for a connection."""
+        app = web.Application(middlewares=[self._respond], client_max_size=self._limits.body)
+        app.on_response_prepare.append(self._prepare)
         app.add_routes(self._routes)
-        if self._security is not None:
-            app.add_routes(self._security.sign_in.routes())
         runner = web.AppRunner(
             app,
             access_log=None,
@@ -122,45 +199,149 @@ class Server:
             raise RuntimeError("the runner was set up and has no server")
         return runner.server
 
-    def _context(self) -> ssl.SSLContext | None:
-        return None if self._security is None else self._security.context
+    async def _accept(self, listening: socket.socket, handlers: web.Server) -> None:
+        """Accept until cancelled; handshakes that are not done by then are cut."""
+        loop = asyncio.get_running_loop()
+        exhausted = False
+        async with asyncio.TaskGroup() as handshakes:
+            while True:
+                try:
+                    accepted, _ = await loop.sock_accept(listening)
+                except ConnectionAbortedError:
+                    continue
+                except OSError as error:
+                    # Out of files or memory: the socket stays readable, and trying at once would take the whole loop.
+                    if not exhausted:
+                        _LOG.warning("cannot accept connections: %s", error.strerror or error)
+                    exhausted = True
+                    await asyncio.sleep(_PAUSE)
+                    continue
+                exhausted = False
+                connection = self._connections.admit(handlers)
+                if connection is None:
+                    accepted.close()
+                else:
+                    handshake = self._handshake(connection, accepted)
+                    connection.handshake = handshakes.create_task(handshake, name="handshake")
+                # One in each turn of the loop, so that a flood leaves time for everything else.
+                await asyncio.sleep(0)
 
-    @property
-    def _guard(self) -> Middleware:
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if self._security is None:
-                return await self._local(request, handler)
-            return await self._security.gate.pass_through(request, handler, self._let_in)
+    async def _handshake(self, connection: connections.Connection, accepted: socket.socket) -> None:
+        context = None if self._security is None else self._security.tls.context
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection,
+                accepted,
+                ssl=context,
+                ssl_shutdown_timeout=None if context is None else self._limits.farewell,
+            )
+        except OSError:
+            # The client's business: an old version, a certificate of another CA, or it has left.
+            connection.drop()
 
-        return guard
+    @web.middleware
+    async def _respond(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer in time and in plain words, whatever happens; what went wrong inside stands in the log alone.
 
-    async def _local(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if not _names_this_machine(request.headers.get("Host", "")):
-            return answers.text(421, "only this machine is served here, by the name localhost or its loopback address")
-        self._let_in(request)
-        return await handler(request)
+        A stream that ends after its time ends in good order: the browser comes back, and is judged again.
+        """
+        streaming = authn.route_path(request) in _STREAMS
+        self._connections.move(request.protocol, connections.State.ASKING)
+        try:
+            async with asyncio.timeout(self._limits.stream if streaming else self._limits.request):
+                refusal = await self._refusal(request)
+                return await handler(request) if refusal is None else refusal
+        except web.HTTPException as error:
+            headers = {name: value for name, value in error.headers.items() if name == "Allow"}
+            return web.Response(status=error.status, text=f"{error.reason}\n".lower(), headers=headers)
+        except TimeoutError:
+            if _BEGUN not in request:
+                return web.Response(status=503, text=f"this took longer than {self._limits.request:.0f} s\n")
+            if not streaming and request.transport is not None:
+                request.transport.abort()
+        except ConnectionError:
+            # The client has left, or was cut.
+            if _BEGUN not in request:
+                return web.Response(status=503, text="the connection was lost\n")
+        except Exception as error:  # noqa: BLE001 - a bug in one page; the others go on being served
+            fields = {"method": request.method, "path": request.path[:200]}
+            _LOG.error("%(method)s %(path)s failed", fields, exc_info=error)
+            if _BEGUN not in request:
+                return web.Response(status=500, text="something went wrong here; the log of the operator says what\n")
+        finally:
+            self._connections.move(request.protocol, connections.State.IDLE)
+        return request[_BEGUN]
 
-    def _let_in(self, request: web.Request) -> None:
-        answers.let_in(self._connections, request)
+    async def _refusal(self, request: web.Request) -> web.Response | None:
+        """Return why a request is not served; None when it is."""
+        if self._security is None:
+            if not _names_this_machine(request.headers.get("Host", "")):
+                text = "only this machine is served here, by the name localhost or its loopback address\n"
+                return web.Response(status=421, text=text)
+        else:
+            right = authn.right_for(authn.route_path(request))
+            if right is None:
+                return None
+            refusal = await self._security.filter.refusal(request, right)
+            if refusal is not None:
+                return refusal
+        self._connections.move(request.protocol, connections.State.LET_IN)
+        return None
+
+    async def _prepare(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Complete the head of a response, and remember that it was begun; for `Application.on_response_prepare`."""
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        # It names versions.
+        response.headers.popall("Server", None)
+        request[_BEGUN] = response
+        if self._security is not None and request.get_extra_info("sslcontext") is not self._security.tls.context:
+            # Made before the certificate, the client CA or the profile changed: the next request is judged by the new.
+            response.force_close()
+            response.headers["Connection"] = "close"
 
 
-class _Leaving:
-    """Leaves a task group without taking over what happened to whoever entered: their exception stays as it is."""
+@contextlib.asynccontextmanager
+async def _beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run these while this is entered. One that fails cancels the body; what the body raises stays as it is."""
+    failure: Exception | None = None
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(coroutine) for coroutine in coroutines]
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - raised again below, outside of the group that would wrap it
+            failure = error
+        finally:
+            for task in tasks:
+                task.cancel()
+    if failure is not None:
+        raise failure
 
-    def __init__(self, group: asyncio.TaskGroup) -> None:
-        self._group = group
 
-    async def __call__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Wait for the tasks; raise an ExceptionGroup when one has failed."""
-        cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        await self._group.__aexit__(*((kind, error, trace) if cancelled else (None, None, None)))
+async def _listen(address: Address) -> list[socket.socket]:
+    """Listen on every address that a host name has; without a host, on those of both families with one socket.
 
-
-def _port(sockets: list[socket.socket]) -> int:
-    return int(sockets[0].getsockname()[1])
+    Raises OSError.
+    """
+    both = not address.host and socket.has_dualstack_ipv6()
+    places = [(socket.AF_INET6 if both else socket.AF_INET, "")]
+    sockets: list[socket.socket] = []
+    try:
+        if address.host:
+            infos = await asyncio.get_running_loop().getaddrinfo(
+                address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
+            places = list(dict.fromkeys((family, str(place[0])) for family, _, _, _, place in infos))
+        for family, host in places:
+            place = (host, address.port)
+            sockets.append(socket.create_server(place, family=family, backlog=_BACKLOG, dualstack_ipv6=both))
+            sockets[-1].setblocking(False)  # noqa: FBT003 - the name of a method of the standard library
+    except OSError as error:
+        for listening in sockets:
+            listening.close()
+        why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+        raise OSError(error.errno, f"cannot listen on {address}: {str(why).lower()}") from error
+    return sockets
 
 
 def _names_this_machine(host: str) -> bool:

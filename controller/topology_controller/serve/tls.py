@@ -1,34 +1,135 @@
-"""Makes the TLS context that a new connection gets: serving certificate, client CA and profile in, a context out.
+"""TLS of the server: the serving certificate, the client CA and the TLS profile, and a context made of the three.
 
-A context is never changed once it is in use: whatever differs makes a new one, and `listener` takes the newest for each
-connection that comes in. Connections that are open live on with theirs.
+* `wanted` reads the profile from a raw APIServer `cluster`; pure. The profiles are those of openshift/api
+  (config/v1/types_tlssecurityprofile.go), whose ciphers have OpenSSL's names already. Python cannot choose among the
+  three suites of TLS 1.3, so these names are left out: all three are always offered.
+* `Contexts` makes a new context whenever one of the three differs. A context in use is never changed: `server` takes
+  the newest for each connection that comes in, and connections that are open keep theirs.
+* `ServingTLS` watches the two objects and the certificate folder. They are no facts about the topology, so these
+  watches are not among those of `observe`, and trouble with them does not make the operator unready.
 
-The certificate folder is a Secret volume, which turns the link `..data` to swap both files at once, or is written file
-by file by somebody else, and then may be seen half-way. So both are read from one place, kept as bytes, and handed to
-OpenSSL as those very bytes; a pair that does not fit together leaves the last good one in use, and the log names it.
+What is no good is logged once, and the last good one stays in use. Until the objects were read, the strictest holds:
+TLS 1.3, and no client certificate counts.
 """
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import logging
-import os
 import ssl
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from . import profile as profiles
+from .. import mounted
+from ..kube import reflector
+from ..kube import resource as resources
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Iterator
+
+    from ..kube import client as clients
+    from ..kube import watch
 
 _LOG = logging.getLogger(__name__)
+API_SERVER = resources.Selection(
+    resources.Resource("config.openshift.io", "v1", "apiservers", "APIServer"), name="cluster", optional=True
+)
+CLIENT_CA = resources.Selection(
+    resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True),
+    namespace="kube-system",
+    name="extension-apiserver-authentication",
+)
+_CA_KEY = "client-ca-file"
 CERTIFICATE, KEY = "tls.crt", "tls.key"
-_LARGEST = 1024 * 1024
+PERIOD = 5.0
+"""Seconds between two looks at the certificate folder."""
 _ANCIENT = ":@SECLEVEL=0"
 """OpenSSL 3 signs no handshake below TLS 1.2 at any other level: they sign with SHA-1."""
+_TLS13_PREFIX = "TLS_"
+_LEGACY = ("", "LegacyAdheringComponentsOnly")
+_VERSIONS = {
+    "VersionTLS10": ssl.TLSVersion.TLSv1,
+    "VersionTLS11": ssl.TLSVersion.TLSv1_1,
+    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
+}
+_INTERMEDIATE_CIPHERS = (
+    "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
+    "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
+    "DHE-RSA-AES128-GCM-SHA256", "DHE-RSA-AES256-GCM-SHA384",
+)  # fmt: skip
+_OLD_CIPHERS = (
+    *_INTERMEDIATE_CIPHERS, "DHE-RSA-CHACHA20-POLY1305",
+    "ECDHE-ECDSA-AES128-SHA256", "ECDHE-RSA-AES128-SHA256", "ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES128-SHA",
+    "ECDHE-ECDSA-AES256-SHA384", "ECDHE-RSA-AES256-SHA384", "ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA",
+    "DHE-RSA-AES128-SHA256", "DHE-RSA-AES256-SHA256", "AES128-GCM-SHA256", "AES256-GCM-SHA384",
+    "AES128-SHA256", "AES256-SHA256", "AES128-SHA", "AES256-SHA", "DES-CBC3-SHA",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A lowest version, and the ciphers (OpenSSL's names) below TLS 1.3; none: TLS 1.3 only."""
+
+    name: str
+    minimum: ssl.TLSVersion
+    ciphers: tuple[str, ...] = ()
+
+
+OLD = Profile("Old", ssl.TLSVersion.TLSv1, _OLD_CIPHERS)
+INTERMEDIATE = Profile("Intermediate", ssl.TLSVersion.TLSv1_2, _INTERMEDIATE_CIPHERS)
+MODERN = Profile("Modern", ssl.TLSVersion.TLSv1_3)
+_NAMED = {profile.name: profile for profile in (OLD, INTERMEDIATE, MODERN)}
+
+
+def wanted(raw: dict[str, Any]) -> Profile:
+    """Return the profile that a raw APIServer asks for. Nothing in the object can raise.
+
+    No profile, or one without a type: Intermediate. A type, a version or a form that is not known: Modern, the
+    strictest.
+
+    `.spec.tlsAdherence` (config/v1/types_apiserver.go) says who must follow the profile. StrictAllComponents, and every
+    value that is not known (library-go, pkg/crypto, ShouldHonorClusterTLSProfile): everybody. Without it, and with
+    LegacyAdheringComponentsOnly, the profile is followed too, unless it is weaker than Intermediate.
+    """
+    spec = raw.get("spec")
+    if not isinstance(spec, dict):
+        return INTERMEDIATE if spec is None else MODERN
+    profile = _profile(spec.get("tlsSecurityProfile"))
+    adherence = spec.get("tlsAdherence") or ""
+    if adherence in _LEGACY and profile.minimum < INTERMEDIATE.minimum:
+        return INTERMEDIATE
+    return profile
+
+
+def _profile(given: object) -> Profile:
+    if given is None:
+        return INTERMEDIATE
+    if not isinstance(given, dict):
+        return MODERN
+    kind = given.get("type") or ""
+    if kind == "":
+        return INTERMEDIATE
+    if kind != "Custom":
+        return _NAMED.get(kind, MODERN) if isinstance(kind, str) else MODERN
+    custom = given.get("custom")
+    if not isinstance(custom, dict):
+        return MODERN
+    version, names = custom.get("minTLSVersion"), custom.get("ciphers")
+    minimum = _VERSIONS.get(version) if isinstance(version, str) else None
+    if minimum is None or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return MODERN
+    ciphers = tuple(name for name in names if _is_cipher(name) and not name.startswith(_TLS13_PREFIX))
+    if minimum == ssl.TLSVersion.TLSv1_3 or not ciphers:
+        return Profile("Custom", ssl.TLSVersion.TLSv1_3)
+    return Profile("Custom", minimum, ciphers)
+
+
+def _is_cipher(name: str) -> bool:
+    """A name and nothing else: OpenSSL's list also knows ALL, !this, +that and @SECLEVEL=0, which are no ciphers."""
+    return name.isascii() and "-" in name[1:-1] and name.replace("-", "").isalnum() and name[0] != "-"
 
 
 class CertificateError(OSError):
@@ -43,6 +144,49 @@ class Pair:
     key: bytes
 
 
+def read(folder: pathlib.Path) -> Pair:
+    """Read a pair. Raises CertificateError."""
+    try:
+        return Pair(*mounted.read(folder, CERTIFICATE, KEY))
+    except mounted.MountedFileError as error:
+        raise CertificateError(str(error)) from None
+
+
+def make(pair: Pair, client_ca: str, profile: Profile) -> ssl.SSLContext:
+    """Make a context; without a `client_ca` ("") no certificate is asked for.
+
+    Raises CertificateError for a pair that does not fit together, and for ciphers of which OpenSSL knows none.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    context.set_alpn_protocols(["http/1.1"])
+    with warnings.catch_warnings():
+        # Python advises against TLS 1.0 and 1.1: only a profile can ask for them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = profile.minimum
+    ancient = profile.minimum < ssl.TLSVersion.TLSv1_2
+    try:
+        if profile.ciphers:
+            context.set_ciphers(":".join(profile.ciphers) + (_ANCIENT if ancient else ""))
+        with mounted.lent(pair.certificate) as certificate, mounted.lent(pair.key) as key:
+            # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
+            context.load_cert_chain(certificate, key, password=lambda: "")
+    except (OSError, ValueError) as error:
+        raise CertificateError(f"{CERTIFICATE} and {KEY} cannot be used: {_reason(error)}") from None
+    if client_ca:
+        context.load_verify_locations(cadata=client_ca)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        # As in kube-apiserver: each certificate of the bundle is an anchor, also without the one above it.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
+
+
+def _reason(error: Exception) -> str:
+    """OpenSSL's word for it, without the place in its source."""
+    word = getattr(error, "reason", None)
+    return str(word).replace("_", " ").lower() if word else str(error) or type(error).__name__
+
+
 class Contexts:
     """The newest context that could be made. `current` is never None.
 
@@ -53,134 +197,134 @@ class Contexts:
         self._folder = folder
         self._pair = read(folder)
         self._ca = ""
-        self._complained: dict[str, str] = {}
-        self._asked: tuple[Pair, str, profiles.Profile] = (self._pair, "", profiles.MODERN)
-        self.current = make(self._pair, "", profiles.MODERN)
+        self._wanted: tuple[Pair, str, Profile] = (self._pair, "", MODERN)
+        self._problems: dict[str, str] = {}
+        self.current = make(self._pair, "", MODERN)
 
-    def renew(self, client_ca: str, profile: profiles.Profile) -> bool:
+    def renew(self, client_ca: str, profile: Profile) -> bool:
         """Read the folder again and make a new context if anything differs; say whether there is a new one.
 
-        `client_ca` is a bundle in PEM, "" for none. Reads two small files. Never raises: what is no good is named in
-        the log, once, and the last good one of it goes on.
+        `client_ca` is a bundle in PEM, "" for none. Reads two small files. Never raises.
         """
-        pair = self._newest()
-        wanted = (pair, client_ca, profile)
-        if wanted == self._asked:
+        self._read()
+        wanted = (self._pair, client_ca, profile)
+        if wanted == self._wanted:
             return False
-        self._asked = wanted
-        self.current = self._make(pair, client_ca, profile)
-        return True
-
-    def _newest(self) -> Pair:
-        try:
-            found = read(self._folder)
-            if found != self._pair:
-                make(found, "", profiles.MODERN)
-        except CertificateError as error:
-            self._complain("certificate", f"{error}; going on with the certificate that was read before")
-            return self._pair
-        self._complained.pop("certificate", None)
-        if found != self._pair:
-            _LOG.info("the serving certificate in %s was replaced", self._folder)
-            self._pair = found
-        return found
-
-    def _make(self, pair: Pair, client_ca: str, profile: profiles.Profile) -> ssl.SSLContext:
+        self._wanted = wanted
         if client_ca != self._ca:
-            try:
-                authorities = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-                if client_ca:
-                    authorities.load_verify_locations(cadata=client_ca)
-            except (ssl.SSLError, ValueError) as error:
-                self._complain("ca", f"the client CA cannot be used: {_reason(error)}; going on with the one before")
-            else:
-                self._complained.pop("ca", None)
-                self._ca = client_ca
+            problem = _problem_of_bundle(client_ca)
+            self._log("ca", problem and f"the client CA cannot be used: {problem}; going on with the one before")
+            self._ca = self._ca if problem else client_ca
+        problem = ""
         try:
-            made = make(pair, self._ca, profile)
+            self.current = make(self._pair, self._ca, profile)
         except CertificateError as error:
             # The pair was good a moment ago: it is the profile.
-            self._complain("profile", f"TLS profile {profile.name} cannot be used, so TLS 1.3 it is: {error}")
-            return make(pair, self._ca, profiles.MODERN)
-        self._complained.pop("profile", None)
-        return made
+            problem = f"TLS profile {profile.name} cannot be used, so TLS 1.3 it is: {error}"
+            self.current = make(self._pair, self._ca, MODERN)
+        self._log("profile", problem)
+        return True
 
-    def _complain(self, about: str, text: str) -> None:
-        if self._complained.get(about) != text:
-            self._complained[about] = text
-            _LOG.warning("%s", text)
-
-
-def read(folder: pathlib.Path) -> Pair:
-    """Read a pair from one place; raises CertificateError that names the file which is missing or too large."""
-    place = folder
-    with contextlib.suppress(OSError, RuntimeError):  # not there, or a link to itself
-        place = (folder / "..data").resolve(strict=True)
-    return Pair(*(_content(place / name, folder / name) for name in (CERTIFICATE, KEY)))
-
-
-def make(pair: Pair, client_ca: str, profile: profiles.Profile) -> ssl.SSLContext:
-    """Make a context; `client_ca` "" asks nobody for a certificate.
-
-    Raises CertificateError for a pair that does not fit together, and for ciphers of which OpenSSL knows none.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.options |= ssl.OP_NO_RENEGOTIATION
-    context.set_alpn_protocols(["http/1.1"])
-    ancient = profile.minimum < ssl.TLSVersion.TLSv1_2
-    with warnings.catch_warnings():
-        # Python advises against TLS 1.0 and 1.1, and so do we: only a profile can ask for them.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        context.minimum_version = profile.minimum
-    try:
-        if profile.ciphers:
-            context.set_ciphers(":".join(profile.ciphers) + (_ANCIENT if ancient else ""))
-        with _as_file(pair.certificate) as certificate, _as_file(pair.key) as key:
-            # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
-            context.load_cert_chain(certificate, key, password=lambda: "")
-    except (OSError, ValueError) as error:
-        raise CertificateError(f"{CERTIFICATE} and {KEY} cannot be used: {_reason(error)}") from None
-    if client_ca:
-        context.load_verify_locations(cadata=client_ca)
-        context.verify_mode = ssl.CERT_OPTIONAL
-        # As kube-apiserver does it: whoever is in the bundle is an anchor, also without the one above.
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    return context
-
-
-@contextlib.contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
-    """Lend content under a name that OpenSSL can read from; in memory where the system has that."""
-    if hasattr(os, "memfd_create"):
-        number = os.memfd_create("tls")
+    def _read(self) -> None:
         try:
-            os.write(number, content)
-            yield f"/proc/self/fd/{number}"
-        finally:
-            os.close(number)
-        return
-    import tempfile  # noqa: PLC0415 - for systems without the above only
+            pair = read(self._folder)
+            if pair != self._pair:
+                make(pair, "", MODERN)
+        except CertificateError as error:
+            self._log("certificate", f"{error}; going on with the certificate that was read before")
+            return
+        self._log("certificate", "")
+        if pair != self._pair:
+            _LOG.info("the serving certificate in %s was replaced", self._folder)
+            self._pair = pair
 
-    with tempfile.NamedTemporaryFile() as file:  # readable by its owner only
-        file.write(content)
-        file.flush()
-        yield file.name
+    def _log(self, subject: str, problem: str) -> None:
+        """Log a problem when it differs from the one before; "" is none."""
+        if problem and problem != self._problems.get(subject):
+            _LOG.warning("%s", problem)
+        self._problems[subject] = problem
 
 
-def _content(place: pathlib.Path, shown: pathlib.Path) -> bytes:
+def _problem_of_bundle(client_ca: str) -> str:
     try:
-        with place.open("rb") as file:
-            content = file.read(_LARGEST + 1)
-    except FileNotFoundError:
-        raise CertificateError(f"{shown} does not exist") from None
-    except OSError as error:
-        raise CertificateError(f"{shown} cannot be read: {error.strerror or error}") from None
-    if len(content) > _LARGEST:
-        raise CertificateError(f"{shown} is larger than {_LARGEST} bytes")
-    return content
+        if client_ca:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=client_ca)
+    except (ssl.SSLError, ValueError) as error:
+        return _reason(error)
+    return ""
 
 
-def _reason(error: Exception) -> str:
-    """OpenSSL's word for it, without the place in its source."""
-    word = getattr(error, "reason", None)
-    return str(word).replace("_", " ").lower() if word else str(error) or type(error).__name__
+class ServingTLS:
+    """Follows certificate folder, client CA and profile while `run` runs.
+
+    Raises CertificateError for a folder that holds no usable pair. `period` is in seconds; `timing` is that of the
+    watches, None for the usual one.
+    """
+
+    def __init__(
+        self,
+        client: clients.Client,
+        folder: pathlib.Path,
+        *,
+        period: float = PERIOD,
+        timing: watch.Timing | None = None,
+    ) -> None:
+        self._contexts = Contexts(folder)
+        self._period = period
+        self._logged: dict[str, str] = {}
+        self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
+            client, API_SERVER, wanted, self._changed,
+            malformed=lambda _name, _error: MODERN, timing=timing, name="apiserver",
+        )  # fmt: skip
+        self._client_ca: reflector.Reflector[str] = reflector.Reflector(
+            client, CLIENT_CA, _bundle, self._changed,
+            malformed=lambda _name, _error: "", timing=timing, name="client_ca",
+        )  # fmt: skip
+        self._reflectors: tuple[reflector.Reflector[Any], ...] = (self._api_server, self._client_ca)
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The newest context."""
+        return self._contexts.current
+
+    @property
+    def profile(self) -> Profile:
+        """The profile that was read last; Modern before that, Intermediate where there is no such object."""
+        snapshot = self._api_server.snapshot()
+        if not snapshot.synced:
+            return MODERN
+        return next(iter(snapshot.objects.values()), INTERMEDIATE)
+
+    def last_activity(self) -> dict[str, float]:
+        """Unix time of the last sign of life of each watch; 0 before the first."""
+        return {kept.name: kept.last_activity for kept in self._reflectors}
+
+    async def run(self) -> None:
+        """Follow all three until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for kept in self._reflectors:
+                group.create_task(kept.run(), name=f"watch {kept.name}")
+            while True:
+                await asyncio.sleep(self._period)
+                self._renew()
+
+    def _changed(self) -> None:
+        for kept in self._reflectors:
+            error, selection = str(kept.snapshot().error or ""), kept.selection.describe()
+            if error and error != self._logged.get(kept.name):
+                _LOG.warning("cannot watch %s: %s; going on with what was read last", selection, error)
+            elif self._logged.get(kept.name) and not error:
+                _LOG.info("watching %s again", selection)
+            self._logged[kept.name] = error
+        self._renew()
+
+    def _renew(self) -> None:
+        bundle = next(iter(self._client_ca.snapshot().objects.values()), "")
+        self._contexts.renew(bundle, self.profile)
+
+
+def _bundle(raw: dict[str, Any]) -> str:
+    text = (raw.get("data") or {}).get(_CA_KEY) or ""
+    if not isinstance(text, str):
+        raise TypeError(f"{_CA_KEY} is not text")
+    return text

@@ -70,6 +70,11 @@ class Waits:
         for key in keys:
             self._since.pop(key, None)
 
+    def start(self, key: Hashable, seconds: float) -> None:
+        """Count from now: `due` in so many seconds, whatever was counted before."""
+        self.clear(key)
+        self.due(key, seconds)
+
     def take(self) -> float | None:
         """Return in how many seconds the next waiting is over, and start collecting anew."""
         soonest, self._soonest = self._soonest, None
@@ -108,6 +113,13 @@ class Actor(abc.ABC):
     @abc.abstractmethod
     async def step(self) -> None:
         """Do what is to be done now. Raises ClientError when the API did not let it."""
+
+    async def create(self, kind: kinds.Kind, obj: dict[str, Any]) -> None:
+        """Create an object, then its status, and see the answers at once."""
+        created = await self.api.create(kind, obj)
+        self.mirror.keep(kind, created)
+        if obj["status"]:
+            await self.patch(kind, created, {"status": obj["status"]}, "status")
 
     async def patch(self, kind: kinds.Kind, obj: dict[str, Any], change: dict[str, Any], subresource: str = "") -> None:
         """Merge-patch an object of the mirror, and see the answer at once."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from topology_simulator import clock, cluster, conditions, kinds
+from topology_simulator import cluster, conditions, kinds
 
 from . import actor
 
@@ -69,9 +69,8 @@ class EtcdOperator(actor.Actor):
         if self._alive and not self.waits.due("lease", self.pace.lease_renew):
             return
         self._alive = True
-        self.waits.clear("lease")
-        self.waits.due("lease", self.pace.lease_renew)
-        change = {"spec": {"renewTime": clock.micro()}}
+        self.waits.start("lease", self.pace.lease_renew)
+        change = {"spec": {"renewTime": conditions.now_micro()}}
         await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, change, cluster.ETCD_OPERATOR_NAMESPACE)
 
     async def _remove_gone(self, endpoints: dict[str, Any]) -> set[str]:

@@ -98,8 +98,7 @@ class Kubelets(actor.Actor):
         boot_id = machines.boot_id(name, machine.boots) if machine.boots else info.get("bootID")
         news = conditions.is_true(node, "Ready") is not ready or info.get("bootID") != boot_id
         if news or self.waits.due(("beat", name), self.pace.heartbeat):
-            self.waits.clear(("beat", name))
-            self.waits.due(("beat", name), self.pace.heartbeat)
+            self.waits.start(("beat", name), self.pace.heartbeat)
             change = {"conditions": machines.beat(node, ready=ready), "nodeInfo": {"bootID": boot_id}}
             await self.patch(kinds.NODES, node, {"status": change}, "status")
         taints = (node.get("spec") or {}).get("taints") or []

@@ -74,8 +74,8 @@ class MachineConfig(actor.Actor):
         rested = not self._has_copied or self.waits.due("sync", self.pace.operator_sync)
         if not self.waits.due("copy", self.pace.copy) or not rested:
             return
-        self.waits.clear("copy", "sync")
-        self.waits.due("sync", self.pace.operator_sync)
+        self.waits.clear("copy")
+        self.waits.start("sync", self.pace.operator_sync)
         self._has_copied = True
         spec = {**controller["spec"], "infra": machine_pools.copied(infrastructure)}
         self.mirror.keep(

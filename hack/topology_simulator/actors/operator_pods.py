@@ -30,10 +30,7 @@ class OperatorPods(actor.Actor):
                 self.waits.clear(timer)
             elif self.waits.due(timer, self.pace.replica):
                 self._made += 1
-                pod = operands.reader(one, self._made)
-                made = await self.api.create(kinds.PODS, pod)
-                self.mirror.keep(kinds.PODS, made)
-                await self.patch(kinds.PODS, made, {"status": pod["status"]}, "status")
+                await self.create(kinds.PODS, operands.reader(one, self._made))
 
 
 def _app(pod: dict[str, Any]) -> str:

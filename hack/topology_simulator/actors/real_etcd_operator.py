@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib import parse
 
 from topology_simulator import cluster, conditions, kinds
-from topology_simulator.etcd import errors
+from topology_simulator.etcd import EtcdError
 
 from . import etcd_operator
 
@@ -67,13 +67,12 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
             return
         await self._renew()
         self._addresses |= {name: _address(node) for name, node in self._masters().items()}
-        self.waits.clear("look")
-        self.waits.due("look", _LOOK_SECONDS)
+        self.waits.start("look", _LOOK_SECONDS)
         try:
             await self._switch_machines()
             try:
                 seen = await self._look()
-            except errors.EtcdError as error:
+            except EtcdError as error:
                 await self._cannot_look(endpoints, etcd, error)
                 return
             await self._publish(
@@ -82,7 +81,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
             await self._tell_seen(etcd, seen)
             if await self._change(seen):
                 self.mirror.wake()
-        except errors.EtcdError as error:
+        except EtcdError as error:
             _LOG.info("%s: %s", self.agent, error)
 
     # -- what is seen, and said
@@ -93,7 +92,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         healthy = await asyncio.gather(*(self._etcd.client.healthy(members[name].client_urls[0]) for name in started))
         return _Seen(members, tuple(name for name, well in zip(started, healthy, strict=True) if not well))
 
-    async def _cannot_look(self, endpoints: dict[str, Any], etcd: dict[str, Any], error: errors.EtcdError) -> None:
+    async def _cannot_look(self, endpoints: dict[str, Any], etcd: dict[str, Any], error: EtcdError) -> None:
         """Do what the real one does without a member list: every control-plane node, keyed by its name."""
         homes = {name: _address(node) for name, node in self._masters().items()}
         await self._publish(endpoints, {name: where for name, where in homes.items() if where})

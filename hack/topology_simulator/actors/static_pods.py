@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from topology_simulator import clock, conditions, kinds, operands
+from topology_simulator import conditions, kinds, operands
 
 from . import actor
 
@@ -87,8 +87,7 @@ class StaticPods(actor.Actor):
         """Return what becomes of one node's static pod."""
         timer = ("install", one.operator, status["nodeName"])
         if _target(status) != latest:
-            self.waits.clear(timer)
-            self.waits.due(timer, self.pace.static_pod)
+            self.waits.start(timer, self.pace.static_pod)
             return {**status, "targetRevision": latest}
         if not ready:
             self.waits.clear(timer)
@@ -97,14 +96,13 @@ class StaticPods(actor.Actor):
             return status
         if self.troubles.breaks(one.operator):
             failed = {"lastFailedRevision": latest, "lastFailedReason": "OperandFailed", "lastFailedCount": 1}
-            return {"lastFailedTime": clock.second(), **status, **failed}
+            return {"lastFailedTime": conditions.now(), **status, **failed}
         return {**status, "currentRevision": latest, "targetRevision": 0}
 
     async def _tell(self, one: operands.StaticPods, old: list[str]) -> None:
         if old:
-            message = (
-                f"NodeInstallerProgressing: {', '.join(old)} {'is' if len(old) == 1 else 'are'} at an old revision"
-            )
+            are = "is" if len(old) == 1 else "are"
+            message = f"NodeInstallerProgressing: {', '.join(old)} {are} at an old revision"
             await self.say_operator(one.operator, conditions.Condition("Progressing", "True", "NodeInstaller", message))
         else:
             message = "NodeInstallerProgressing: all nodes are at the latest revision"
@@ -119,9 +117,7 @@ class StaticPods(actor.Actor):
         elif obj is None:
             if self.waits.due(("guard", one.operator), self.pace.guard):
                 self.waits.clear(("guard", one.operator))
-                made = await self.api.create(kinds.DISRUPTION_BUDGETS, wanted)
-                self.mirror.keep(kinds.DISRUPTION_BUDGETS, made)
-                await self.patch(kinds.DISRUPTION_BUDGETS, made, {"status": wanted["status"]}, "status")
+                await self.create(kinds.DISRUPTION_BUDGETS, wanted)
         elif obj["spec"].get("minAvailable") != wanted["spec"]["minAvailable"]:
             change = {"spec": {"minAvailable": wanted["spec"]["minAvailable"]}}
             await self.patch(kinds.DISRUPTION_BUDGETS, obj, change)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from topology_simulator import clock, conditions, kinds, machines, upgradeable
+from topology_simulator import conditions, kinds, machines, upgradeable
 
 from . import actor
 
@@ -80,16 +80,14 @@ class Version(actor.Actor):
         if not (rested and (event or resync)):
             return False
         self._looked = True
-        self.waits.clear("look")
-        self.waits.due("look", self.pace.version_throttle)
+        self.waits.start("look", self.pace.version_throttle)
         return True
 
     def _regularly(self, key: str, seconds: float) -> bool:
         """Whether so many seconds have passed since the last time that they had."""
         if not self.waits.due(key, seconds):
             return False
-        self.waits.clear(key)
-        self.waits.due(key, seconds)
+        self.waits.start(key, seconds)
         return True
 
     async def _upgrade(self, version: dict[str, Any]) -> None:
@@ -99,8 +97,7 @@ class Version(actor.Actor):
         if wanted in ("", running):
             return
         if status["desired"]["version"] != wanted:
-            self.waits.clear("upgrade")
-            self.waits.due("upgrade", self.pace.upgrade)
+            self.waits.start("upgrade", self.pace.upgrade)
             await self._begin(version, wanted)
         elif not self._held and (self._released or self.waits.due("upgrade", self.pace.upgrade)):
             await self._finish(version, wanted)
@@ -111,7 +108,7 @@ class Version(actor.Actor):
         entry = {
             "state": "Partial",
             **release,
-            "startedTime": clock.second(),
+            "startedTime": conditions.now(),
             "completionTime": None,
             "verified": False,
         }
@@ -132,7 +129,7 @@ class Version(actor.Actor):
         self._released = False
         self.waits.clear("upgrade")
         newest, *older = version["status"]["history"]
-        entry = {**newest, "state": "Completed", "completionTime": clock.second()}
+        entry = {**newest, "state": "Completed", "completionTime": conditions.now()}
         for operator in self.mirror.all(kinds.CLUSTER_OPERATORS):
             if operator["metadata"]["name"] == "topology":
                 continue  # not of the payload: it tells its own version

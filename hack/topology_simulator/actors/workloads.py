@@ -67,8 +67,7 @@ class Workloads(actor.Actor):
             self._rolling.discard(one.key)
         elif obj is None:
             if self._reacts(one, wanted, turn):
-                made = operands.workload(one, wanted)
-                self.mirror.keep(one.kind, await self.api.create(one.kind, {**made, "status": {}}))
+                await self.create(one.kind, {**operands.workload(one, wanted), "status": {}})
         else:
             change = self._change(one, obj, wanted)
             if change and self._reacts(one, wanted, turn):

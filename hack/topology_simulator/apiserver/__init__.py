@@ -2,18 +2,18 @@
 
 A table of contents, from the wire inwards:
 
-* `server`       the port: `ApiServer(crds=[...])`, `start`, `stop`, `kubeconfig`, `faults`, `requests`
+* `server`       `ApiServer(crds=[...])`: `start`, `stop`, `kubeconfig`, `faults`, `requests`; `front` is its port
 * `__main__`     the same as a process: `python -m topology_simulator.apiserver`
 * `requests`     a request as verb, kind, object and wanted form; `audit` records it; `control` serves faults
 * `faults`       what can go wrong on purpose, and hooks between two requests
 * `handlers`     who is responsible; `discovery` and `openapi` tell clients what there is
 * `reads`        get, list, watch; `watch`, `streams` carry one; `selectors`, `table`, `columns`, `jsonpath`
-* `writes`       create, update, patch, delete; `options`, `bodies`, `metadata`, `managed_fields`, `patch`, `equality`
+* `writes`       create, update, patch, delete; `options`, `bodies`, `metadata`, `managed_fields`, `patch`
 * `crds`         definitions; `structural`, `validation`, `cel`, `cel_rules`, `cel_library` judge objects
 * `resources`    which kinds exist; `builtins` are those of every cluster, with `forms` (types; `quantities`),
                  `builtin_rules` and `events`
 * `storage`      objects, the log, one global resourceVersion
-* `statuses`     every refusal, in the words of the real server; `times`
+* `statuses`     every refusal, in the words of the real server; `field_errors` are the causes of a 422; `times`
 
 Held against kube-apiserver 1.36 by test/component/parity; docs/embedded-server.md lists every difference. Not
 done, and refused: strategic merge patch and apply (415), protobuf (415, 406), conversion webhooks. Not done, and

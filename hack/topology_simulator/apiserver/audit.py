@@ -1,4 +1,4 @@
-"""The audit log: one small record for every request, for tests that count and for people who wonder.
+"""The audit log: one small record for every request, for tests that count.
 
 Bounded; the oldest records are forgotten first. A watch is recorded when it opens, everything else when it
 was answered (with code 0 when it never was: the client went away, or a fault kept the answer back).
@@ -7,9 +7,8 @@ was answered (with code 0 when it never was: the client went away, or a fault ke
 from __future__ import annotations
 
 import collections
-import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import requests
@@ -31,10 +30,6 @@ class Record:
     group: str
     path: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as JSON has it."""
-        return dataclasses.asdict(self)
-
 
 def record(request: requests.Request, path: str, code: int, time: float) -> Record:
     """Return the record of a request."""
@@ -54,5 +49,5 @@ def record(request: requests.Request, path: str, code: int, time: float) -> Reco
     )
 
 
-class Log(collections.deque[Record]):
-    """The latest records, oldest first."""
+Log = collections.deque[Record]
+"""The latest records, oldest first."""

@@ -9,7 +9,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-from . import statuses
+from . import field_errors, statuses
 
 if TYPE_CHECKING:
     from . import options, resources
@@ -34,15 +34,15 @@ def check_type(
         other = dataclasses.replace(
             resource, kind=kind or resource.kind, version=(version or resource.api_version).rpartition("/")[2]
         )
-        said = f'{other.kind} in version "{version or resource.api_version}" cannot be handled as a {resource.kind}: '
-        known = any(one.kind == kind and one.api_version == version for one in registry.all())
+        prefix = f'{other.kind} in version "{version or resource.api_version}" cannot be handled as a {resource.kind}: '
+        known = any(candidate.kind == kind and candidate.api_version == version for candidate in registry.all())
         if known:
             problem = f"converting ({other.version}.{kind}) to (core.{resource.kind}): unknown conversion"
         else:
             scheme = 'in scheme "pkg/runtime/scheme.go:111"'
             shown = version or resource.api_version
             problem = f'no kind "{other.kind}" is registered for version "{shown}" {scheme}'
-        raise statuses.bad_request(said + problem)
+        raise statuses.bad_request(prefix + problem)
     if not kind:
         text = json.dumps(body)
         raise statuses.bad_request(
@@ -51,11 +51,11 @@ def check_type(
         )
     name = (body.get("metadata") or {}).get("name", "")
     if kind != resource.kind:
-        cause = statuses.invalid_value("kind", kind, f"must be {resource.kind}")
+        cause = field_errors.invalid("kind", kind, f"must be {resource.kind}")
         raise statuses.invalid(dataclasses.replace(resource, kind=kind), name, [cause])
     if version != resource.api_version:
         if intent.patch is not None:
-            cause = statuses.invalid_value("apiVersion", version, f"must be {resource.api_version}")
+            cause = field_errors.invalid("apiVersion", version, f"must be {resource.api_version}")
             raise statuses.invalid(resource, name, [cause])
         raise statuses.bad_request(
             f"the API version in the data ({version or ''}) does not match the expected API version "

@@ -12,7 +12,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import events, statuses
+from . import events, field_errors
 
 if TYPE_CHECKING:
     from .resources import Resource
@@ -35,7 +35,7 @@ def _tainted(obj: dict[str, Any]) -> dict[str, Any]:
     spec = obj.get("spec") or {}
     taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
     taints = spec.get("taints") or []
-    if any((one.get("key"), one.get("effect")) == tuple(taint.values()) for one in taints):
+    if any((item.get("key"), item.get("effect")) == tuple(taint.values()) for item in taints):
         return obj
     return {**obj, "spec": {**spec, "taints": [*taints, taint]}}
 
@@ -74,9 +74,9 @@ def settle(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
         case "/secrets":
             obj = {**obj, "type": obj.get("type") or "Opaque"}
             if texts := obj.get("stringData"):
-                made = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+                encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
                 rest = {key: value for key, value in obj.items() if key != "stringData"}
-                return {**rest, "data": {**(obj.get("data") or {}), **made}}
+                return {**rest, "data": {**(obj.get("data") or {}), **encoded}}
     return _counted(resource, obj)
 
 
@@ -86,7 +86,7 @@ def _counted(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
     return {**obj, "status": {**zeros, **(obj.get("status") or {})}} if zeros else obj
 
 
-def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
+def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
     """Return the broken rules of a built-in object (those few that are known here)."""
     match resource.store:
         case "/events":
@@ -101,20 +101,20 @@ def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -
     return []
 
 
-def _check_lease(spec: dict[str, Any]) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_lease(spec: dict[str, Any]) -> list[field_errors.Cause]:
+    causes: list[field_errors.Cause] = []
     if "leaseDurationSeconds" in spec and spec["leaseDurationSeconds"] <= 0:
         value = spec["leaseDurationSeconds"]
-        found.append(statuses.invalid_value("spec.leaseDurationSeconds", value, "must be greater than 0"))
+        causes.append(field_errors.invalid("spec.leaseDurationSeconds", value, "must be greater than 0"))
     if spec.get("leaseTransitions", 0) < 0:
         value = spec["leaseTransitions"]
-        found.append(statuses.invalid_value("spec.leaseTransitions", value, "must be greater than or equal to 0"))
-    return found
+        causes.append(field_errors.invalid("spec.leaseTransitions", value, "must be greater than or equal to 0"))
+    return causes
 
 
-def _check_config_map(obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
-    found = [
-        statuses.invalid_value(f"{field}[{key}]", key, _CONFIG_KEY_RULE)
+def _check_config_map(obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
+    causes = [
+        field_errors.invalid(f"{field}[{key}]", key, _CONFIG_KEY_RULE)
         for field in ("data", "binaryData")
         for key in obj.get(field) or ()
         if not _CONFIG_KEY.fullmatch(key)
@@ -122,30 +122,30 @@ def _check_config_map(obj: dict[str, Any], old: dict[str, Any] | None) -> list[s
     size = sum(len(value.encode()) for value in (obj.get("data") or {}).values())
     if size > _LARGEST_CONFIG_MAP:
         text = f"Too long: may not be more than {_LARGEST_CONFIG_MAP} bytes"
-        found.append(statuses.Cause("[]", "FieldValueTooLong", text))
+        causes.append(field_errors.Cause("[]", "FieldValueTooLong", text))
     if old is not None and old.get("immutable"):
         text = "field is immutable when `immutable` is set"
         fields = [field for field in ("immutable", "data", "binaryData") if obj.get(field) != old.get(field)]
-        found += [statuses.forbidden_value(field, text) for field in fields]
-    return found
+        causes += [field_errors.forbidden(field, text) for field in fields]
+    return causes
 
 
-def _check_node(spec: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_node(spec: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
+    causes: list[field_errors.Cause] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(spec.get("taints") or ()):
         field, mark = f"metadata.taints[{index}]", (taint["key"], taint["effect"])
         if taint["effect"] not in _EFFECTS:
-            found.append(statuses.unsupported_value(f"{field}.effect", taint["effect"], _EFFECTS))
+            causes.append(field_errors.unsupported(f"{field}.effect", taint["effect"], _EFFECTS))
         if mark in seen:
             shown = {"Key": mark[0], "Value": taint.get("value", ""), "Effect": mark[1], "TimeAdded": None}
-            cause = statuses.duplicate_value(field, shown)
-            found.append(
+            cause = field_errors.duplicate(field, shown)
+            causes.append(
                 dataclasses.replace(cause, message=f"{cause.message}: taints must be unique by key and effect pair")
             )
         seen.add(mark)
     before = (old or {}).get("spec", {}).get("providerID")
     if before and before != spec.get("providerID"):
         text = 'node updates may not change providerID except from "" to valid'
-        found.append(statuses.forbidden_value("spec.providerID", text))
-    return found
+        causes.append(field_errors.forbidden("spec.providerID", text))
+    return causes

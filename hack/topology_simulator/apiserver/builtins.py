@@ -24,12 +24,12 @@ INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system"
 
 def _read(*path: str) -> Callable[[dict[str, Any]], str]:
     def value(obj: dict[str, Any]) -> str:
-        found: Any = obj
+        part: Any = obj
         for name in path:
-            found = found.get(name) if isinstance(found, dict) else None
-        if isinstance(found, bool):
-            return "true" if found else "false"
-        return "" if found is None else str(found)
+            part = part.get(name) if isinstance(part, dict) else None
+        if isinstance(part, bool):
+            return "true" if part else "false"
+        return "" if part is None else str(part)
 
     return value
 
@@ -58,226 +58,118 @@ _POD_FIELDS = {
 }
 
 
-def _core(plural: str, kind: str, *, namespaced: bool = True, **more: Any) -> Resource:
-    return Resource("", "v1", plural, kind, namespaced, kind.lower(), **more)
+def _kind(group: str, plural: str, kind: str, *short_names: str, namespaced: bool = True, **more: Any) -> Resource:
+    return Resource(group, "v1", plural, kind, namespaced, kind.lower(), short_names, **more)
 
 
 def _review(group: str, plural: str, kind: str) -> Resource:
-    return Resource(group, "v1", plural, kind, namespaced=False, singular=kind.lower(), verbs=("create",))
+    return _kind(group, plural, kind, namespaced=False, verbs=("create",))
 
 
 def _rbac(plural: str, kind: str, *, namespaced: bool, shown: Any) -> Resource:
-    return Resource("rbac.authorization.k8s.io", "v1", plural, kind, namespaced, kind.lower(), columns=shown)
+    return _kind("rbac.authorization.k8s.io", plural, kind, namespaced=namespaced, columns=shown)
 
 
-def _admission(plural: str, kind: str, *, has_status: bool = False) -> Resource:
-    """Stored and never asked: nothing here judges a request by a policy."""
-    return Resource(
-        "admissionregistration.k8s.io",
-        "v1",
-        plural,
-        kind,
-        namespaced=False,
-        singular=kind.lower(),
-        categories=("api-extensions",),
-        has_status=has_status,
-        counts_generation=True,
-        columns=columns.DEFAULT,
-    )
+def _extension(group: str, plural: str, kind: str, *short_names: str, **more: Any) -> Resource:
+    return _kind(
+        group, plural, kind, *short_names,
+        namespaced=False, categories=("api-extensions",), counts_generation=True, **more,
+    )  # fmt: skip
+
+
+def _event(group: str, **more: Any) -> Resource:
+    return _kind(group, "events", "Event", "ev", columns=columns.EVENTS, create_on_update=True, **more)
 
 
 def _unschedulable(obj: dict[str, Any]) -> str:
     return "true" if (obj.get("spec") or {}).get("unschedulable") else "false"
 
 
-CUSTOM_RESOURCE_DEFINITIONS = Resource(
-    CRD_GROUP,
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-    singular="customresourcedefinition",
-    short_names=("crd", "crds"),
-    categories=("api-extensions",),
-    has_status=True,
-    counts_generation=True,
-    unconditional_update=False,
-    always=("spec", "status"),
-    columns=columns.WITH_CREATION,
-)
-NAMESPACES = _core(
-    "namespaces",
-    "Namespace",
-    namespaced=False,
-    short_names=("ns",),
-    has_status=True,
+_IN_ALL: dict[str, Any] = {"categories": ("all",)}
+_STATUS: dict[str, Any] = {"has_status": True, "always": ("spec", "status")}
+_RECONCILED: dict[str, Any] = {**_STATUS, "counts_generation": True}
+CUSTOM_RESOURCE_DEFINITIONS = _extension(
+    CRD_GROUP, "customresourcedefinitions", "CustomResourceDefinition", "crd", "crds",
+    unconditional_update=False, columns=columns.WITH_CREATION, **_STATUS,
+)  # fmt: skip
+NAMESPACES = _kind(
+    "", "namespaces", "Namespace", "ns",
+    namespaced=False, has_status=True, form=forms.of(forms.NAMESPACE), columns=columns.NAMESPACES,
     verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
-    form=forms.of(forms.NAMESPACE),
-    columns=columns.NAMESPACES,
     selectable={"status.phase": _read("status", "phase"), "name": _read("metadata", "name")},
+)  # fmt: skip
+_NODES = _kind(
+    "", "nodes", "Node", "no",
+    namespaced=False, has_status=True, status_on_create=True, status_metadata=True, form=forms.of(forms.NODE),
+    columns=columns.NODES, selectable={"spec.unschedulable": _unschedulable},
+)  # fmt: skip
+_PODS = _kind(
+    "", "pods", "Pod", "po", status_metadata=True, columns=columns.PODS, selectable=_POD_FIELDS, **_STATUS, **_IN_ALL
 )
+_SERVICES = _kind(
+    "", "services", "Service", "svc",
+    columns=columns.SERVICES,
+    selectable={"spec.type": _read("spec", "type"), "spec.clusterIP": _read("spec", "clusterIP")},
+    **_STATUS, **_IN_ALL,
+)  # fmt: skip
+_NEW_EVENTS = _event(
+    EVENTS_GROUP, selectable=_NEW_EVENT_FIELDS, form=forms.of(forms.NEW_EVENT),
+    stored_as="v1", store_name="/events", read=events.to_new, write=events.to_core,
+)  # fmt: skip
+_LEASES = _kind(
+    "coordination.k8s.io", "leases", "Lease",
+    columns=columns.LEASES, form=forms.of(forms.LEASE), unconditional_update=False, create_on_update=True,
+)  # fmt: skip
+_BUDGETS = _kind(
+    "policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", columns=columns.DISRUPTION_BUDGETS, **_RECONCILED
+)
+_NETWORK_POLICIES = _kind(
+    "networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol",
+    counts_generation=True, columns=columns.NETWORK_POLICIES,
+)  # fmt: skip
 
 
 def kinds() -> list[Resource]:
-    """Return every built-in kind."""
+    """Return every built-in kind. Admission policies are stored and never asked: nothing here judges by them."""
+    policies = "admissionregistration.k8s.io"
     return [
         NAMESPACES,
-        _core(
-            "nodes",
-            "Node",
-            namespaced=False,
-            short_names=("no",),
-            has_status=True,
-            status_on_create=True,
-            status_metadata=True,
-            form=forms.of(forms.NODE),
-            columns=columns.NODES,
-            selectable={"spec.unschedulable": _unschedulable},
+        _NODES,
+        _kind("", "configmaps", "ConfigMap", "cm", form=forms.of(forms.CONFIG_MAP), columns=columns.CONFIGMAPS),
+        _kind(
+            "", "secrets", "Secret",
+            form=forms.of(forms.SECRET), columns=columns.SECRETS, selectable={"type": _read("type")},
         ),
-        _core(
-            "configmaps",
-            "ConfigMap",
-            short_names=("cm",),
-            form=forms.of(forms.CONFIG_MAP),
-            columns=columns.CONFIGMAPS,
-        ),
-        _core(
-            "secrets",
-            "Secret",
-            form=forms.of(forms.SECRET),
-            columns=columns.SECRETS,
-            selectable={"type": _read("type")},
-        ),
-        _core("serviceaccounts", "ServiceAccount", short_names=("sa",), columns=columns.SERVICE_ACCOUNTS),
-        _core(
-            "pods",
-            "Pod",
-            short_names=("po",),
-            categories=("all",),
-            has_status=True,
-            status_metadata=True,
-            always=("spec", "status"),
-            columns=columns.PODS,
-            selectable=_POD_FIELDS,
-        ),
-        _core(
-            "services",
-            "Service",
-            short_names=("svc",),
-            categories=("all",),
-            has_status=True,
-            always=("spec", "status"),
-            columns=columns.SERVICES,
-            selectable={"spec.type": _read("spec", "type"), "spec.clusterIP": _read("spec", "clusterIP")},
-        ),
-        _core(
-            "events",
-            "Event",
-            short_names=("ev",),
-            columns=columns.EVENTS,
-            selectable=_CORE_EVENT_FIELDS,
-            form=forms.of(forms.EVENT),
-            create_on_update=True,
-        ),
-        Resource(
-            EVENTS_GROUP,
-            "v1",
-            "events",
-            "Event",
-            namespaced=True,
-            singular="event",
-            short_names=("ev",),
-            columns=columns.EVENTS,
-            selectable=_NEW_EVENT_FIELDS,
-            form=forms.of(forms.NEW_EVENT),
-            create_on_update=True,
-            stored_as="v1",
-            store_name="/events",
-            read=events.to_new,
-            write=events.to_core,
-        ),
-        Resource(
-            "coordination.k8s.io",
-            "v1",
-            "leases",
-            "Lease",
-            namespaced=True,
-            singular="lease",
-            columns=columns.LEASES,
-            form=forms.of(forms.LEASE),
-            unconditional_update=False,
-            create_on_update=True,
-        ),
-        Resource(
-            "apps",
-            "v1",
-            "deployments",
-            "Deployment",
-            namespaced=True,
-            singular="deployment",
-            short_names=("deploy",),
-            categories=("all",),
-            has_status=True,
-            counts_generation=True,
-            always=("spec", "status"),
-            columns=columns.DEPLOYMENTS,
-        ),
-        Resource(
-            "apps",
-            "v1",
-            "statefulsets",
-            "StatefulSet",
-            namespaced=True,
-            singular="statefulset",
-            short_names=("sts",),
-            categories=("all",),
-            has_status=True,
-            counts_generation=True,
-            always=("spec", "status"),
-            columns=columns.STATEFUL_SETS,
-        ),
-        Resource(
-            "policy",
-            "v1",
-            "poddisruptionbudgets",
-            "PodDisruptionBudget",
-            namespaced=True,
-            singular="poddisruptionbudget",
-            short_names=("pdb",),
-            has_status=True,
-            counts_generation=True,
-            always=("spec", "status"),
-            columns=columns.DISRUPTION_BUDGETS,
-        ),
-        Resource(
-            "networking.k8s.io",
-            "v1",
-            "networkpolicies",
-            "NetworkPolicy",
-            namespaced=True,
-            singular="networkpolicy",
-            short_names=("netpol",),
-            counts_generation=True,
-            columns=columns.NETWORK_POLICIES,
-        ),
+        _kind("", "serviceaccounts", "ServiceAccount", "sa", columns=columns.SERVICE_ACCOUNTS),
+        _PODS,
+        _SERVICES,
+        _event("", selectable=_CORE_EVENT_FIELDS, form=forms.of(forms.EVENT)),
+        _NEW_EVENTS,
+        _LEASES,
+        _kind("apps", "deployments", "Deployment", "deploy", columns=columns.DEPLOYMENTS, **_RECONCILED, **_IN_ALL),
+        _kind("apps", "statefulsets", "StatefulSet", "sts", columns=columns.STATEFUL_SETS, **_RECONCILED, **_IN_ALL),
+        _BUDGETS,
+        _NETWORK_POLICIES,
         _rbac("roles", "Role", namespaced=True, shown=columns.WITH_CREATION),
         _rbac("rolebindings", "RoleBinding", namespaced=True, shown=columns.BINDINGS),
         _rbac("clusterroles", "ClusterRole", namespaced=False, shown=columns.WITH_CREATION),
         _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False, shown=columns.BINDINGS),
-        _admission("validatingadmissionpolicies", "ValidatingAdmissionPolicy", has_status=True),
-        _admission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
+        _extension(
+            policies, "validatingadmissionpolicies", "ValidatingAdmissionPolicy",
+            has_status=True, columns=columns.DEFAULT,
+        ),
+        _extension(
+            policies, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", columns=columns.DEFAULT
+        ),
         _review("authentication.k8s.io", "tokenreviews", "TokenReview"),
         _review("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
         _review("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
         CUSTOM_RESOURCE_DEFINITIONS,
-    ]
+    ]  # fmt: skip
 
 
 def answer_review(resource: Resource, body: dict[str, Any]) -> dict[str, Any]:
-    """Return a review with its answer: every token belongs to the administrator.
-
-    Everything is allowed.
-    """
+    """Return a review with its answer: every token belongs to the administrator, and everything is allowed."""
     if resource.plural == "tokenreviews":
         user = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
         status: dict[str, Any] = {"authenticated": True, "user": user}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
 
-from . import cel_library, cel_rules, statuses, structural
+from . import cel_library, cel_rules, field_errors, structural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,13 +29,13 @@ _STRING = re.compile(
     r"""[rR]?(\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""",
     re.DOTALL,
 )
+_WANTED = {
+    "rule": (cel.Type.BOOL, "cel expression must evaluate to a bool"),
+    "messageExpression": (cel.Type.STRING, "messageExpression must evaluate to a string"),
+}
+"""What an expression has to give, and what is said of one that does not."""
 _OLD_SELF = re.compile(r"\boldSelf\b")
 _CHAIN = re.compile(r"(?<![\w.])(self|oldSelf)((?:\s*\.\s*[A-Za-z_]\w*(?![\w(]))+)")
-
-
-def without_strings(rule: str) -> str:
-    """Return a rule with the contents of its string literals blanked."""
-    return _STRING.sub('""', rule)
 
 
 def _type_of(schema: Mapping[str, Any]) -> cel.Type:
@@ -58,9 +58,7 @@ def _type_of(schema: Mapping[str, Any]) -> cel.Type:
     return cel.Type.DYN
 
 
-@functools.cache
-def _extensions() -> list[cel.CelExtensionBase]:
-    return cel_library.extensions()
+_extensions = functools.cache(cel_library.extensions)
 
 
 def _compile(
@@ -107,7 +105,7 @@ class _Selections:
 
 
 def _selections(schema: Mapping[str, Any], text: str, *, root: bool, optional_old: bool) -> _Selections:
-    found = _Selections(text)
+    selections = _Selections(text)
     blank = _STRING.sub(lambda match: " " * len(match.group(0)), text)
     for match in _CHAIN.finditer(blank):
         if match[1] == "oldSelf" and optional_old:
@@ -119,15 +117,15 @@ def _selections(schema: Mapping[str, Any], text: str, *, root: bool, optional_ol
                 break
             known = {cel_rules.escape(key): below for key, below in cel_rules.fields(place, root=at_root).items()}
             if part.strip() not in known:
-                found.problem = _complaint(text, position, f"undefined field '{part.strip()}'")
-                return found
+                selections.problem = _complaint(text, position, f"undefined field '{part.strip()}'")
+                return selections
             place, at_root = known[part.strip()], False
             position += len(part) + 1
         typed = _type_of(place) in (cel.Type.INT, cel.Type.DOUBLE, cel.Type.BOOL)
         inside_has = re.search(r"\bhas\s*\(\s*$", blank[: match.start()])
         if typed and position == match.end() and not inside_has:
-            found.replace(match.start(), match.end(), _type_of(place))
-    return found
+            selections.replace(match.start(), match.end(), _type_of(place))
+    return selections
 
 
 def _complaint(text: str, position: int, problem: str) -> str:
@@ -139,17 +137,17 @@ def _complaint(text: str, position: int, problem: str) -> str:
 
 class _Compiler:
     def __init__(self) -> None:
-        self.causes: list[statuses.Cause] = []
-        self._given: dict[str, Any] = {}
+        self.causes: list[field_errors.Cause] = []
 
     def walk(
         self, schema: Mapping[str, Any], where: str, *, root: bool = False, correlated: bool = True
     ) -> cel_rules.Rules:
         rules = cel_rules.Rules(schema, root)
-        for index, one in enumerate(schema.get(structural.RULES) or ()):
-            made = self._rule(schema, one, f"{where}.{structural.RULES}[{index}]", root=root, correlated=correlated)
-            if made is not None:
-                rules.rules.append(made)
+        for index, declared in enumerate(schema.get(structural.RULES) or ()):
+            place = f"{where}.{structural.RULES}[{index}]"
+            rule = self._rule(schema, declared, place, root=root, correlated=correlated)
+            if rule is not None:
+                rules.rules.append(rule)
         for key, part in (schema.get("properties") or {}).items():
             below = self.walk(part, f"{where}.properties[{key}]", correlated=correlated)
             if not below.empty:
@@ -168,37 +166,21 @@ class _Compiler:
     ) -> cel_rules.Rule | None:
         text = str(rule.get("rule") or "").strip()
         optional_old = bool(rule.get("optionalOldSelf"))
-        transition = bool(_OLD_SELF.search(without_strings(text)))
+        transition = bool(_OLD_SELF.search(_STRING.sub('""', text)))
         before = len(self.causes)
         if not text:
-            self.causes.append(statuses.required(f"{where}.rule", "rule is not specified"))
+            self.causes.append(field_errors.required(f"{where}.rule", "rule is not specified"))
             return None
         reason = rule.get("reason") or "FieldValueInvalid"
         if reason not in cel_rules.REASONS:
-            self.causes.append(statuses.unsupported_value(f"{where}.reason", reason, sorted(cel_rules.REASONS)))
+            self.causes.append(field_errors.unsupported(f"{where}.reason", reason, sorted(cel_rules.REASONS)))
         self._check_texts(schema, rule, where, root=root)
         if transition and not correlated and not optional_old:
             within = where.rpartition(".items")[0]
             problem = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {within}"
-            self.causes.append(statuses.invalid_value(f"{where}.rule", text, problem))
-        self._given = _as_given(rule)
-        selected = _selections(schema, text, root=root, optional_old=optional_old)
-        if selected.problem:
-            self._refuse(f"{where}.rule", selected.problem)
-            return None
-        program = self._program(schema, text, f"{where}.rule", cel.Type.BOOL, selected, optional_old=optional_old)
-        message_text = str(rule.get("messageExpression") or "").strip()
-        message = None
-        if message_text:
-            field_name = f"{where}.messageExpression"
-            message = self._program(
-                schema,
-                message_text,
-                field_name,
-                cel.Type.STRING,
-                _selections(schema, message_text, root=root, optional_old=optional_old),
-                optional_old=optional_old,
-            )
+            self.causes.append(field_errors.invalid(f"{where}.rule", text, problem))
+        program = self._program(schema, rule, "rule", where, root=root)
+        message = self._program(schema, rule, "messageExpression", where, root=root)
         if program is None or len(self.causes) > before:
             return None
         return cel_rules.Rule(
@@ -218,48 +200,45 @@ class _Compiler:
         message, path = rule.get("message") or "", rule.get("fieldPath") or ""
         if message and not message.strip():
             text = "must be non-empty if specified"
-            self.causes.append(statuses.invalid_value(f"{where}.message", message, text))
+            self.causes.append(field_errors.invalid(f"{where}.message", message, text))
         place: Any = schema
-        for number, part in enumerate(one for one in re.split(r"\.|\['|'\]", path) if one):
+        for number, part in enumerate(name for name in re.split(r"\.|\['|'\]", path) if name):
             known = cel_rules.fields(place, root=root and number == 0)
             additional = place.get("additionalProperties")
             place = known.get(part, additional if isinstance(additional, dict) else None)
             if place is None:
-                text = "must be a valid path"
-                self.causes.append(statuses.invalid_value(f"{where}.fieldPath", path, text))
+                self.causes.append(field_errors.invalid(f"{where}.fieldPath", path, "must be a valid path"))
                 return
 
-    def _refuse(self, where: str, problem: str) -> None:
-        given = json.dumps(self._given, separators=(",", ":"))
+    def _program(
+        self, schema: Mapping[str, Any], rule: Mapping[str, Any], word: str, where: str, *, root: bool
+    ) -> cel.Expression | None:
+        """Compile a rule or its message expression; None where there is none, or it is refused."""
+        text = str(rule.get(word) or "").strip()
+        if not text:
+            return None
+        optional_old = bool(rule.get("optionalOldSelf"))
+        selections = _selections(schema, text, root=root, optional_old=optional_old)
+        problem = selections.problem
+        if not problem:
+            try:
+                checked = _compile(schema, selections.checked, selections.types, optional_old=optional_old)
+                program = _compile(schema, text, {}, optional_old=optional_old)
+            except RuntimeError as error:
+                words = str(error).replace("INVALID_ARGUMENT: ", "").replace(" [INVALID_ARGUMENT]", "").strip()
+                problem = f"compilation failed: {selections.restored(words)}"
+            else:
+                kind, wrong = _WANTED[word]
+                if checked.return_type() in (kind, cel.Type.DYN):
+                    return program
+                problem = wrong
+        given = json.dumps(_as_given(rule), separators=(",", ":"))
         for sign in "<>&":  # Go's encoder escapes them
             given = given.replace(sign, f"\\u{ord(sign):04x}")
-        self.causes.append(statuses.Cause(where, "FieldValueInvalid", f"Invalid value: {given}: {problem}"))
-
-    def _program(  # noqa: PLR0913  # one rule's parts, read in one place
-        self,
-        schema: Mapping[str, Any],
-        text: str,
-        where: str,
-        wanted: cel.Type,
-        selected: _Selections,
-        *,
-        optional_old: bool,
-    ) -> cel.Expression | None:
-        try:
-            checked = _compile(schema, selected.checked, selected.types, optional_old=optional_old)
-            program = _compile(schema, text, {}, optional_old=optional_old)
-        except RuntimeError as error:
-            problem = str(error).replace("INVALID_ARGUMENT: ", "").replace(" [INVALID_ARGUMENT]", "").strip()
-            self._refuse(where, f"compilation failed: {selected.restored(problem)}")
-            return None
-        if checked.return_type() not in (wanted, cel.Type.DYN):
-            truth = wanted == cel.Type.BOOL
-            problem = (
-                "cel expression must evaluate to a bool" if truth else "messageExpression must evaluate to a string"
-            )
-            self._refuse(where, problem)
-            return None
-        return program
+        self.causes.append(
+            field_errors.Cause(f"{where}.{word}", "FieldValueInvalid", f"Invalid value: {given}: {problem}")
+        )
+        return None
 
 
 def _as_given(rule: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,10 +253,7 @@ def _as_given(rule: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def compile_rules(schema: Mapping[str, Any], where: str) -> tuple[cel_rules.Rules, list[statuses.Cause]]:
-    """Return the rules of a resource's schema.
-
-    Why some of them are refused (paths begin with `where`).
-    """
+def compile_rules(schema: Mapping[str, Any], where: str) -> tuple[cel_rules.Rules, list[field_errors.Cause]]:
+    """Return the rules of a resource's schema, and why some of them are refused (paths begin with `where`)."""
     compiler = _Compiler()
     return compiler.walk(schema, where, root=True), compiler.causes

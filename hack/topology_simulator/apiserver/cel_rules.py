@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
 
-from . import statuses, structural, validation
+from . import field_errors, structural, validation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_RESERVED = frozenset(
-    ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if")
-) | {"import", "let", "loop", "package", "namespace", "return"}
+_RESERVED = frozenset({
+    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+    "loop", "package", "namespace", "return",
+})  # fmt: skip
 REASONS = {
     "FieldValueInvalid": "Invalid value",
     "FieldValueForbidden": "Forbidden",
@@ -72,7 +73,7 @@ def to_cel(schema: Mapping[str, Any], value: Any, *, root: bool = False) -> Any:
         return {escape(key): to_cel(known[key], part) for key, part in value.items() if key in known}
     if isinstance(value, list):
         items = schema.get("items") or {}
-        return [to_cel(items, one) for one in value]
+        return [to_cel(items, item) for item in value]
     kind = schema.get("type")
     if kind == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -141,7 +142,7 @@ class Rule:
             data["oldSelf"] = on.old
         return data
 
-    def evaluate(self, on: Evaluation, path: str) -> statuses.Cause | None:
+    def evaluate(self, on: Evaluation, path: str) -> field_errors.Cause | None:
         """Return the cause when the rule does not hold or cannot be evaluated."""
         where = (path + self.field_path).lstrip(".") or "<nil>"
         shown = self.message or self.text
@@ -155,25 +156,25 @@ class Rule:
                 )
             else:
                 detail = f"{problem} evaluating rule: {shown}"
-            return statuses.invalid_value(path.lstrip(".") or "<nil>", self.kind, detail)
+            return field_errors.invalid(path.lstrip(".") or "<nil>", self.kind, detail)
         if result.plain_value() is True:
             return None
         detail = self._message(on) or self.message or f"failed rule: {self.text}"
         if self.reason == "FieldValueInvalid":
             if self.kind in ("object", "array"):
-                return statuses.invalid_object(where, detail)
-            return statuses.invalid_value(where, on.value, detail)
+                return field_errors.invalid_object(where, detail)
+            return field_errors.invalid(where, on.value, detail)
         if self.reason == "FieldValueDuplicate":
-            return statuses.duplicate_value(where, self.kind)
-        return statuses.Cause(where, self.reason, f"{REASONS[self.reason]}: {detail}")
+            return field_errors.duplicate(where, self.kind)
+        return field_errors.Cause(where, self.reason, f"{REASONS[self.reason]}: {detail}")
 
     def _message(self, on: Evaluation) -> str:
         if self.message_program is None:
             return ""
-        made = self.message_program.eval(data=self._data(on))
-        if made.type() != cel.Type.STRING:
+        result = self.message_program.eval(data=self._data(on))
+        if result.type() != cel.Type.STRING:
             return ""
-        text = str(made.plain_value()).strip()
+        text = str(result.plain_value()).strip()
         return "" if "\n" in text else text
 
 
@@ -193,7 +194,7 @@ class Rules:
         """Whether there is no rule here or below."""
         return not (self.rules or self.properties or self.additional or self.items)
 
-    def validate(self, value: Any, old: Any = validation.MISSING, path: str = "") -> Iterator[statuses.Cause]:
+    def validate(self, value: Any, old: Any = validation.MISSING, path: str = "") -> Iterator[field_errors.Cause]:
         """Yield the causes of every rule that does not hold."""
         if value is None:
             return
@@ -209,7 +210,7 @@ class Rules:
                         yield cause
         yield from self._below(value, old, path)
 
-    def _below(self, value: Any, old: Any, path: str) -> Iterator[statuses.Cause]:
+    def _below(self, value: Any, old: Any, path: str) -> Iterator[field_errors.Cause]:
         if isinstance(value, dict):
             before = old if isinstance(old, dict) else {}
             for key, part in value.items():
@@ -222,7 +223,7 @@ class Rules:
             keys = tuple(self.schema.get(structural.LIST_KEYS) or ())
             matched: dict[str, Any] = {}
             if self.schema.get(structural.LIST_TYPE) == "map" and isinstance(old, list):
-                matched = {repr(validation.list_key(one, keys, self.items.schema)): one for one in old}
-            for index, one in enumerate(value):
-                mark = repr(validation.list_key(one, keys, self.items.schema))
-                yield from self.items.validate(one, matched.get(mark, validation.MISSING), f"{path}[{index}]")
+                matched = {repr(validation.list_key(item, keys, self.items.schema)): item for item in old}
+            for index, item in enumerate(value):
+                mark = repr(validation.list_key(item, keys, self.items.schema))
+                yield from self.items.validate(item, matched.get(mark, validation.MISSING), f"{path}[{index}]")

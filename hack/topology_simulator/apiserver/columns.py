@@ -12,8 +12,8 @@ from .resources import Column
 
 
 def _meta(obj: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = obj["metadata"]
-    return found
+    meta: dict[str, Any] = obj["metadata"]
+    return meta
 
 
 def created(obj: dict[str, Any]) -> str:
@@ -157,7 +157,7 @@ def _containers(obj: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _pod_ready(obj: dict[str, Any]) -> str:
-    ready = sum(1 for one in _containers(obj) if one.get("ready"))
+    ready = sum(1 for container in _containers(obj) if container.get("ready"))
     return f"{ready}/{len((obj.get('spec') or {}).get('containers') or [])}"
 
 
@@ -204,35 +204,33 @@ def _replicas(obj: dict[str, Any]) -> str:
 def _template(field: str) -> Any:
     def cell(obj: dict[str, Any]) -> str:
         spec = (((obj.get("spec") or {}).get("template") or {}).get("spec")) or {}
-        return ",".join(str(one.get(field, "")) for one in spec.get("containers") or ())
+        return ",".join(str(container.get(field, "")) for container in spec.get("containers") or ())
 
     return cell
 
 
-def _selector(obj: dict[str, Any]) -> str:
-    labels = ((obj.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
+def _selector(name: str) -> Any:
+    def cell(obj: dict[str, Any]) -> str:
+        labels = ((obj.get("spec") or {}).get(name) or {}).get("matchLabels") or {}
+        return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
+
+    return cell
 
 
+_CONTAINERS = (
+    Column("Containers", "string", _template("name"), "", 1),
+    Column("Images", "string", _template("image"), "", 1),
+)
 DEPLOYMENTS = (
     NAME,
     Column("Ready", "string", _replicas, "Replicas that are ready"),
     Column("Up-to-date", "string", _at("status", "updatedReplicas", default=0), "Replicas of the present spec"),
     Column("Available", "string", _at("status", "availableReplicas", default=0), "Replicas that are available"),
     AGE,
-    Column("Containers", "string", _template("name"), "", 1),
-    Column("Images", "string", _template("image"), "", 1),
-    Column("Selector", "string", _selector, "", 1),
+    *_CONTAINERS,
+    Column("Selector", "string", _selector("selector"), "", 1),
 )
-
-
-STATEFUL_SETS = (
-    NAME,
-    Column("Ready", "string", _replicas, "Replicas that are ready"),
-    AGE,
-    Column("Containers", "string", _template("name"), "", 1),
-    Column("Images", "string", _template("image"), "", 1),
-)
+STATEFUL_SETS = (NAME, Column("Ready", "string", _replicas, "Replicas that are ready"), AGE, *_CONTAINERS)
 
 
 def _budget(name: str) -> Any:
@@ -247,22 +245,12 @@ DISRUPTION_BUDGETS = (
     NAME,
     Column("Min Available", "string", _budget("minAvailable"), "What must stay"),
     Column("Max Unavailable", "string", _budget("maxUnavailable"), "What may go"),
-    Column(
-        "Allowed Disruptions",
-        "integer",
-        _at("status", "disruptionsAllowed", default=0),
-        "How many may go now",
-    ),
+    Column("Allowed Disruptions", "integer", _at("status", "disruptionsAllowed", default=0), "How many may go now"),
     AGE,
 )
 
 
-def _pod_selector(obj: dict[str, Any]) -> str:
-    labels = ((obj.get("spec") or {}).get("podSelector") or {}).get("matchLabels") or {}
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
-
-
-NETWORK_POLICIES = (NAME, Column("Pod-Selector", "string", _pod_selector, "Whom it is about"), AGE)
+NETWORK_POLICIES = (NAME, Column("Pod-Selector", "string", _selector("podSelector"), "Whom it is about"), AGE)
 
 
 def _role(obj: dict[str, Any]) -> str:

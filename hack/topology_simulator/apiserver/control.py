@@ -1,6 +1,6 @@
 """The simulator's own paths, for a server in a process of its own: /simulator/faults and /simulator/requests.
 
-    POST   /simulator/faults     a JSON list of faults (`faults.from_json`); all are added, or none with a 400
+    POST   /simulator/faults     a JSON list of faults (`faults.Fault`); all are added, or none with a 400
     GET    /simulator/faults     those in force, with how often each has hit
     DELETE /simulator/faults     takes all away
     POST   /simulator/compact    forgets the log
@@ -12,8 +12,10 @@ These requests are neither recorded nor hit by faults.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pydantic
 
 from . import faults, handlers, statuses, storage
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from . import audit, requests
 
 PREFIX = "/simulator/"
+_FAULTS = pydantic.TypeAdapter(list[faults.Fault])
 
 
 class Control:
@@ -35,8 +38,7 @@ class Control:
         """Return the answer. Raises StatusError."""
         match request.method, request.path.removeprefix(PREFIX):
             case "GET", "faults":
-                found = [{**faults.to_json(one.fault), "hits": one.hits} for one in self._faults.active()]
-                return handlers.Answer(200, storage.encode(found))
+                return handlers.Answer(200, storage.encode([_shown(active) for active in self._faults.active()]))
             case "POST", "faults":
                 return self._add(request.body)
             case "DELETE", "faults":
@@ -45,7 +47,7 @@ class Control:
                 self._storage.compact()
             case "GET", "requests":
                 since = request.number("since") or 0
-                records = [one.as_dict() for one in self._log if one.time >= since]
+                records = [dataclasses.asdict(record) for record in self._log if record.time >= since]
                 return handlers.Answer(200, storage.encode(records))
             case "DELETE", "requests":
                 self._log.clear()
@@ -55,9 +57,12 @@ class Control:
 
     def _add(self, body: bytes) -> handlers.Answer:
         try:
-            value = json.loads(body)
-            wanted = [faults.from_json(one) for one in (value if isinstance(value, list) else [value])]
-        except ValueError as error:
+            wanted = _FAULTS.validate_json(body)
+        except pydantic.ValidationError as error:
             raise statuses.bad_request(str(error)) from None
-        added = [{**faults.to_json(one), "hits": self._faults.add(one).hits} for one in wanted]
+        added = [_shown(self._faults.add(fault)) for fault in wanted]
         return handlers.Answer(200, storage.encode(added))
+
+
+def _shown(active: faults.Active) -> dict[str, Any]:
+    return {**active.fault.model_dump(by_alias=True, exclude_defaults=True), "hits": active.hits}

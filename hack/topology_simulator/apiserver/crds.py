@@ -12,7 +12,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
-from . import cel, columns, jsonpath, statuses, structural, times, validation
+from . import cel, columns, field_errors, jsonpath, statuses, structural, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource, version_priority
 
@@ -21,15 +21,9 @@ if TYPE_CHECKING:
 
     from . import cel_rules, resources
 
-_BLOCKING = frozenset(
-    (
-        "FieldValueRequired",
-        "FieldValueNotSupported",
-        "FieldValueTooLong",
-        "FieldValueTooMany",
-        "FieldValueTypeInvalid",
-    )
-)
+_BLOCKING = frozenset({
+    "FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
+})  # fmt: skip
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _UNCHECKED = (
     "some validation rules were not checked because the object was invalid; "
@@ -55,15 +49,15 @@ class StructuralSchema:
         return filled
 
     def validate(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[statuses.Cause]
-    ) -> list[statuses.Cause]:
+        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
+    ) -> list[field_errors.Cause]:
         """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
-        found = [*before, *validation.validate(self._schema, obj, old)]
+        causes = [*before, *validation.validate(self._schema, obj, old)]
         if self._rules.empty:
-            return found
-        if any(cause.reason in _BLOCKING for cause in found):
-            return [*found, statuses.invalid_value("<nil>", None, _UNCHECKED)]
-        return [*found, *self._rules.validate(obj, validation.MISSING if old is None else old)]
+            return causes
+        if any(cause.reason in _BLOCKING for cause in causes):
+            return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
+        return [*causes, *self._rules.validate(obj, validation.MISSING if old is None else old)]
 
     def list_keys(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
         """Return the key fields of every map-list, by its path."""
@@ -86,99 +80,102 @@ def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
     return {**obj, "spec": spec, "status": _status(spec, old)}
 
 
-def _check_spec(obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
+def _check_spec(obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
     spec = obj.get("spec")
     if not isinstance(spec, dict):
-        return [statuses.required("spec")]
-    found = [statuses.required(f"spec.{key}") for key in ("group", "names", "scope", "versions") if not spec.get(key)]
-    if found:
-        return found
+        return [field_errors.required("spec")]
+    causes = [
+        field_errors.required(f"spec.{key}") for key in ("group", "names", "scope", "versions") if not spec.get(key)
+    ]
+    if causes:
+        return causes
     names = spec["names"]
-    found = [statuses.required(f"spec.names.{key}") for key in ("plural", "kind") if not names.get(key)]
+    causes = [field_errors.required(f"spec.names.{key}") for key in ("plural", "kind") if not names.get(key)]
     wanted = f"{names.get('plural')}.{spec['group']}"
     if old is None and obj["metadata"].get("name") != wanted:
         text = 'must be spec.names.plural+"."+spec.group'
-        found.append(statuses.invalid_value("metadata.name", obj["metadata"].get("name"), text))
+        causes.append(field_errors.invalid("metadata.name", obj["metadata"].get("name"), text))
     if spec["scope"] not in ("Cluster", "Namespaced"):
-        found.append(statuses.unsupported_value("spec.scope", spec["scope"], ("Cluster", "Namespaced")))
-    if sum(1 for one in spec["versions"] if one.get("storage")) != 1:
+        causes.append(field_errors.unsupported("spec.scope", spec["scope"], ("Cluster", "Namespaced")))
+    if sum(1 for version in spec["versions"] if version.get("storage")) != 1:
         text = "must have exactly one version marked as storage version"
-        found.append(statuses.Cause("spec.versions", "FieldValueInvalid", f"Invalid value: {text}"))
+        causes.append(field_errors.Cause("spec.versions", "FieldValueInvalid", f"Invalid value: {text}"))
     if (spec.get("conversion") or {}).get("strategy", "None") != "None":
         text = "conversion webhooks are not available in this server"
-        found.append(statuses.forbidden_value("spec.conversion.strategy", text))
-    return found
+        causes.append(field_errors.forbidden("spec.conversion.strategy", text))
+    return causes
 
 
-def _check_change(spec: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
+def _check_change(spec: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
     if old is None:
         return []
-    before = old["spec"]
-    found = [
-        statuses.invalid_value(f"spec.{field}", spec[field], "field is immutable")
-        for field in ("group", "scope")
-        if before[field] != spec[field]
+    pairs = [(f"spec.{field}", old["spec"][field], spec[field]) for field in ("group", "scope")]
+    names, before = spec["names"], old["spec"]["names"]
+    pairs += [(f"spec.names.{field}", before[field], names[field]) for field in ("plural", "kind")]
+    return [
+        field_errors.invalid(where, value, "field is immutable") for where, stored, value in pairs if stored != value
     ]
-    for field in ("plural", "kind"):
-        if before["names"][field] != spec["names"][field]:
-            value = spec["names"][field]
-            found.append(statuses.invalid_value(f"spec.names.{field}", value, "field is immutable"))
-    return found
 
 
-def _check_versions(spec: dict[str, Any]) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _schema_path(spec: dict[str, Any], index: int) -> str:
+    """Return where the schema of a version stands, as the real server names it."""
+    single = len(spec["versions"]) == 1
+    return "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
+
+
+def _check_versions(spec: dict[str, Any]) -> list[field_errors.Cause]:
+    causes: list[field_errors.Cause] = []
     single = len(spec["versions"]) == 1
     for index, version in enumerate(spec["versions"]):
-        where = "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
+        where = _schema_path(spec, index)
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
-            found.append(statuses.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
+            causes.append(field_errors.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
             continue
         broken = structural.check(schema, where)
-        found += broken
+        causes += broken
         if not broken:
-            found += _check_defaults(schema, where)
-            found += _compiled(json.dumps(schema, sort_keys=True), where)[1]
+            causes += _check_defaults(schema, where)
+            causes += _compiled(json.dumps(schema, sort_keys=True), where)[1]
         below = "spec" if single else f"spec.versions[{index}]"
         for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
-            found += _check_column(column, f"{below}.additionalPrinterColumns[{number}]")
-    return found
+            causes += _check_column(column, f"{below}.additionalPrinterColumns[{number}]")
+    return causes
 
 
-def _check_column(column: dict[str, Any], where: str) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_column(column: dict[str, Any], where: str) -> list[field_errors.Cause]:
+    causes: list[field_errors.Cause] = []
     path = column.get("jsonPath", "")
     if column.get("type") not in _COLUMN_TYPES:
         text = f"must be one of {','.join(_COLUMN_TYPES)}"
-        found.append(statuses.invalid_value(f"{where}.type", column.get("type"), text))
+        causes.append(field_errors.invalid(f"{where}.type", column.get("type"), text))
     if not path.startswith("."):
-        found.append(statuses.invalid_value(f"{where}.JSONPath", path, "must be a simple json path starting with ."))
-        return found
+        causes.append(field_errors.invalid(f"{where}.JSONPath", path, "must be a simple json path starting with ."))
+        return causes
     try:
         jsonpath.compile_path(path)
     except jsonpath.PathError as error:
-        found.append(statuses.invalid_value(f"{where}.JSONPath", path, str(error)))
-    return found
+        causes.append(field_errors.invalid(f"{where}.JSONPath", path, str(error)))
+    return causes
 
 
-def _check_defaults(schema: Any, where: str) -> list[statuses.Cause]:
+def _check_defaults(schema: Any, where: str) -> list[field_errors.Cause]:
     """Return the defaults that break their own schema."""
-    found: list[statuses.Cause] = []
+    causes: list[field_errors.Cause] = []
     if "default" in schema:
         for cause in validation.validate_part(schema, structural.default(schema, schema["default"])):
             at = f"{where}.default" + (f".{cause.field}" if cause.field != "<nil>" else "")
-            found.append(statuses.Cause(at, cause.reason, cause.message))
+            causes.append(field_errors.Cause(at, cause.reason, cause.message))
     for key, part in (schema.get("properties") or {}).items():
-        found += _check_defaults(part, f"{where}.properties[{key}]")
+        causes += _check_defaults(part, f"{where}.properties[{key}]")
     for word in ("items", "additionalProperties"):
         if isinstance(schema.get(word), dict):
-            found += _check_defaults(schema[word], f"{where}.{word}")
-    return found
+            causes += _check_defaults(schema[word], f"{where}.{word}")
+    return causes
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[statuses.Cause, ...]]:
+def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[field_errors.Cause, ...]]:
     """Return the schema ready to be applied; the same text is compiled once in a process."""
     parsed = json.loads(schema)
     rules, causes = cel.compile_rules(parsed, where)
@@ -186,19 +183,13 @@ def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[statuses
 
 
 def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
-    before = {one["type"]: one for one in ((old or {}).get("status") or {}).get("conditions") or ()}
+    before = {item["type"]: item for item in ((old or {}).get("status") or {}).get("conditions") or ()}
 
     def condition(kind: str, reason: str, message: str) -> dict[str, Any]:
         since = before.get(kind, {}).get("lastTransitionTime") or times.now()
-        return {
-            "lastTransitionTime": since,
-            "message": message,
-            "reason": reason,
-            "status": "True",
-            "type": kind,
-        }
+        return {"lastTransitionTime": since, "message": message, "reason": reason, "status": "True", "type": kind}
 
-    storage = next(one["name"] for one in spec["versions"] if one.get("storage"))
+    storage = next(item["name"] for item in spec["versions"] if item.get("storage"))
     stored = list(((old or {}).get("status") or {}).get("storedVersions") or ())
     return {
         "acceptedNames": spec["names"],
@@ -214,23 +205,21 @@ def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
     find = jsonpath.compile_path(path)
 
     def cell(obj: dict[str, Any]) -> Any:
-        found = find(obj)
-        if not found:
+        values = find(obj)
+        if not values:
             return None
-        value = found[0]
+        value = values[0]
+        number = isinstance(value, int | float) and not isinstance(value, bool)
         match kind:
             case "string":
                 return value if isinstance(value, str) else _text(value)
             case "date":
                 return times.age(value) if isinstance(value, str) else "<unknown>"
             case "integer":
-                usable = isinstance(value, int | float) and not isinstance(value, bool)
-                return int(value) if usable else None
+                return int(value) if number else None
             case "number":
-                return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-            case "boolean":
-                return value if isinstance(value, bool) else None
-        return None
+                return value if number else None
+        return value if isinstance(value, bool) else None
 
     return cell
 
@@ -245,20 +234,19 @@ def _text(value: Any) -> str:
 
 def _columns(version: dict[str, Any]) -> tuple[Column, ...]:
     declared = version.get("additionalPrinterColumns")
-    if not declared:
-        return columns.CUSTOM
-    made = [
-        Column(
-            one["name"],
-            one["type"],
-            _cell(one["type"], one["jsonPath"]),
-            one.get("description") or f"Custom resource definition column (in JSONPath format): {one['jsonPath']}",
-            int(one.get("priority") or 0),
-            one.get("format", ""),
-        )
-        for one in declared
-    ]
-    return (columns.NAME, *made)
+    return (columns.NAME, *map(_column, declared)) if declared else columns.CUSTOM
+
+
+def _column(declared: dict[str, Any]) -> Column:
+    path = declared["jsonPath"]
+    return Column(
+        declared["name"],
+        declared["type"],
+        _cell(declared["type"], path),
+        declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
+        int(declared.get("priority") or 0),
+        declared.get("format", ""),
+    )
 
 
 def _deprecation(spec: dict[str, Any], version: dict[str, Any]) -> tuple[str, ...]:
@@ -269,7 +257,7 @@ def _deprecation(spec: dict[str, Any], version: dict[str, Any]) -> tuple[str, ..
         return (str(version["deprecationWarning"]),)
     kind, group = spec["names"]["kind"], spec["group"]
     better = sorted(
-        (one["name"] for one in spec["versions"] if one.get("served") and not one.get("deprecated")),
+        (other["name"] for other in spec["versions"] if other.get("served") and not other.get("deprecated")),
         key=version_priority,
     )
     use = f"; use {group}/{better[0]} {kind}" if better else ""
@@ -278,18 +266,14 @@ def _deprecation(spec: dict[str, Any], version: dict[str, Any]) -> tuple[str, ..
 
 def _selectable(version: dict[str, Any]) -> dict[str, Callable[[dict[str, Any]], str]]:
     """Return the fields that a field selector may ask for besides name and namespace."""
-    found: dict[str, Callable[[dict[str, Any]], str]] = {}
-    for one in version.get("selectableFields") or ():
-        found[one["jsonPath"].removeprefix(".")] = _selected(jsonpath.compile_path(one["jsonPath"]))
-    return found
+    paths = [field["jsonPath"] for field in version.get("selectableFields") or ()]
+    return {path.removeprefix("."): _selected(jsonpath.compile_path(path)) for path in paths}
 
 
 def _selected(find: Callable[[Any], list[Any]]) -> Callable[[dict[str, Any]], str]:
     def read(obj: dict[str, Any]) -> str:
-        values = find(obj)
-        if not values or values[0] is None:
-            return ""
-        return values[0] if isinstance(values[0], str) else _text(values[0])
+        value = next(iter(find(obj)), None)
+        return value if isinstance(value, str) else _text(value)
 
     return read
 
@@ -298,16 +282,13 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
     """Return the kinds that a stored definition serves, one for each served version."""
     spec = obj["spec"]
     names, group = spec["names"], spec["group"]
-    storage = next(one["name"] for one in spec["versions"] if one.get("storage"))
-    made: list[Resource] = []
-    for version in spec["versions"]:
+    storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
+    served: list[Resource] = []
+    for index, version in enumerate(spec["versions"]):
         if not version.get("served"):
             continue
         schema = version["schema"]["openAPIV3Schema"]
-        single = len(spec["versions"]) == 1
-        index = spec["versions"].index(version)
-        where = "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
-        made.append(
+        served.append(
             Resource(
                 group,
                 version["name"],
@@ -324,13 +305,13 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
                 columns=_columns(version),
                 warnings=_deprecation(spec, version),
                 selectable=_selectable(version),
-                schema=_compiled(json.dumps(schema, sort_keys=True), where)[0],
+                schema=_compiled(json.dumps(schema, sort_keys=True), _schema_path(spec, index))[0],
                 json_schema=schema,
                 unconditional_update=False,
                 counts_generation=True,
             )
         )
-    return made
+    return served
 
 
 def serve(registry: resources.Registry, obj: dict[str, Any]) -> None:

@@ -25,6 +25,8 @@ VERSION = {
     "compiler": "CPython",
     "platform": "linux/amd64",
 }
+_VERSIONS = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+_STATUS_VERBS = ["get", "patch", "update"]
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 JSON = "application/json"
@@ -56,7 +58,7 @@ class Discovery:
         if parts in (["api"], ["apis"]):
             if requests.accepts(request.headers.get("Accept", ""), _AGGREGATED):
                 return _AGGREGATED_TYPE, self._aggregated(core=parts == ["api"])
-            return JSON, self._versions() if parts == ["api"] else self._group_list()
+            return JSON, _VERSIONS if parts == ["api"] else self._group_list()
         if parts[0] == "api" and len(parts) == 2:
             return self._resource_list("", parts[1])
         if parts[0] == "apis" and len(parts) == 2:
@@ -67,15 +69,8 @@ class Discovery:
             return self._resource_list(parts[1], parts[2])
         return None
 
-    def _versions(self) -> dict[str, Any]:
-        return {
-            "kind": "APIVersions",
-            "versions": ["v1"],
-            "serverAddressByClientCIDRs": [],
-        }
-
     def _group(self, group: str, versions: list[str]) -> dict[str, Any]:
-        entries = [{"groupVersion": _group_version(group, one), "version": one} for one in versions]
+        entries = [{"groupVersion": _group_version(group, version), "version": version} for version in versions]
         return {"name": group, "versions": entries, "preferredVersion": entries[0]}
 
     def _group_list(self) -> dict[str, Any]:
@@ -88,56 +83,32 @@ class Discovery:
             return None
         entries: list[dict[str, Any]] = []
         for kind in kinds:
-            entry: dict[str, Any] = {
-                "name": kind.plural,
-                "singularName": kind.singular,
-                "namespaced": kind.namespaced,
-                "kind": kind.kind,
-                "verbs": list(kind.verbs),
-            }
-            if kind.short_names:
-                entry["shortNames"] = list(kind.short_names)
-            if kind.categories:
-                entry["categories"] = list(kind.categories)
-            entries.append(entry)
+            where = {"namespaced": kind.namespaced, "kind": kind.kind}
+            names = {"name": kind.plural, "singularName": kind.singular}
+            entries.append({**names, **where, "verbs": list(kind.verbs), **_further_names(kind)})
             if kind.has_status:
-                entries.append(
-                    {
-                        "name": f"{kind.plural}/status",
-                        "singularName": "",
-                        "namespaced": kind.namespaced,
-                        "kind": kind.kind,
-                        "verbs": ["get", "patch", "update"],
-                    }
-                )
-        found = {
-            "kind": "APIResourceList",
-            **({"apiVersion": "v1"} if group else {}),
-            "groupVersion": _group_version(group, version),
-            "resources": entries,
-        }
-        return JSON, found
+                names = {"name": f"{kind.plural}/status", "singularName": ""}
+                entries.append({**names, **where, "verbs": _STATUS_VERBS})
+        head = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}
+        return JSON, {**head, "groupVersion": _group_version(group, version), "resources": entries}
 
     def _aggregated(self, *, core: bool) -> dict[str, Any]:
         items = []
         for group, versions in self._registry.groups().items():
             if (group == "") is not core:
                 continue
-            entries = [
-                {
-                    "version": version,
-                    "resources": [_aggregated_kind(kind) for kind in self._registry.of(group, version)],
-                    "freshness": "Current",
-                }
-                for version in versions
-            ]
+            entries = []
+            for version in versions:
+                kinds = [_aggregated_kind(kind) for kind in self._registry.of(group, version)]
+                entries.append({"version": version, "resources": kinds, "freshness": "Current"})
             items.append({"metadata": {"name": group} if group else {}, "versions": entries})
-        return {
-            "kind": "APIGroupDiscoveryList",
-            "apiVersion": "apidiscovery.k8s.io/v2",
-            "metadata": {},
-            "items": items,
-        }
+        head = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}}
+        return {**head, "items": items}
+
+
+def _further_names(kind: resources.Resource) -> dict[str, Any]:
+    lists = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
+    return {key: names for key, names in lists.items() if names}
 
 
 def _aggregated_kind(kind: resources.Resource) -> dict[str, Any]:
@@ -150,13 +121,8 @@ def _aggregated_kind(kind: resources.Resource) -> dict[str, Any]:
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": list(kind.verbs),
+        **_further_names(kind),
     }
-    if kind.short_names:
-        entry["shortNames"] = list(kind.short_names)
-    if kind.categories:
-        entry["categories"] = list(kind.categories)
     if kind.has_status:
-        entry["subresources"] = [
-            {"subresource": "status", "responseKind": response_kind, "verbs": ["get", "patch", "update"]}
-        ]
+        entry["subresources"] = [{"subresource": "status", "responseKind": response_kind, "verbs": _STATUS_VERBS}]
     return entry

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import statuses
+from . import field_errors
 
 _RENAMED = {
     "involvedObject": "regarding",
@@ -24,20 +24,9 @@ _RENAMED = {
 }
 _RESTORED = {new: old for old, new in _RENAMED.items()}
 _FIXED = (
-    ("involvedObject", "involvedObject"),
-    ("reason", "reason"),
-    ("message", "message"),
-    ("source", "source"),
-    ("firstTimestamp", "firstTimestamp"),
-    ("lastTimestamp", "lastTimestamp"),
-    ("count", "count"),
-    ("reportingComponent", "reportingComponent"),
-    ("reportingInstance", "reportingInstance"),
-    ("eventTime", "eventTime"),
-    ("type", "type"),
-    ("action", "action"),
-    ("related", "related"),
-)
+    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reportingComponent",
+    "reportingInstance", "eventTime", "type", "action", "related",
+)  # fmt: skip
 _QUALIFIED = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 )
@@ -61,68 +50,60 @@ def to_core(obj: dict[str, Any]) -> dict[str, Any]:
     return {"reportingComponent": "", "reportingInstance": "", **{_RESTORED.get(k, k): v for k, v in obj.items()}}
 
 
-def check(obj: dict[str, Any], *, newer: bool) -> list[statuses.Cause]:
+def check(obj: dict[str, Any], *, newer: bool) -> list[field_errors.Cause]:
     """Return the broken rules of an event in stored form; `newer`: it was written by `events.k8s.io/v1`."""
-    found: list[statuses.Cause] = []
+    causes: list[field_errors.Cause] = []
     about = (obj.get("involvedObject") or {}).get("namespace") or ""
     namespace = obj["metadata"].get("namespace")
     if namespace not in (about, "default"):
-        found.append(statuses.invalid_value("involvedObject.namespace", about, "does not match event.namespace"))
+        causes.append(field_errors.invalid("involvedObject.namespace", about, "does not match event.namespace"))
     if obj.get("eventTime"):
-        found += _check_complete(obj, "reportingController" if newer else "reportingComponent")
+        causes += _check_complete(obj, "reportingController" if newer else "reportingComponent")
     if newer:
-        found += _check_newer(obj)
-    return found
+        causes += _check_newer(obj)
+    return causes
 
 
-def check_update(obj: dict[str, Any], old: dict[str, Any], *, newer: bool) -> list[statuses.Cause]:
+def check_update(obj: dict[str, Any], old: dict[str, Any], *, newer: bool) -> list[field_errors.Cause]:
     """Return the broken rules of a changed event: by the newer API only its series (and metadata) may change."""
     if not newer:
         return []
-    found = [
-        statuses.invalid_value(shown, _short(obj.get(field)), "field is immutable")
-        for field, shown in _FIXED
+    causes = [
+        field_errors.invalid(field, value if isinstance(value := obj.get(field), str) else "", "field is immutable")
+        for field in _FIXED
         if obj.get(field) != old.get(field)
     ]
     series = obj.get("series")
     if series is not None and series.get("count", 0) < 2:
-        found.append(statuses.invalid_value("series.count", "", "should be at least 2"))
-    return found
+        causes.append(field_errors.invalid("series.count", "", "should be at least 2"))
+    return causes
 
 
-def _short(value: Any) -> Any:
-    return value if isinstance(value, str) else ""
-
-
-def _check_complete(obj: dict[str, Any], controller: str) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_complete(obj: dict[str, Any], controller: str) -> list[field_errors.Cause]:
+    causes: list[field_errors.Cause] = []
     name = obj.get("reportingComponent") or ""
     if not name:
-        found.append(statuses.required(controller))
-        found.append(statuses.invalid_value(controller, name, "name part must be non-empty"))
+        causes.append(field_errors.required(controller))
+        causes.append(field_errors.invalid(controller, name, "name part must be non-empty"))
     if not _QUALIFIED.fullmatch(name):
-        found.append(statuses.invalid_value(controller, name, _NAME_RULE))
-    for field, stored in (
-        ("reportingInstance", "reportingInstance"),
-        ("action", "action"),
-        ("reason", "reason"),
-    ):
-        value = obj.get(stored) or ""
+        causes.append(field_errors.invalid(controller, name, _NAME_RULE))
+    for field in ("reportingInstance", "action", "reason"):
+        value = obj.get(field) or ""
         if not value:
-            found.append(statuses.required(field))
+            causes.append(field_errors.required(field))
         elif len(value) > 128:
-            found.append(statuses.invalid_value(field, "", "can have at most 128 characters"))
+            causes.append(field_errors.invalid(field, "", "can have at most 128 characters"))
     if len(obj.get("message") or "") > 1024:
-        found.append(statuses.invalid_value("message", "", "can have at most 1024 characters"))
-    return found
+        causes.append(field_errors.invalid("message", "", "can have at most 1024 characters"))
+    return causes
 
 
-def _check_newer(obj: dict[str, Any]) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_newer(obj: dict[str, Any]) -> list[field_errors.Cause]:
+    causes: list[field_errors.Cause] = []
     if not obj.get("eventTime"):
-        found.append(statuses.required("eventTime"))
+        causes.append(field_errors.required("eventTime"))
     if obj.get("type") not in ("Normal", "Warning"):
-        found.append(statuses.invalid_value("type", "", f"has invalid value: {obj.get('type') or ''}"))
+        causes.append(field_errors.invalid("type", "", f"has invalid value: {obj.get('type') or ''}"))
     old = ("firstTimestamp", "lastTimestamp", "count", "source")
-    found += [statuses.invalid_value(field, "", "needs to be unset") for field in old if obj.get(field)]
-    return found
+    causes += [field_errors.invalid(field, "", "needs to be unset") for field in old if obj.get(field)]
+    return causes

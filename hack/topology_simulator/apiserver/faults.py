@@ -14,26 +14,26 @@ happens to them:
 
 `count` limits how many requests are hit, `seconds` for how long; `cut` and `expire` act once, when they are
 added. Hooks (`on_request`) run before a matching request is executed, so that a test can do something
-exactly between two requests. In a process of its own the server takes faults as JSON at /simulator/faults
-(`from_json`).
+exactly between two requests. In a process of its own the server takes faults as JSON at /simulator/faults (`control`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import fnmatch
-import json
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal
+
+import pydantic
+from pydantic import alias_generators
 
 from . import handlers, statuses, storage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from . import requests
+    from . import requests, streams
 
 Action = Literal["status", "slow", "silent", "drop", "lost", "cut", "expire"]
 _AT_ONCE: tuple[Action, ...] = ("cut", "expire")
@@ -41,13 +41,12 @@ _HTML = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gat
 _EXPIRED = "too old resource version: 1 (2)"
 
 
-class FaultError(ValueError):
-    """A fault that makes no sense, with the reason."""
+class Fault(pydantic.BaseModel):
+    """One rule. Empty patterns match everything; times are seconds. Raises ValidationError; JSON is in camelCase."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """One rule. Empty patterns match everything; times are seconds."""
+    model_config = pydantic.ConfigDict(
+        alias_generator=alias_generators.to_camel, populate_by_name=True, extra="forbid", frozen=True, strict=True
+    )
 
     action: Action
     verb: str = ""
@@ -57,28 +56,18 @@ class Fault:
     subresource: str = ""
     user_agent: str = ""
     token: str = ""
-    """The bearer token of who asks."""
+    """The bearer token of the client."""
     method: str = ""
     path: str = ""
     body: str = ""
     """Text that the request's body contains."""
-    code: int = 503
+    code: int = pydantic.Field(default=503, ge=400, le=599)
     retry_after: int = 1
     message: str = ""
-    delay: float = 0.0
+    delay: float = pydantic.Field(default=0.0, ge=0)
     mid_line: bool = False
-    count: int | None = None
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.action not in get_args(Action):
-            raise FaultError(f"unknown action {self.action!r}; known: {', '.join(get_args(Action))}")
-        if self.action == "status" and not 400 <= self.code <= 599:
-            raise FaultError(f"code {self.code} is not one of a refusal (400 to 599)")
-        if self.count is not None and self.count < 1:
-            raise FaultError("count must be at least 1")
-        if self.delay < 0 or (self.seconds is not None and self.seconds < 0):
-            raise FaultError("a time cannot be negative")
+    count: int | None = pydantic.Field(default=None, ge=1)
+    seconds: float | None = pydantic.Field(default=None, ge=0)
 
     def hits(self, request: requests.Request) -> bool:
         """Return whether a request matches."""
@@ -110,68 +99,9 @@ def _name_of(request: requests.Request) -> str:
     return ""
 
 
-def from_json(value: Any) -> Fault:
-    """Return a fault from its JSON form: the fields in camelCase. Raises FaultError."""
-    if not isinstance(value, dict):
-        raise FaultError("a fault is an object")
-    names = {_camel(one.name): one for one in dataclasses.fields(Fault)}
-    unknown = sorted(set(value) - set(names))
-    if unknown:
-        raise FaultError(f"unknown field {unknown[0]!r}; known: {', '.join(names)}")
-    if "action" not in value:
-        raise FaultError("a fault needs an action")
-    types: dict[str, tuple[type, ...]] = {
-        "int": (int,),
-        "float": (int, float),
-        "bool": (bool,),
-        "int | None": (int, type(None)),
-        "float | None": (int, float, type(None)),
-    }
-    for key, given in value.items():
-        wanted = types.get(str(names[key].type), (str,))
-        if not isinstance(given, wanted) or (isinstance(given, bool) and bool not in wanted):
-            raise FaultError(f"{key} has the wrong type: {json.dumps(given)}")
-    return Fault(**{names[key].name: given for key, given in value.items()})
-
-
-def to_json(fault: Fault) -> dict[str, Any]:
-    """Return the JSON form of a fault, without what is not set."""
-    found = {}
-    for one in dataclasses.fields(Fault):
-        value = getattr(fault, one.name)
-        if value != one.default:
-            found[_camel(one.name)] = value
-    return found
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
-
-
-class OpenWatch(Protocol):
-    """What faults can do to a watch that is open (`streams.Stream`)."""
-
-    @property
-    def request(self) -> requests.Request:
-        """The request that opened it."""
-
-    def mute(self) -> None:
-        """Send nothing any more, and never end."""
-
-    def cut(self, *, mid_line: bool = False) -> None:
-        """End the connection now."""
-
-    def fail(self, status: dict[str, Any]) -> None:
-        """Send an ERROR event and end."""
-
-
 @dataclass(slots=True, eq=False)
 class Active:
-    """A fault in force: how often it has hit.
-
-    How often and until when (monotonic seconds) it still may.
-    """
+    """A fault in force: how often it has hit, how often and until when (monotonic seconds) it still may."""
 
     fault: Fault
     until: float | None
@@ -208,7 +138,7 @@ class Verdict:
 class Faults:
     """The faults of one server. `watches` tells which watches are open."""
 
-    def __init__(self, watches: Callable[[], Iterable[OpenWatch]]) -> None:
+    def __init__(self, watches: Callable[[], Iterable[streams.Stream]]) -> None:
         self._watches = watches
         self._active: list[Active] = []
         self._hooks: list[Hook] = []
@@ -221,21 +151,13 @@ class Faults:
         until = None if fault.seconds is None else time.monotonic() + fault.seconds
         active = Active(fault, until, fault.count)
         if fault.action in (*_AT_ONCE, "silent"):
-            for one in tuple(self._watches()):
-                if fault.hits(one.request):
+            for stream in tuple(self._watches()):
+                if fault.hits(stream.request):
                     active.hits += 1
-                    self._act(fault, one)
+                    _disturb(stream, fault)
         if fault.action not in _AT_ONCE:
             self._active.append(active)
         return active
-
-    def _act(self, fault: Fault, one: OpenWatch) -> None:
-        if fault.action == "cut":
-            one.cut(mid_line=fault.mid_line)
-        elif fault.action == "expire":
-            one.fail(statuses.StatusError(410, _EXPIRED).body())
-        else:
-            one.mute()
 
     def remove(self, active: Active) -> None:
         """Take one fault away; what it held is let go (the connection ends).
@@ -251,15 +173,15 @@ class Faults:
         for active in tuple(self._active):
             self.remove(active)
         self._hooks.clear()
-        for one in tuple(self._watches()):
-            if getattr(one, "muted", False):
-                one.cut()
+        for stream in tuple(self._watches()):
+            if stream.muted:
+                stream.cut()
 
     def active(self) -> list[Active]:
         """Return the faults that are still in force."""
-        for one in [one for one in self._active if one.over and one.fault.action != "silent"]:
-            self._active.remove(one)
-        return [one for one in self._active if not one.over]
+        for active in [active for active in self._active if active.over and active.fault.action != "silent"]:
+            self._active.remove(active)
+        return [active for active in self._active if not active.over]
 
     def on_request(
         self,
@@ -280,14 +202,14 @@ class Faults:
 
     async def before(self, request: requests.Request) -> Verdict:
         """Run the hooks and return what the faults want; waits for as long as `slow` says."""
-        for hook in [one for one in self._hooks if one.predicate(request)]:
+        for hook in [hook for hook in self._hooks if hook.predicate(request)]:
             hook.calls += 1
             if hook.remaining is not None:
                 hook.remaining -= 1
                 if hook.remaining <= 0:
                     self.remove_hook(hook)
             await hook.callback(request)
-        for active in [one for one in self.active() if one.fault.hits(request)]:
+        for active in [active for active in self.active() if active.fault.hits(request)]:
             active.hits += 1
             if active.left is not None:
                 active.left -= 1
@@ -295,6 +217,15 @@ class Faults:
                 return _verdict(active)
             await asyncio.sleep(active.fault.delay)
         return Verdict()
+
+
+def _disturb(stream: streams.Stream, fault: Fault) -> None:
+    if fault.action == "cut":
+        stream.cut(mid_line=fault.mid_line)
+    elif fault.action == "expire":
+        stream.fail(statuses.StatusError(410, _EXPIRED).body())
+    else:
+        stream.mute()
 
 
 def _verdict(active: Active) -> Verdict:

@@ -105,18 +105,22 @@ def _quantity(value: Any) -> str:
 STRING = Leaf("string", (str,), zero="")
 BOOL = Leaf("bool", (bool,), zero=False)
 INT32 = Leaf("int32", (int, float), _whole, zero=0)
-INT64 = Leaf("int64", (int, float), _whole, zero=0)
 TIME = Leaf("Time", (str,), _time(times.seconds))
 MICRO_TIME = Leaf("MicroTime", (str,), _time(times.micros))
 BYTES = Leaf("[]uint8", (str,), _bytes)
 QUANTITY = Leaf("Quantity", (str, int, float), _quantity)
 STRINGS = Map(STRING)
+_ANYTHING = Leaf("interface {}", (object,))
+
+
+def _texts(*names: str) -> dict[str, Type]:
+    return dict.fromkeys(names, STRING)
+
 
 _ABOUT = Struct(
-    "ObjectReference",
-    dict.fromkeys(("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"), STRING),
+    "ObjectReference", _texts("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 )
-_SOURCE = Struct("EventSource", {"component": STRING, "host": STRING})
+_SOURCE = Struct("EventSource", _texts("component", "host"))
 _SERIES = Struct(
     "EventSeries", {"count": INT32, "lastObservedTime": MICRO_TIME}, {"count": 0, "lastObservedTime": None}
 )
@@ -129,22 +133,15 @@ SECRET = Struct(
     {"data": Map(BYTES), "stringData": STRINGS, "type": STRING, "immutable": BOOL},
     pointers=frozenset({"immutable"}),
 )
-_LEASE_SPEC = {
-    "holderIdentity": STRING,
-    "leaseDurationSeconds": INT32,
-    "acquireTime": MICRO_TIME,
-    "renewTime": MICRO_TIME,
-    "leaseTransitions": INT32,
-    "strategy": STRING,
-    "preferredHolder": STRING,
+_LEASE_SPEC: dict[str, Type] = {
+    **_texts("holderIdentity", "strategy", "preferredHolder"),
+    **dict.fromkeys(("leaseDurationSeconds", "leaseTransitions"), INT32),
+    **dict.fromkeys(("acquireTime", "renewTime"), MICRO_TIME),
 }
 LEASE = Struct("Lease", {"spec": Struct("LeaseSpec", _LEASE_SPEC, pointers=frozenset(_LEASE_SPEC))}, {"spec": {}})
 _BOTH_EVENTS: dict[str, Type] = {
+    **_texts("reportingInstance", "action", "reason", "type"),
     "eventTime": MICRO_TIME,
-    "reportingInstance": STRING,
-    "action": STRING,
-    "reason": STRING,
-    "type": STRING,
     "related": _ABOUT,
     "series": _SERIES,
 }
@@ -152,151 +149,110 @@ EVENT = Struct(
     "Event",
     {
         **_BOTH_EVENTS,
+        **_texts("message", "reportingComponent"),
         "involvedObject": _ABOUT,
-        "message": STRING,
         "source": _SOURCE,
         "firstTimestamp": TIME,
         "lastTimestamp": TIME,
         "count": INT32,
-        "reportingComponent": STRING,
     },
     {
+        **dict.fromkeys(("firstTimestamp", "lastTimestamp", "eventTime")),
+        **dict.fromkeys(("reportingComponent", "reportingInstance"), ""),
         "involvedObject": {},
         "source": {},
-        "firstTimestamp": None,
-        "lastTimestamp": None,
-        "eventTime": None,
-        "reportingComponent": "",
-        "reportingInstance": "",
     },
 )
 NEW_EVENT = Struct(
     "Event",
     {
         **_BOTH_EVENTS,
+        **_texts("note", "reportingController"),
         "regarding": _ABOUT,
-        "note": STRING,
-        "reportingController": STRING,
         "deprecatedSource": _SOURCE,
         "deprecatedFirstTimestamp": TIME,
         "deprecatedLastTimestamp": TIME,
         "deprecatedCount": INT32,
     },
     {
-        "eventTime": None,
+        **dict.fromkeys(("eventTime", "deprecatedFirstTimestamp", "deprecatedLastTimestamp")),
         "regarding": {},
         "deprecatedSource": {},
-        "deprecatedFirstTimestamp": None,
-        "deprecatedLastTimestamp": None,
     },
 )
-_NAMESPACE_CONDITION = Struct(
-    "NamespaceCondition",
-    {**dict.fromkeys(("type", "status", "reason", "message"), STRING), "lastTransitionTime": TIME},
-    {"type": "", "status": "", "lastTransitionTime": None},
-)
+_CONDITION: dict[str, Type] = {**_texts("type", "status", "reason", "message"), "lastTransitionTime": TIME}
+_EMPTY_CONDITION = {"type": "", "status": "", "lastTransitionTime": None}
+_NAMESPACE_CONDITION = Struct("NamespaceCondition", _CONDITION, _EMPTY_CONDITION)
+_NAMESPACE_STATUS = Struct("NamespaceStatus", {"phase": STRING, "conditions": List(_NAMESPACE_CONDITION)})
 NAMESPACE = Struct(
     "Namespace",
-    {
-        "spec": Struct("NamespaceSpec", {"finalizers": List(STRING)}),
-        "status": Struct("NamespaceStatus", {"phase": STRING, "conditions": List(_NAMESPACE_CONDITION)}),
-    },
+    {"spec": Struct("NamespaceSpec", {"finalizers": List(STRING)}), "status": _NAMESPACE_STATUS},
     {"spec": {}, "status": {}},
 )
-_TAINT = Struct(
-    "Taint", {"key": STRING, "value": STRING, "effect": STRING, "timeAdded": TIME}, {"key": "", "effect": ""}
-)
-_NODE_INFO = (
-    "machineID",
-    "systemUUID",
-    "bootID",
-    "kernelVersion",
-    "osImage",
-    "containerRuntimeVersion",
-    "kubeletVersion",
-    "kubeProxyVersion",
-    "operatingSystem",
-    "architecture",
-)
-_ANYTHING = Leaf("interface {}", (object,))
-_NODE_CONDITION = Struct(
-    "NodeCondition",
-    {
-        **dict.fromkeys(("type", "status", "reason", "message"), STRING),
-        "lastHeartbeatTime": TIME,
-        "lastTransitionTime": TIME,
-    },
-    {"type": "", "status": "", "lastHeartbeatTime": None, "lastTransitionTime": None},
-)
+_TAINT = Struct("Taint", {**_texts("key", "value", "effect"), "timeAdded": TIME}, {"key": "", "effect": ""})
+_NODE_INFO = _texts(
+    "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
+    "kubeProxyVersion", "operatingSystem", "architecture",
+)  # fmt: skip
 _EMPTY_INFO = dict.fromkeys(_NODE_INFO, "")
-_NO_PORT = {"kubeletEndpoint": {"Port": 0}}
-NODE = Struct(
-    "Node",
-    {
-        "spec": Struct(
-            "NodeSpec",
-            {
-                "podCIDR": STRING,
-                "podCIDRs": List(STRING),
-                "providerID": STRING,
-                "unschedulable": BOOL,
-                "taints": List(_TAINT),
-                "configSource": _ANYTHING,
-                "externalID": STRING,
-            },
-        ),
-        "status": Struct(
-            "NodeStatus",
-            {
-                "capacity": Map(QUANTITY),
-                "allocatable": Map(QUANTITY),
-                "phase": STRING,
-                "conditions": List(_NODE_CONDITION),
-                "addresses": List(
-                    Struct("NodeAddress", {"type": STRING, "address": STRING}, {"type": "", "address": ""})
-                ),
-                "daemonEndpoints": Struct(
-                    "NodeDaemonEndpoints",
-                    {"kubeletEndpoint": Struct("DaemonEndpoint", {"Port": INT32}, {"Port": 0})},
-                    {"kubeletEndpoint": {"Port": 0}},
-                ),
-                "nodeInfo": Struct(
-                    "NodeSystemInfo", {**dict.fromkeys(_NODE_INFO, STRING), "swap": _ANYTHING}, _EMPTY_INFO
-                ),
-                **dict.fromkeys(
-                    ("images", "volumesInUse", "volumesAttached", "config", "runtimeHandlers", "features"), _ANYTHING
-                ),
-                "declaredFeatures": List(STRING),
-            },
-            {"daemonEndpoints": _NO_PORT, "nodeInfo": _EMPTY_INFO},
-        ),
-    },
-    {"spec": {}, "status": {"daemonEndpoints": _NO_PORT, "nodeInfo": _EMPTY_INFO}},
+_NODE_CONDITION = Struct(
+    "NodeCondition", {**_CONDITION, "lastHeartbeatTime": TIME}, {**_EMPTY_CONDITION, "lastHeartbeatTime": None}
 )
+_ADDRESS = Struct("NodeAddress", _texts("type", "address"), {"type": "", "address": ""})
+_NO_PORT = {"kubeletEndpoint": {"Port": 0}}
+_ENDPOINTS = Struct(
+    "NodeDaemonEndpoints", {"kubeletEndpoint": Struct("DaemonEndpoint", {"Port": INT32}, {"Port": 0})}, _NO_PORT
+)
+_NODE_SPEC = Struct(
+    "NodeSpec",
+    {
+        **_texts("podCIDR", "providerID", "externalID"),
+        "podCIDRs": List(STRING),
+        "unschedulable": BOOL,
+        "taints": List(_TAINT),
+        "configSource": _ANYTHING,
+    },
+)
+_NODE_STATUS = Struct(
+    "NodeStatus",
+    {
+        "capacity": Map(QUANTITY),
+        "allocatable": Map(QUANTITY),
+        "phase": STRING,
+        "conditions": List(_NODE_CONDITION),
+        "addresses": List(_ADDRESS),
+        "daemonEndpoints": _ENDPOINTS,
+        "nodeInfo": Struct("NodeSystemInfo", {**_NODE_INFO, "swap": _ANYTHING}, _EMPTY_INFO),
+        **dict.fromkeys(
+            ("images", "volumesInUse", "volumesAttached", "config", "runtimeHandlers", "features"), _ANYTHING
+        ),
+        "declaredFeatures": List(STRING),
+    },
+    {"daemonEndpoints": _NO_PORT, "nodeInfo": _EMPTY_INFO},
+)
+NODE = Struct("Node", {"spec": _NODE_SPEC, "status": _NODE_STATUS}, {"spec": {}, "status": _NODE_STATUS.always})
 
 
 def of(kind: Struct) -> Callable[[Resource, dict[str, Any]], tuple[dict[str, Any], list[str]]]:
     """Return the `form` of a kind (`Resource.form`)."""
 
     def bring_into_form(resource: Resource, body: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        unknown: list[str] = []
         apart: dict[str, Any] = {key: body[key] for key in ("apiVersion", "kind", "metadata") if key in body}
         meta = apart.get("metadata") or {}
-        unknown += [f"metadata.{key}" for key in meta if key not in structural.OBJECT_META]
+        unknown = [f"metadata.{key}" for key in meta if key not in structural.OBJECT_META]
         if unknown:
             apart["metadata"] = {key: part for key, part in meta.items() if key in structural.OBJECT_META}
         rest = {key: part for key, part in body.items() if key not in ("apiVersion", "kind", "metadata")}
         try:
-            made = _struct(kind, rest, "", unknown)
+            return {**apart, **_struct(kind, rest, "", unknown)}, unknown
         except FormError as error:
             raise statuses.undecodable(resource, str(error)) from None
-        return {**apart, **made}, unknown
 
     return bring_into_form
 
 
 def _struct(kind: Struct, value: dict[str, Any], path: str, unknown: list[str]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, part in value.items():
         where = f"{path}.{key}" if path else key
         below = kind.fields.get(key)
@@ -310,8 +266,8 @@ def _struct(kind: Struct, value: dict[str, Any], path: str, unknown: list[str]) 
             key not in kind.pointers and shaped == below.zero and type(shaped) is type(below.zero)
         )
         if not empty or key in kind.always:
-            made[key] = shaped
-    return {**{key: part for key, part in kind.always.items() if key not in made}, **made}
+            result[key] = shaped
+    return {**{key: part for key, part in kind.always.items() if key not in result}, **result}
 
 
 def _value(kind: Type, value: Any, path: str, owner: str, unknown: list[str]) -> Any:
@@ -322,23 +278,17 @@ def _value(kind: Type, value: Any, path: str, owner: str, unknown: list[str]) ->
             return _struct(kind, value, path, unknown)
         case Map():
             if not isinstance(value, dict):
-                raise _wrong(
-                    value, owner, path, f"map[string]{kind.of.go if isinstance(kind.of, Leaf) else kind.of.name}"
-                )
-            return {key: _entry(kind.of, part, path, owner, unknown) for key, part in value.items()}
+                shown = kind.of.go if isinstance(kind.of, Leaf) else kind.of.name
+                raise _wrong(value, owner, path, f"map[string]{shown}")
+            return {
+                key: kind.of.zero if part is None else _value(kind.of, part, path, owner, unknown)
+                for key, part in value.items()
+            }
         case List():
             if not isinstance(value, list):
                 shown = kind.of.go if isinstance(kind.of, Leaf) else f"v1.{kind.of.name}"
                 raise _wrong(value, owner, path, f"[]{shown}")
             return [_value(kind.of, part, f"{path}[{index}]", owner, unknown) for index, part in enumerate(value)]
-    return _leaf(kind, value, owner, path)
-
-
-def _entry(kind: Leaf | Struct, value: Any, path: str, owner: str, unknown: list[str]) -> Any:
-    return kind.zero if value is None else _value(kind, value, path, owner, unknown)
-
-
-def _leaf(kind: Leaf, value: Any, owner: str, path: str) -> Any:
     if not isinstance(value, kind.takes) or (
         isinstance(value, bool) and bool not in kind.takes and object not in kind.takes
     ):
@@ -347,5 +297,5 @@ def _leaf(kind: Leaf, value: Any, owner: str, path: str) -> Any:
 
 
 def _wrong(value: Any, owner: str, path: str, go: str) -> FormError:
-    found = metadata.json_type(value)
-    return FormError(f"json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {go}")
+    json_type = metadata.json_type(value)
+    return FormError(f"json: cannot unmarshal {json_type} into Go struct field {owner}.{path} of type {go}")

@@ -1,4 +1,4 @@
-"""From a parsed request to an answer: which room of the house is responsible.
+"""From a parsed request to an answer: who is responsible.
 
 Synchronous on purpose: everything between reading a request's body and having its answer happens in one
 step of the event loop, so a request sees one state and leaves one state. The server (`server`) does the
@@ -59,9 +59,10 @@ class Handlers:
         """Return the answer, or the watch that was opened. Raises StatusError."""
         if not request.target.is_resource:
             return self._other(request)
-        resource = self._find(request)
+        target = request.target
+        resource = self._registry.find(target.group, target.version, target.plural)
         if resource is None:
-            if any(not kind.custom for kind in self._registry.of(request.target.group, request.target.version)):
+            if any(not kind.custom for kind in self._registry.of(target.group, target.version)):
                 raise statuses.resource_unknown()
             return unknown_path()
         if self._misplaced(request, resource):
@@ -69,18 +70,16 @@ class Handlers:
                 return unknown_path()
             raise statuses.resource_unknown()
         self._check_shape(request, resource)
-        if request.verb in ("get", "list", "watch"):
-            return self._read(request, resource)
-        return self._write(request, resource)
+        return self._execute(request, resource)
 
-    def _read(self, request: requests.Request, resource: resources.Resource) -> Answer | reads.Opening:
-        if request.verb == "watch":
-            return self.reads.watch(request, resource)
-        read = self.reads.get if request.verb == "get" else self.reads.list_all
-        return Answer(200, read(request, resource), warnings=list(resource.warnings))
-
-    def _write(self, request: requests.Request, resource: resources.Resource) -> Answer:
+    def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | reads.Opening:
         match request.verb:
+            case "watch":
+                return self.reads.watch(request, resource)
+            case "get":
+                return Answer(200, self.reads.get(request, resource), warnings=list(resource.warnings))
+            case "list":
+                return Answer(200, self.reads.list_all(request, resource), warnings=list(resource.warnings))
             case "create":
                 return self._create(request, resource)
             case "delete":
@@ -88,10 +87,6 @@ class Handlers:
             case "deletecollection":
                 return self._delete_collection(request, resource)
         return self._update(request, resource)
-
-    def _find(self, request: requests.Request) -> resources.Resource | None:
-        target = request.target
-        return self._registry.find(target.group, target.version, target.plural)
 
     def _check_shape(self, request: requests.Request, resource: resources.Resource) -> None:
         """Raise StatusError unless path and method fit the kind; custom and built-in kinds say it differently."""
@@ -133,10 +128,10 @@ class Handlers:
             return unknown_path()
         if request.path in ("/healthz", "/readyz", "/livez") or request.path.startswith(("/readyz/", "/livez/")):
             return Answer(200, b"ok", "text/plain; charset=utf-8")
-        for room in (self._discovery, self._openapi):
-            found = room.answer(request)
-            if found is not None:
-                content_type, value = found
+        for documents in (self._discovery, self._openapi):
+            document = documents.answer(request)
+            if document is not None:
+                content_type, value = document
                 return Answer(200, storage.encode(value), content_type)
         if request.path.startswith("/api/"):
             raise statuses.resource_unknown()
@@ -155,8 +150,8 @@ class Handlers:
         item = self._storage.get(resource.store, meta.get("namespace", ""), meta["name"])
         if item is None or item.obj is not obj:
             item = storage.Item(obj, self._storage.revision)
-        told = [*resource.warnings, *(warnings or [])]
-        return Answer(code, self.reads.show(request, resource, item, form), warnings=told)
+        all_warnings = [*resource.warnings, *(warnings or [])]
+        return Answer(code, self.reads.show(request, resource, item, form), warnings=all_warnings)
 
     def _create(self, request: requests.Request, resource: resources.Resource) -> Answer:
         value = requests.decode(request.body, requests.media_type(request.headers))
@@ -167,8 +162,8 @@ class Handlers:
         requests.negotiate(request.headers.get("Accept", ""))
         intent = options.intent_of(request, resource.api_version)
         with _warned(intent):
-            made = self.writes.create(resource, request.target.namespace, value, intent)
-        return self._shown(request, resource, 201, made, intent.warnings)
+            obj = self.writes.create(resource, request.target.namespace, value, intent)
+        return self._shown(request, resource, 201, obj, intent.warnings)
 
     def _update(self, request: requests.Request, resource: resources.Resource) -> Answer:
         target = request.target
@@ -190,14 +185,14 @@ class Handlers:
             value = requests.decode(request.body, media)
         with _warned(intent):
             if intent.patch is not None:
-                made = self.writes.update(resource, key, lambda old: _patched(old, value, media), intent)
+                obj = self.writes.update(resource, key, lambda old: _patched(old, value, media), intent)
             elif self._puts_a_new_one(resource, target, value):
                 value = {**value, "metadata": {**value["metadata"], "resourceVersion": ""}}
-                made = self.writes.create(resource, target.namespace, value, intent)
-                return self._shown(request, resource, 201, made, intent.warnings)
+                obj = self.writes.create(resource, target.namespace, value, intent)
+                return self._shown(request, resource, 201, obj, intent.warnings)
             else:
-                made = self.writes.update(resource, key, lambda _: value, intent)
-        return self._shown(request, resource, 200, made, intent.warnings)
+                obj = self.writes.update(resource, key, lambda _: value, intent)
+        return self._shown(request, resource, 200, obj, intent.warnings)
 
     def _puts_a_new_one(self, resource: resources.Resource, target: requests.Target, value: Any) -> bool:
         if not resource.create_on_update or target.subresource or not isinstance(value, dict):
@@ -211,18 +206,9 @@ class Handlers:
         obj, gone = self.writes.delete(resource, key, how)
         if not gone:
             return self._shown(request, resource, 200, obj)
-        details: dict[str, Any] = {"name": key[1]}
-        if resource.group:
-            details["group"] = resource.group
-        details |= {"kind": resource.plural, "uid": obj["metadata"]["uid"]}
-        status = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": details,
-        }
-        return Answer(200, storage.encode(status))
+        details = {**statuses.details(resource, key[1]), "uid": obj["metadata"]["uid"]}
+        head = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
+        return Answer(200, storage.encode({**head, "status": "Success", "details": details}))
 
     def _delete_collection(self, request: requests.Request, resource: resources.Resource) -> Answer:
         how = options.of_delete(request)
@@ -249,8 +235,8 @@ def _patched(old: dict[str, Any], operations: Any, media: str) -> Any:
         if operations is None:
             raise statuses.bad_request("Invalid JSON Patch")
         if not isinstance(operations, dict):
-            found = metadata.json_type(operations)
-            problem = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            json_type = metadata.json_type(operations)
+            problem = f"json: cannot unmarshal {json_type} into Go value of type map[string]interface {{}}"
             raise statuses.bad_request(f"error decoding patch: {problem}")
         return patch.merge(old, operations)
     try:

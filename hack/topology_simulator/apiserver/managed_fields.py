@@ -16,25 +16,22 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import equality
+from . import patch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_UNTRACKED = frozenset(
-    ("name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields")
-) | {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}
+_UNTRACKED = frozenset({
+    "name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+})  # fmt: skip
 
 Path = tuple[str, ...]
-ListKeys = "Mapping[tuple[str, ...], tuple[str, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes: the field manager.
-
-    The API version of the request and the subresource ("" for the object itself).
-    """
+    """Who writes: the field manager, the API version of the request, the subresource ("" for the object itself)."""
 
     manager: str
     api_version: str
@@ -59,11 +56,11 @@ def _children(value: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> 
     if names is None or not isinstance(value, list):
         return None
     if names == SET:
-        return {_named("v", one): None for one in value}
-    if not all(isinstance(one, dict) for one in value):
+        return {_named("v", item): None for item in value}
+    if not all(isinstance(item, dict) for item in value):
         return None
     known = [name for name in names if name != WHOLE]
-    return {_named("k", {name: one.get(name) for name in known}): one for one in value}
+    return {_named("k", {name: item.get(name) for name in known}): item for item in value}
 
 
 def _below(where: Path, token: str, keys: Mapping[Path, tuple[str, ...]]) -> Path | None:
@@ -83,7 +80,7 @@ def _added(value: Any, where: Path | None, keys: Mapping[Path, tuple[str, ...]])
 
 def _compare(old: Any, new: Any, where: Path, keys: Mapping[Path, tuple[str, ...]]) -> Iterator[tuple[Path, bool]]:
     """Yield (path, gone) for what differs: a part that is gone as a whole, a part that is new with all its parts."""
-    if equality.same(old, new):
+    if patch.same(old, new):
         return
     before, after = _children(old, where, keys), _children(new, where, keys)
     if before is None or after is None:
@@ -99,7 +96,7 @@ def _compare(old: Any, new: Any, where: Path, keys: Mapping[Path, tuple[str, ...
         if token not in before:
             inner = ((path, False) for path in _added(part, below, keys))
         elif below is None:
-            inner = () if equality.same(before[token], part) else (((), False),)
+            inner = () if patch.same(before[token], part) else (((), False),)
         else:
             inner = _compare(before[token], part, below, keys)
         for rest, gone in inner:
@@ -150,8 +147,8 @@ def changed_paths(
     old: Mapping[str, Any] | None, new: Mapping[str, Any], keys: Mapping[Path, tuple[str, ...]]
 ) -> list[tuple[Path, bool]]:
     """Return (path, gone) for every tracked field that differs between two states of an object."""
-    found = _compare(_tracked(old or {}), _tracked(new), (), keys)
-    return [(path, gone) for path, gone in found if path]
+    changes = _compare(_tracked(old or {}), _tracked(new), (), keys)
+    return [(path, gone) for path, gone in changes if path]
 
 
 def record(  # noqa: PLR0913  # two states, and who made the second from the first, when and how
@@ -182,7 +179,7 @@ def record(  # noqa: PLR0913  # two states, and who made the second from the fir
     result: list[dict[str, Any]] = []
     for entry in entries:
         if own not in result and all(entry.get(key) == mine.get(key) for key in (*mine, "subresource")):
-            own["fieldsV1"] = _without(entry, [one for one in changes if one[1]])
+            own["fieldsV1"] = _without(entry, [change for change in changes if change[1]])
             result.append(own)
         else:
             fields = _without(entry, changes)

@@ -13,7 +13,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from . import statuses, times
+from . import field_errors, statuses, times
 
 if TYPE_CHECKING:
     from . import resources
@@ -45,35 +45,25 @@ _KEY_RULE = (
 )
 _PATH_SEGMENT_GROUPS = ("rbac.authorization.k8s.io",)
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
-_KEPT = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "selfLink",
-)
+_KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 
 
 def new(meta: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """Return the metadata of an object that is being created: generated name, uid, time.
-
-    The server's own are dropped.
-    """
-    made = {
+    """Return the metadata of an object that is being created: generated name, uid, time; the server's own go."""
+    fresh = {
         key: value
         for key, value in meta.items()
         if key not in (*_KEPT, "resourceVersion", "managedFields") and value is not None
     }
-    if not made.get("name") and made.get("generateName"):
-        made["name"] = str(made["generateName"])[:58] + "".join(random.choices(_SUFFIX, k=5))
+    if not fresh.get("name") and fresh.get("generateName"):
+        fresh["name"] = str(fresh["generateName"])[:58] + "".join(random.choices(_SUFFIX, k=5))
     if namespace:
-        made["namespace"] = namespace
+        fresh["namespace"] = namespace
     else:
-        made.pop("namespace", None)
-    made["uid"] = str(uuid.uuid4())
-    made["creationTimestamp"] = times.now()
-    return _without_empty(_without_nulls(made))
+        fresh.pop("namespace", None)
+    fresh["uid"] = str(uuid.uuid4())
+    fresh["creationTimestamp"] = times.now()
+    return _without_empty(_without_nulls(fresh))
 
 
 def _without_nulls(meta: dict[str, Any]) -> dict[str, Any]:
@@ -92,18 +82,18 @@ def _without_empty(meta: dict[str, Any]) -> dict[str, Any]:
 
 def updated(meta: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     """Return the metadata of an update: what only the server sets is taken from the stored state."""
-    made = {key: value for key, value in meta.items() if key not in _KEPT and value is not None}
-    made |= {key: old[key] for key in (*_KEPT, "name", "namespace") if key in old}
-    if made.get("managedFields") != [{}]:
-        made["managedFields"] = old.get("managedFields", [])
-    return _without_empty(made)
+    fresh = {key: value for key, value in meta.items() if key not in _KEPT and value is not None}
+    fresh |= {key: old[key] for key in (*_KEPT, "name", "namespace") if key in old}
+    if fresh.get("managedFields") != [{}]:
+        fresh["managedFields"] = old.get("managedFields", [])
+    return _without_empty(fresh)
 
 
-def _check_name(resource: resources.Resource, name: str) -> list[statuses.Cause]:
+def _check_name(resource: resources.Resource, name: str) -> list[field_errors.Cause]:
     if resource.group in _PATH_SEGMENT_GROUPS:
         bad = name in (".", "..") or "/" in name or "%" in name
         rule = "may not contain '/' or '%', and may not be '.' or '..'"
-        return [statuses.invalid_value("metadata.name", name, rule)] if bad else []
+        return [field_errors.invalid("metadata.name", name, rule)] if bad else []
     if resource.store in ("/namespaces", "/services"):
         pattern, rule, limit = _LABEL, _LABEL_RULE, 63
     else:
@@ -114,80 +104,75 @@ def _check_name(resource: resources.Resource, name: str) -> list[statuses.Cause]
         rule = "must not contain dots"
     elif pattern.fullmatch(name):
         return []
-    return [statuses.invalid_value("metadata.name", name, rule)]
+    return [field_errors.invalid("metadata.name", name, rule)]
 
 
-def _check_labels(field: str, labels: Any, *, values: bool) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_key(field: str, key: str) -> list[field_errors.Cause]:
+    """Return what is wrong with the key of a label or annotation, or with the name of a finalizer."""
+    prefix, slash, name = key.rpartition("/")
+    if not _QUALIFIED.fullmatch(name) or len(name) > 63:
+        return [field_errors.invalid(field, key, _KEY_RULE)]
+    if slash and not _SUBDOMAIN.fullmatch(prefix):
+        return [field_errors.invalid(field, key, f"prefix part {_SUBDOMAIN_RULE}")]
+    return []
+
+
+def _check_labels(field: str, labels: Any, *, values: bool) -> list[field_errors.Cause]:
+    causes: list[field_errors.Cause] = []
     for key, value in (labels or {}).items():
-        prefix, slash, name = key.rpartition("/")
-        if not _QUALIFIED.fullmatch(name) or len(name) > 63:
-            found.append(statuses.invalid_value(field, key, _KEY_RULE))
-        elif slash and not _SUBDOMAIN.fullmatch(prefix):
-            found.append(statuses.invalid_value(field, key, f"prefix part {_SUBDOMAIN_RULE}"))
+        causes += _check_key(field, key)
         if values and (len(value) > 63 or (value and not _QUALIFIED.fullmatch(value))):
             rule = "must be no more than 63 bytes" if len(value) > 63 else _VALUE_RULE
-            found.append(statuses.invalid_value(field, value, rule))
-    return found
+            causes.append(field_errors.invalid(field, value, rule))
+    return causes
 
 
-def _check_owners(owners: Any) -> list[statuses.Cause]:
+def _check_owners(owners: Any) -> list[field_errors.Cause]:
     """Return what is missing in references to owners."""
-    found: list[statuses.Cause] = []
+    causes: list[field_errors.Cause] = []
     for owner in owners or ():
         for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
                 shown = "version" if field == "apiVersion" else field
-                found.append(statuses.invalid_value(f"metadata.ownerReferences.{shown}", "", "must not be empty"))
-    return found
-
-
-def _check_finalizer_names(finalizers: Any) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
-    for one in finalizers or ():
-        prefix, slash, name = one.rpartition("/")
-        if not _QUALIFIED.fullmatch(name) or len(name) > 63:
-            found.append(statuses.invalid_value("metadata.finalizers", one, _KEY_RULE))
-        elif slash and not _SUBDOMAIN.fullmatch(prefix):
-            found.append(statuses.invalid_value("metadata.finalizers", one, f"prefix part {_SUBDOMAIN_RULE}"))
-    return found
+                causes.append(field_errors.invalid(f"metadata.ownerReferences.{shown}", "", "must not be empty"))
+    return causes
 
 
 def check_finalizers(resource: resources.Resource, meta: dict[str, Any], old: dict[str, Any]) -> None:
     """Raise StatusError 422 when an update adds a finalizer to an object that is being deleted."""
     if not old.get("deletionTimestamp"):
         return
-    added = [one for one in meta.get("finalizers") or () if one not in (old.get("finalizers") or ())]
+    added = [name for name in meta.get("finalizers") or () if name not in (old.get("finalizers") or ())]
     if added:
-        shown = ", ".join(json.dumps(one) for one in sorted(added))
+        shown = ", ".join(json.dumps(name) for name in sorted(added))
         text = (
             f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
         )
-        raise statuses.invalid(resource, old["name"], [statuses.forbidden_value("metadata.finalizers", text)])
+        raise statuses.invalid(resource, old["name"], [field_errors.forbidden("metadata.finalizers", text)])
 
 
 def warnings(meta: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
     """Return what the server advises against, about what is new."""
     before = (old or {}).get("finalizers") or ()
     return [
-        f'metadata.finalizers: "{one}": prefer a domain-qualified finalizer name to avoid accidental '
+        f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name to avoid accidental '
         "conflicts with other finalizer writers"
-        for one in meta.get("finalizers") or ()
-        if "/" not in one and one not in before and one not in _STANDARD_FINALIZERS
+        for name in meta.get("finalizers") or ()
+        if "/" not in name and name not in before and name not in _STANDARD_FINALIZERS
     ]
 
 
-def check(resource: resources.Resource, meta: dict[str, Any]) -> list[statuses.Cause]:
+def check(resource: resources.Resource, meta: dict[str, Any]) -> list[field_errors.Cause]:
     """Return every broken rule of an object's metadata."""
     name = meta.get("name")
     if not name:
-        return [statuses.required("metadata.name", "name or generateName is required")]
+        return [field_errors.required("metadata.name", "name or generateName is required")]
     return [
         *_check_name(resource, name),
         *_check_labels("metadata.labels", meta.get("labels"), values=True),
         *_check_labels("metadata.annotations", meta.get("annotations"), values=False),
         *_check_owners(meta.get("ownerReferences")),
-        *_check_finalizer_names(meta.get("finalizers")),
+        *(cause for name in meta.get("finalizers") or () for cause in _check_key("metadata.finalizers", name)),
     ]
 
 
@@ -211,10 +196,10 @@ def check_shape(resource: resources.Resource, obj: Any) -> None:
             _check_field(resource, key, value, str)
     for key in ("finalizers", "ownerReferences", "managedFields"):
         _check_field(resource, key, meta.get(key), list)
-    for one in meta.get("finalizers") or ():
-        _check_field(resource, "finalizers", one, str)
-    for one in meta.get("ownerReferences") or ():
-        _check_field(resource, "ownerReferences", one, dict)
+    for item in meta.get("finalizers") or ():
+        _check_field(resource, "finalizers", item, str)
+    for item in meta.get("ownerReferences") or ():
+        _check_field(resource, "ownerReferences", item, dict)
 
 
 _GO_TYPES: dict[type, str] = {str: "string", dict: "map[string]string", list: "[]string"}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import requests, statuses, structural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from . import resources
 
@@ -26,54 +26,33 @@ _INFO = {"title": "Kubernetes", "version": "v1.33.0"}
 _KIND_TEXT = "The kind of this object, in CamelCase."
 _VERSION_TEXT = "The version of the schema that this object is written in."
 
+_TEXT: dict[str, Any] = {"type": "string"}
+_TIME: dict[str, Any] = {"type": "string", "format": "date-time"}
+_TEXTS: dict[str, Any] = {"type": "object", "additionalProperties": _TEXT}
+_OBJECTS: dict[str, Any] = {"type": "array", "items": {"type": "object"}}
+_META_TEXT = "What every object has: its name, identity, labels and history."
 _OBJECT_META: dict[str, Any] = {
-    "description": "What every object has: its name, identity, labels and history.",
+    "description": _META_TEXT,
     "type": "object",
     "properties": {
-        **{
-            name: {"type": "string", "description": text}
-            for name, text in (
-                ("name", "The name; unique in its namespace and kind."),
-                ("generateName", "The beginning of a name that the server completes."),
-                ("namespace", "The namespace, for kinds that live in one."),
-                ("uid", "The identity; never used again after a delete."),
-                ("resourceVersion", "The state of this object; for watches and for optimistic locking."),
-                ("selfLink", "Not used any more."),
-            )
-        },
-        "generation": {"type": "integer", "description": "Counts the changes of what is wanted."},
-        "creationTimestamp": {"type": "string", "format": "date-time", "description": "When it was created."},
-        "deletionTimestamp": {
-            "type": "string",
-            "format": "date-time",
-            "description": "When its delete was asked for.",
-        },
-        "deletionGracePeriodSeconds": {"type": "integer", "description": "How long a delete may take."},
-        "labels": {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "description": "Keys and values that selectors look at.",
-        },
-        "annotations": {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "description": "Keys and values that only tools look at.",
-        },
-        "finalizers": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Who must agree before this object goes.",
-        },
-        "ownerReferences": {
-            "type": "array",
-            "items": {"type": "object"},
-            "description": "Whom it belongs to.",
-        },
-        "managedFields": {
-            "type": "array",
-            "items": {"type": "object"},
-            "description": "Who wrote which field.",
-        },
+        name: {**schema, "description": text}
+        for name, schema, text in (
+            ("name", _TEXT, "The name; unique in its namespace and kind."),
+            ("generateName", _TEXT, "The beginning of a name that the server completes."),
+            ("namespace", _TEXT, "The namespace, for kinds that live in one."),
+            ("uid", _TEXT, "The identity; never used again after a delete."),
+            ("resourceVersion", _TEXT, "The state of this object; for watches and for optimistic locking."),
+            ("selfLink", _TEXT, "Not used any more."),
+            ("generation", {"type": "integer"}, "Counts the changes of what is wanted."),
+            ("creationTimestamp", _TIME, "When it was created."),
+            ("deletionTimestamp", _TIME, "When its delete was asked for."),
+            ("deletionGracePeriodSeconds", {"type": "integer"}, "How long a delete may take."),
+            ("labels", _TEXTS, "Keys and values that selectors look at."),
+            ("annotations", _TEXTS, "Keys and values that only tools look at."),
+            ("finalizers", {"type": "array", "items": _TEXT}, "Who must agree before this object goes."),
+            ("ownerReferences", _OBJECTS, "Whom it belongs to."),
+            ("managedFields", _OBJECTS, "Who wrote which field."),
+        )
     },
 }
 
@@ -90,10 +69,7 @@ def _schema(kind: resources.Resource, references: str) -> dict[str, Any]:
     schema["properties"] = {
         "apiVersion": {"type": "string", "description": _VERSION_TEXT},
         "kind": {"type": "string", "description": _KIND_TEXT},
-        "metadata": {
-            "allOf": [{"$ref": references + _META_NAME}],
-            "description": "What every object has: its name, identity, labels and history.",
-        },
+        "metadata": {"allOf": [{"$ref": references + _META_NAME}], "description": _META_TEXT},
         **{name: part for name, part in known.items() if name not in ("apiVersion", "kind", "metadata")},
     }
     schema["x-kubernetes-group-version-kind"] = [_gvk(kind)]
@@ -122,13 +98,8 @@ def _paths(kind: resources.Resource, *, v3: bool) -> Iterator[tuple[str, dict[st
         yield base, {"post": _operation(kind, "post", writing, v3=v3)}
         return
     listing = ("labelSelector", "fieldSelector", "limit", "continue", "resourceVersion", "watch")
-    yield (
-        base,
-        {
-            "get": _operation(kind, "list", listing, v3=v3),
-            "post": _operation(kind, "post", writing, v3=v3),
-        },
-    )
+    listed = _operation(kind, "list", listing, v3=v3)
+    yield base, {"get": listed, "post": _operation(kind, "post", writing, v3=v3)}
     item = {
         "get": _operation(kind, "get", (), v3=v3),
         "put": _operation(kind, "put", writing, v3=v3),
@@ -159,30 +130,27 @@ class OpenApi:
             self._made.clear()
             self._generation = self._registry.generation
         if path not in self._made:
-            made = self._make(path)
-            if made is None:
+            document = self._make(path)
+            if document is None:
                 return None
-            self._made[path] = made
+            self._made[path] = document
         return "application/json", self._made[path]
 
     def _make(self, path: str) -> dict[str, Any] | None:
         if path == "openapi/v2":
             return self._version_two()
         if path == "openapi/v3":
-            return {"paths": {key: self._link(key) for key in self._group_versions()}}
-        place = path.removeprefix("openapi/v3/")
-        found = self._group_versions().get(place)
-        return None if found is None else self._version_three(*found)
+            links = {key: f"/openapi/v3/{key}?hash={self._generation}" for key in self._group_versions()}
+            return {"paths": {key: {"serverRelativeURL": link} for key, link in links.items()}}
+        group_version = self._group_versions().get(path.removeprefix("openapi/v3/"))
+        return None if group_version is None else self._version_three(*group_version)
 
     def _group_versions(self) -> dict[str, tuple[str, str]]:
-        found: dict[str, tuple[str, str]] = {}
-        for group, versions in self._registry.groups().items():
-            for version in versions:
-                found[f"apis/{group}/{version}" if group else f"api/{version}"] = (group, version)
-        return found
-
-    def _link(self, key: str) -> dict[str, str]:
-        return {"serverRelativeURL": f"/openapi/v3/{key}?hash={self._generation}"}
+        return {
+            f"apis/{group}/{version}" if group else f"api/{version}": (group, version)
+            for group, versions in self._registry.groups().items()
+            for version in versions
+        }
 
     def _version_three(self, group: str, version: str) -> dict[str, Any]:
         kinds = self._registry.of(group, version)
@@ -205,15 +173,12 @@ class OpenApi:
 _NOT_IN_VERSION_TWO = ("anyOf", "oneOf", "not", "nullable", "default")
 
 
-def _simplify(schema: Mapping[str, Any]) -> None:
+def _simplify(schema: dict[str, Any]) -> None:
     """Take out of a schema what version 2 does not know, in place."""
-    if isinstance(schema, dict):
-        for word in _NOT_IN_VERSION_TWO:
-            if not isinstance(schema.get(word), dict) or word in ("default", "not"):
-                schema.pop(word, None)
-        for name, part in (schema.get("properties") or {}).items():
-            if isinstance(part, dict):
-                _simplify(schema["properties"][name])
-        for word in ("items", "additionalProperties"):
-            if isinstance(schema.get(word), dict):
-                _simplify(schema[word])
+    for word in _NOT_IN_VERSION_TWO:
+        if not isinstance(schema.get(word), dict) or word in ("default", "not"):
+            schema.pop(word, None)
+    below = [*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    for part in below:
+        if isinstance(part, dict):
+            _simplify(part)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import managed_fields, requests, statuses
+from . import field_errors, managed_fields, requests, statuses
 
 if TYPE_CHECKING:
     from . import resources
@@ -48,26 +48,26 @@ def intent_of(request: requests.Request, api_version: str) -> Intent:
 
 def check_write(request: requests.Request) -> None:
     """Raise StatusError 422 for a parameter of a create, update or patch that means nothing."""
-    found: list[statuses.Cause] = []
+    causes: list[field_errors.Cause] = []
     manager = request.query.get("fieldManager", "")
     if len(manager) > _LONGEST_MANAGER:
         text = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
-        found.append(statuses.Cause("fieldManager", "FieldValueTooLong", text))
+        causes.append(field_errors.Cause("fieldManager", "FieldValueTooLong", text))
     for position, sign in enumerate(manager):
         if not sign.isprintable():
             text = f"invalid character U+{ord(sign):04X} (at position {position})"
-            found.append(statuses.invalid_value("fieldManager", manager, text))
-    found += _dry_run(request)
+            causes.append(field_errors.invalid("fieldManager", manager, text))
+    causes += _dry_run(request)
     validation = request.query.get("fieldValidation", "")
     if validation not in ("", "Ignore", "Warn", "Strict"):
-        found.append(statuses.unsupported_value("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
-    if found:
-        raise statuses.options(_KINDS[request.verb], *found)
+        causes.append(field_errors.unsupported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+    if causes:
+        raise statuses.options(_KINDS[request.verb], *causes)
 
 
-def _dry_run(request: requests.Request) -> list[statuses.Cause]:
+def _dry_run(request: requests.Request) -> list[field_errors.Cause]:
     value = request.query.get("dryRun", "")
-    return [] if value in ("", "All") else [statuses.unsupported_value("dryRun", [value], ("All",))]
+    return [] if value in ("", "All") else [field_errors.unsupported("dryRun", [value], ("All",))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,28 +104,28 @@ class Delete:
 
 def of_delete(request: requests.Request) -> Delete:
     """Return how a request wants to delete, from its body and its query. Raises StatusError 400, 415 or 422."""
-    asked: Any = {}
+    body: Any = {}
     if request.body.strip():
-        asked = requests.decode(request.body, requests.media_type(request.headers))
-    if not isinstance(asked, dict):
+        body = requests.decode(request.body, requests.media_type(request.headers))
+    if not isinstance(body, dict):
         raise statuses.bad_request("the body of a delete is a DeleteOptions object")
-    if asked.get("kind", "DeleteOptions") != "DeleteOptions":
-        text = f'no kind "{asked["kind"]}" is registered for version "{asked.get("apiVersion", "")}"'
+    if body.get("kind", "DeleteOptions") != "DeleteOptions":
+        text = f'no kind "{body["kind"]}" is registered for version "{body.get("apiVersion", "")}"'
         raise statuses.bad_request(f'{text} in scheme "pkg/runtime/scheme.go:111"')
-    policy = asked.get("propagationPolicy") or request.query.get("propagationPolicy")
-    orphans = asked.get("orphanDependents")
-    found = _dry_run(request)
+    policy = body.get("propagationPolicy") or request.query.get("propagationPolicy")
+    orphans = body.get("orphanDependents")
+    causes = _dry_run(request)
     if policy and orphans is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        found.append(statuses.invalid_value("propagationPolicy", policy, text))
+        causes.append(field_errors.invalid("propagationPolicy", policy, text))
     if policy and policy not in _POLICIES:
-        found.append(statuses.unsupported_value("propagationPolicy", policy, (*_POLICIES, "nil")))
-    if found:
-        raise statuses.options("DeleteOptions", *found)
-    conditions = asked.get("preconditions") or {}
+        causes.append(field_errors.unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if causes:
+        raise statuses.options("DeleteOptions", *causes)
+    conditions = body.get("preconditions") or {}
     finalizer = {"Foreground": FOREGROUND, "Orphan": ORPHAN}.get(policy or "", ORPHAN if orphans else "")
     return Delete(
         Preconditions(conditions.get("uid"), conditions.get("resourceVersion")),
-        request.dry_run or asked.get("dryRun") == ["All"],
+        request.dry_run or body.get("dryRun") == ["All"],
         finalizer,
     )

@@ -1,8 +1,8 @@
-"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902) on plain JSON values.
+"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902) on plain JSON values, and when two values are the same.
 
-Neither changes its input: what a patch does not touch is shared with the result, which keeps a log of many
-versions of a large object small and comparisons fast. Strategic merge and server-side apply are not done
-here; `requests` answers them with 415.
+No patch changes its input: what it does not touch is shared with the result, which keeps a log of many versions of a
+large object small and comparisons fast. Strategic merge and server-side apply are not done here; `requests` answers
+them with 415.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from . import equality, metadata
+from . import metadata
 
 
 class PatchError(Exception):
@@ -35,7 +35,7 @@ def merge(target: Any, patch: Any) -> Any:
     in a list lose their null members too, while a null element of a list stays.
     """
     if isinstance(patch, list):
-        return [merge(None, one) for one in patch]
+        return [merge(None, item) for item in patch]
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}
@@ -54,12 +54,12 @@ def apply_json_patch(document: Any, operations: Any) -> Any:
     is not there; replacing such a field adds it. Raises PatchError or MalformedPatchError.
     """
     if not isinstance(operations, list):
-        found = metadata.json_type(operations)
-        raise MalformedPatchError(f"json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp")
+        json_type = metadata.json_type(operations)
+        raise MalformedPatchError(f"json: cannot unmarshal {json_type} into Go value of type []handlers.jsonPatchOp")
     for operation in operations:
         if not isinstance(operation, dict):
-            found = metadata.json_type(operation)
-            raise MalformedPatchError(f"json: cannot unmarshal {found} into Go value of type handlers.jsonPatchOp")
+            json_type = metadata.json_type(operation)
+            raise MalformedPatchError(f"json: cannot unmarshal {json_type} into Go value of type handlers.jsonPatchOp")
     for operation in operations:
         document = _apply(document, operation)
     return document
@@ -76,7 +76,7 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
         case "remove":
             return _remove(document, path)
         case "test":
-            if not equality.same(read(document, path, missing_is_null=True), operation.get("value")):
+            if not same(read(document, path, missing_is_null=True), operation.get("value")):
                 raise PatchError(f"testing value {operation['path']} failed", failed_test=True)
             return document
         case "move":
@@ -94,7 +94,7 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
 def _pointer(text: Any) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
         raise PatchError(f"not a JSON pointer: {text!r}")
-    return [one.replace("~1", "/").replace("~0", "~") for one in text.split("/")[1:]]
+    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
 def _index(items: list[Any], part: str, *, end: bool) -> int:
@@ -158,3 +158,31 @@ def _remove(document: Any, path: list[str]) -> Any:
             return [*document[:index], _remove(document[index], rest), *document[index + 1 :]]
         return [*document[:index], *document[index + 1 :]]
     raise PatchError(f"there is no value at {part!r}")
+
+
+def same(left: Any, right: Any) -> bool:
+    """Return whether two JSON values are the same: true is not 1, and 1.0 is not 1, which Python alone would say."""
+    return left is right or (bool(left == right) and not _mixed(left, right))
+
+
+def _mixed(left: Any, right: Any) -> bool:
+    if left is right:
+        return False
+    if isinstance(left, dict):
+        return any(_mixed(part, right[key]) for key, part in left.items())
+    if isinstance(left, list):
+        return any(_mixed(before, after) for before, after in zip(left, right, strict=True))
+    return type(left) is not type(right)
+
+
+def whole(value: Any) -> Any:
+    """Return a JSON value with 2.0 written as 2, as the real server writes it."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, dict):
+        parts = {key: whole(part) for key, part in value.items()}
+        return parts if any(parts[key] is not part for key, part in value.items()) else value
+    if isinstance(value, list):
+        items = [whole(item) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    return value

@@ -12,7 +12,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import requests, selectors, statuses, storage, table, watch
+from . import field_errors, requests, selectors, statuses, storage, table, watch
 
 if TYPE_CHECKING:
     from . import resources
@@ -132,7 +132,7 @@ class Reads:
         items = [item for item in items if (after is None or item.key > after) and selection.takes(item)]
         if request.query.get("sendInitialEvents"):
             text = "sendInitialEvents is forbidden for list"
-            raise statuses.list_options(statuses.forbidden_value("sendInitialEvents", text))
+            raise statuses.list_options(field_errors.forbidden("sendInitialEvents", text))
         meta: dict[str, Any] = {"resourceVersion": str(revision)}
         if resource.custom and selection.form is requests.Form.OBJECT:
             meta["continue"] = ""
@@ -159,13 +159,13 @@ class Reads:
         field = "resourceVersionMatch"
         if match and wanted is None:
             text = f"{field} is forbidden unless resourceVersion is provided"
-            raise statuses.list_options(statuses.forbidden_value(field, text))
+            raise statuses.list_options(field_errors.forbidden(field, text))
         if match not in ("", "Exact", "NotOlderThan"):
             allowed = ("Exact", "NotOlderThan", "")
-            raise statuses.list_options(statuses.unsupported_value(field, match, allowed))
+            raise statuses.list_options(field_errors.unsupported(field, match, allowed))
         if match == "Exact" and wanted == 0:
             text = f'{field} "exact" is forbidden for resourceVersion "0"'
-            raise statuses.list_options(statuses.forbidden_value(field, text))
+            raise statuses.list_options(field_errors.forbidden(field, text))
         current = self._storage.revision
         if wanted is not None and wanted > current:
             raise _too_new(storage.FutureRevision(wanted, current))
@@ -217,20 +217,20 @@ class Reads:
 
     def _check_initial(self, request: requests.Request, initial: str | None) -> None:
         match, field = request.query.get("resourceVersionMatch", ""), "resourceVersionMatch"
-        found: list[statuses.Cause] = []
+        causes: list[field_errors.Cause] = []
         if initial is None:
             if match:
                 text = f"{field} is forbidden for watch unless sendInitialEvents is provided"
-                found.append(statuses.forbidden_value(field, text))
+                causes.append(field_errors.forbidden(field, text))
                 if match != "NotOlderThan":
-                    found.append(statuses.unsupported_value(field, match, ("NotOlderThan",)))
+                    causes.append(field_errors.unsupported(field, match, ("NotOlderThan",)))
         elif match != "NotOlderThan":
             text = f"sendInitialEvents requires setting {field} to NotOlderThan"
-            found.append(statuses.forbidden_value(field, text))
+            causes.append(field_errors.forbidden(field, text))
             if match:
-                found.append(statuses.unsupported_value(field, match, ("NotOlderThan",)))
-        if found:
-            raise statuses.list_options(*found)
+                causes.append(field_errors.unsupported(field, match, ("NotOlderThan",)))
+        if causes:
+            raise statuses.list_options(*causes)
 
 
 def _expired_list(after: tuple[str, str] | None) -> statuses.StatusError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import statuses
+from . import field_errors, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,7 +115,7 @@ class Request:
             return None
         if not text.isdecimal():
             raise statuses.no_version(
-                f"{prefix}resourceVersion: Invalid value: {statuses.value_text(text)}: ", text, code
+                f"{prefix}resourceVersion: Invalid value: {field_errors.value_text(text)}: ", text, code
             )
         return int(text)
 
@@ -161,7 +161,7 @@ def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
         except ValueError:
             quality = 1.0
         ranked.append((-quality, position, media.lower(), parameters))
-    return [(media, parameters) for _, _, media, parameters in sorted(ranked, key=lambda one: one[:2])]
+    return [(media, parameters) for _, _, media, parameters in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def negotiate(header: str, *, aggregated: bool = False) -> Form:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from . import statuses
+    from . import field_errors
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -41,8 +41,8 @@ class Schema(Protocol):
         """Return the object with defaults filled in."""
 
     def validate(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[statuses.Cause]
-    ) -> list[statuses.Cause]:
+        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
+    ) -> list[field_errors.Cause]:
         """Return every broken rule, `before` included; `old` is the stored state on updates."""
 
     def list_keys(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
@@ -178,12 +178,12 @@ class Registry:
 
     def groups(self) -> dict[str, list[str]]:
         """Return the served groups with their versions, the preferred one first; "" is the core group."""
-        found: dict[str, list[str]] = {}
+        groups: dict[str, list[str]] = {}
         for group, version, _ in self._kinds:
-            versions = found.setdefault(group, [])
+            versions = groups.setdefault(group, [])
             if version not in versions:
                 versions.append(version)
-        return {group: sorted(versions, key=version_priority) for group, versions in found.items()}
+        return {group: sorted(versions, key=version_priority) for group, versions in groups.items()}
 
     def of(self, group: str, version: str) -> list[Resource]:
         """Return the kinds of one group version, by plural."""
@@ -198,8 +198,8 @@ def version_priority(version: str) -> tuple[int, int, int, str]:
     """
     body = version[1:] if version.startswith("v") else ""
     for stage, word in ((1, "beta"), (2, "alpha")):
-        major, found, minor = body.partition(word)
-        if found and major.isdigit() and minor.isdigit():
+        major, separator, minor = body.partition(word)
+        if separator and major.isdigit() and minor.isdigit():
             return stage, -int(major), -int(minor), ""
     if body.isdigit():
         return 0, -int(body), 0, ""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from . import resources
 
-Predicate = "Callable[[dict[str, Any]], bool]"
-
 _PREFIX = r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
 _KEY = rf"{_PREFIX}[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
@@ -28,12 +26,6 @@ _ORDER = re.compile(rf"\s*({_KEY})\s*([<>])\s*(-?\d+)\s*(?:,|$)")
 _EXISTS = re.compile(rf"\s*(!?)\s*({_KEY})\s*(?:,|$)")
 
 Labels = dict[str, str]
-
-
-def labels_of(obj: dict[str, Any]) -> Labels:
-    """Return the labels of an object; an absent or null map is empty."""
-    found: Labels = obj.get("metadata", {}).get("labels") or {}
-    return found
 
 
 def _membership(key: str, values: frozenset[str], *, wanted: bool) -> Callable[[Labels], bool]:

@@ -1,4 +1,4 @@
-"""The server: one loopback port, the way from bytes to `handlers` and back, and what a test can reach.
+"""The server: the way from bytes to `handlers` and back, and what a test can reach.
 
     api = ApiServer(crds=[...])
     url = await api.start()
@@ -17,9 +17,7 @@ or streamed (`streams`) when it is a watch → recorded (`audit`).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
-import ipaddress
 import logging
 import time
 from typing import TYPE_CHECKING, Any
@@ -31,7 +29,7 @@ from . import (
     audit,
     builtins,
     control,
-    faults,
+    front,
     handlers,
     managed_fields,
     options,
@@ -60,12 +58,12 @@ class Snapshot:
     taken: float
 
 
-class ApiServer:
-    """An in-memory Kubernetes API server.
+class ApiServer(front.Front):
+    """An in-memory Kubernetes API server; its state outlasts a `stop`.
 
-    `crds` are served from the start. `history` bounds the log (changes), `audit_limit` the audit log
-    (records), `bookmark_seconds` is the time between bookmarks, and a watcher that leaves `watch_limit`
-    events unread is dropped. Raises StatusError when a definition is refused.
+    `crds` are served from the start. `history` bounds the log (changes), `bookmark_seconds` is the time between
+    bookmarks, and a watcher that leaves `watch_limit` events unread is dropped. Raises StatusError when a definition is
+    refused.
     """
 
     def __init__(
@@ -75,19 +73,13 @@ class ApiServer:
         history: int = 4096,
         bookmark_seconds: float = 60.0,
         watch_limit: int = 10_000,
-        audit_limit: int = 50_000,
     ) -> None:
+        super().__init__()
         self.storage = storage.Storage(history)
         self.registry = resources.Registry(builtins.kinds())
-        self.requests = audit.Log(maxlen=audit_limit)
-        self.faults = faults.Faults(lambda: self._streams)
         self.bookmark_seconds = bookmark_seconds
         self._handlers = handlers.Handlers(self.storage, self.registry, watch_limit)
         self._control = control.Control(self.storage, self.faults, self.requests)
-        self._streams: dict[streams.Stream, None] = {}
-        self._stopping = asyncio.Event()
-        self._runner: web.AppRunner | None = None
-        self._url = ""
         for name in builtins.INITIAL_NAMESPACES:
             self.install({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for crd in crds:
@@ -105,21 +97,6 @@ class ApiServer:
                 return self._handlers.writes.create(kind, namespace, obj, options.Intent(_SELF, []))
         raise statuses.bad_request(f'no matches for kind "{obj.get("kind")}" in version "{obj.get("apiVersion")}"')
 
-    @property
-    def url(self) -> str:
-        """Where it listens, or last did: `http://127.0.0.1:PORT`."""
-        return self._url
-
-    @property
-    def port(self) -> int:
-        """The port of `url`."""
-        return int(self._url.rpartition(":")[2])
-
-    @property
-    def open_watches(self) -> list[requests.Request]:
-        """The requests of the watches that are open now, oldest first."""
-        return [stream.request for stream in self._streams]
-
     def kubeconfig(self) -> dict[str, Any]:
         """Return a kubeconfig for plain HTTP without credentials."""
         name = "topology-simulator"
@@ -131,42 +108,6 @@ class ApiServer:
             "contexts": [{"name": name, "context": {"cluster": name, "user": "admin"}}],
             "current-context": name,
         }
-
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listen and return the URL.
-
-        Raises ValueError for a host that is not loopback, OSError for a taken port.
-        """
-        if self._runner is not None:
-            raise RuntimeError("the server runs already")
-        if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
-            raise ValueError(f"{host} is not a loopback address; this server lets everybody do everything")
-        self._stopping = asyncio.Event()
-        app = web.Application(client_max_size=requests.MAX_BODY + 1)
-        app.router.add_route("*", "/{path:.*}", self._serve)
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, host, port, reuse_address=True).start()
-        except BaseException:
-            await runner.cleanup()
-            raise
-        self._runner = runner
-        shown = f"[{host}]" if ":" in host else host
-        self._url = f"http://{shown}:{runner.addresses[0][1]}"
-        return self._url
-
-    async def stop(self) -> None:
-        """Cut all watches and stop listening; the state stays for the next `start`.
-
-        Harmless when it does not run.
-        """
-        runner, self._runner = self._runner, None
-        self._stopping.set()
-        for stream in tuple(self._streams):
-            stream.cut()
-        if runner is not None:
-            await runner.cleanup()
 
     def compact(self) -> None:
         """Forget the log: a watch from any earlier revision is answered with 410 from now on."""
@@ -192,9 +133,9 @@ class ApiServer:
         finally:
             self.requests.append(audit.record(request, http.path_qs, code, arrived))
         if answer is None:
-            return _vanish(http)
+            return front.vanish(http)
         if isinstance(answer, reads.Opening):
-            return await self._stream(http, request, answer)
+            return await self._watch(http, request, answer)
         return _response(answer)
 
     async def _serve_control(self, http: web.Request, request: requests.Request) -> web.StreamResponse:
@@ -237,44 +178,24 @@ class ApiServer:
         except web.HTTPRequestEntityTooLarge:
             raise statuses.too_large(requests.MAX_BODY) from None
 
-    async def _hold(self, active: faults.Active) -> None:
-        """Wait until a silent fault is taken away or the server stops."""
-        waits = {asyncio.ensure_future(one.wait()) for one in (active.gone, self._stopping)}
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waits:
-                one.cancel()
-
     def _forget(self, opening: reads.Opening) -> None:
         self.storage.unsubscribe(opening.watcher.selection.resource.store, opening.watcher)
 
-    async def _stream(self, http: web.Request, request: requests.Request, opening: reads.Opening) -> web.StreamResponse:
+    async def _watch(self, http: web.Request, request: requests.Request, opening: reads.Opening) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Cache-Control": "no-cache, private"})
         response.content_type = "application/json"
-        response.enable_chunked_encoding()
-        stream = streams.Stream(
-            request, opening, response, lambda: self.storage.revision, self.bookmark_seconds, http.transport
+        stream = streams.WatchStream(
+            request,
+            response,
+            http.transport,
+            opening,
+            revision=lambda: self.storage.revision,
+            bookmark_seconds=self.bookmark_seconds,
         )
-        self._streams[stream] = None
         try:
-            await response.prepare(http)
-            await stream.run()
-        except ConnectionError:
-            _vanish(http)
+            return await self._send(http, stream)
         finally:
-            del self._streams[stream]
             self._forget(opening)
-        with contextlib.suppress(ConnectionError):
-            await response.write_eof()
-        return response
-
-
-def _vanish(http: web.Request) -> web.Response:
-    """End the connection without an answer; the response is for aiohttp, nobody sees it."""
-    if http.transport is not None:
-        http.transport.abort()
-    return web.Response(status=500)
 
 
 def _response(answer: handlers.Answer) -> web.Response:

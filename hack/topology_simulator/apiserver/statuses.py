@@ -2,8 +2,7 @@
 
 Every refusal anywhere in this package is a `StatusError`, made by one of the functions here, so that code,
 reason, details and wording are decided in one place. Clients compare `reason` and `code`; people search for
-the words; both are therefore part of what this server promises. Causes (`Cause`) carry the field paths of a
-422.
+the words; both are therefore part of what this server promises. The causes of a 422 come from `field_errors`.
 
 The one refusal that is no Status is a path that nothing serves: the real server answers it in plain text
 (`handlers` does that), except below `/api/v1`, where it says `resource_unknown`.
@@ -12,8 +11,9 @@ The one refusal that is no Status is a path that nothing serves: the real server
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from . import field_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,23 +38,6 @@ REASONS = {
     503: "ServiceUnavailable",
     504: "Timeout",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """One broken rule of a 422.
-
-    Where, which sort (`FieldValueInvalid`, ...) and the sentence after the path.
-    """
-
-    field: str
-    reason: str
-    message: str
-
-    @property
-    def text(self) -> str:
-        """The cause as it stands in the message of the Status."""
-        return f"{self.field}: {self.message}"
 
 
 class StatusError(Exception):
@@ -89,54 +72,10 @@ class StatusError(Exception):
         return status
 
 
-def value_text(value: Any) -> str:
-    """Return a value as field errors print it: JSON, with strings quoted."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def invalid_value(field: str, value: Any, message: str) -> Cause:
-    """Return the cause of a value that breaks a rule."""
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {value_text(value)}: {message}")
-
-
-def invalid_object(field: str, message: str) -> Cause:
-    """Return the cause of an object or list that breaks a rule: the value itself is left out."""
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {message}")
-
-
-def required(field: str, message: str = "") -> Cause:
-    """Return the cause of a value that is missing."""
-    return Cause(field, "FieldValueRequired", f"Required value: {message}" if message else "Required value")
-
-
-def forbidden_value(field: str, message: str) -> Cause:
-    """Return the cause of a value that must not be there."""
-    return Cause(field, "FieldValueForbidden", f"Forbidden: {message}")
-
-
-def duplicate_value(field: str, value: Any) -> Cause:
-    """Return the cause of a list entry that is there already."""
-    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {value_text(value)}")
-
-
-def unsupported_value(field: str, value: Any, allowed: Sequence[Any]) -> Cause:
-    """Return the cause of a value that is not one of an enumeration."""
-    supported = ", ".join(value_text(one) for one in allowed)
-    return Cause(
-        field,
-        "FieldValueNotSupported",
-        f"Unsupported value: {value_text(value)}: supported values: {supported}",
-    )
-
-
-def _details(resource: resources.Resource, name: str) -> dict[str, Any]:
-    details: dict[str, Any] = {"name": name} if name else {}
-    if resource.group:
-        details["group"] = resource.group
-    details["kind"] = resource.plural
-    return details
+def details(resource: resources.Resource, name: str, kind: str = "") -> dict[str, Any]:
+    """Return the `details` of an answer about an object, or about its kind when `name` is empty."""
+    parts = {"name": name, "group": resource.group, "kind": kind or resource.plural}
+    return {key: value for key, value in parts.items() if value}
 
 
 def no_version(prefix: str, text: str, code: int = 500) -> StatusError:
@@ -150,7 +89,7 @@ def plain(message: str) -> StatusError:
     return StatusError(500, message, reason="")
 
 
-def options(kind: str, *causes: Cause) -> StatusError:
+def options(kind: str, *causes: field_errors.Cause) -> StatusError:
     """Return 422 for parameters of a request: `CreateOptions`, `UpdateOptions`, `PatchOptions`, `DeleteOptions`."""
     return _invalid("meta.k8s.io", kind, "", causes, _joined(causes))
 
@@ -162,10 +101,10 @@ def undecodable(resource: resources.Resource, problem: str) -> StatusError:
     )
 
 
-def unpatchable(made: dict[str, Any], problem: str) -> StatusError:
+def unpatchable(obj: dict[str, Any], problem: str) -> StatusError:
     """Return 422 for a patch that makes no object of the kind; it quotes what it would have made, and no kind."""
-    text = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
-    return _invalid("", "", "", [cause := invalid_value("patch", text, problem)], cause.text)
+    text = json.dumps(obj, ensure_ascii=False, separators=(",", ":"))
+    return _invalid("", "", "", [cause := field_errors.invalid("patch", text, problem)], cause.text)
 
 
 def storage_conflict(resource: resources.Resource, key: tuple[str, str], why: str) -> StatusError:
@@ -180,7 +119,7 @@ def storage_conflict(resource: resources.Resource, key: tuple[str, str], why: st
 
 def not_found(resource: resources.Resource, name: str) -> StatusError:
     """Return 404 for one object."""
-    return StatusError(404, f'{resource.qualified} "{name}" not found', details=_details(resource, name))
+    return StatusError(404, f'{resource.qualified} "{name}" not found', details=details(resource, name))
 
 
 def resource_unknown() -> StatusError:
@@ -194,7 +133,7 @@ def already_exists(resource: resources.Resource, name: str, *, leaving: bool = F
         409,
         f'{"object is being deleted: " if leaving else ""}{resource.qualified} "{name}" already exists',
         reason="AlreadyExists",
-        details=_details(resource, name),
+        details=details(resource, name),
     )
 
 
@@ -204,50 +143,44 @@ def conflict(resource: resources.Resource, name: str, why: str | None = None) ->
     return StatusError(
         409,
         f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}',
-        details=_details(resource, name),
+        details=details(resource, name),
     )
 
 
-def invalid(resource: resources.Resource, name: str, causes: Sequence[Cause]) -> StatusError:
+def invalid(resource: resources.Resource, name: str, causes: Sequence[field_errors.Cause]) -> StatusError:
     """Return 422 with every broken rule; more than one are joined in brackets, as the real server does."""
     return _invalid(resource.store.partition("/")[0], resource.kind, name, causes, _joined(causes))
 
 
-def _joined(causes: Sequence[Cause]) -> str:
+def _joined(causes: Sequence[field_errors.Cause]) -> str:
     texts = list(dict.fromkeys(cause.text for cause in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def version_missing(resource: resources.Resource, name: str) -> StatusError:
     """Return 422 for an update without its resourceVersion; this one names the resource, not the kind."""
-    cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+    cause = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
     return _invalid(resource.group, resource.plural, name, [cause], cause.text)
 
 
-def list_options(*causes: Cause) -> StatusError:
+def list_options(*causes: field_errors.Cause) -> StatusError:
     """Return 422 for list or watch parameters that do not go together."""
     return _invalid("meta.k8s.io", "ListOptions", "", causes, _joined(causes))
 
 
-def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause], joined: str) -> StatusError:
-    details: dict[str, Any] = {"name": name} if name else {}
-    if group:
-        details["group"] = group
-    if kind:
-        details["kind"] = kind
-    details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+def _invalid(group: str, kind: str, name: str, causes: Sequence[field_errors.Cause], joined: str) -> StatusError:
+    parts: dict[str, Any] = {"name": name, "group": group, "kind": kind}
+    about = {key: value for key, value in parts.items() if value}
+    about["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
     shown = f"{kind}.{group}" if group else kind
-    return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=details)
+    return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=about)
 
 
 def precondition_failed(resource: resources.Resource, name: str, why: str) -> StatusError:
     """Return 409 for a delete whose precondition fails; this one names the kind, not the resource."""
-    details: dict[str, Any] = {"name": name}
-    if resource.group:
-        details["group"] = resource.group
-    details["kind"] = resource.kind
     shown = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    return StatusError(409, f'Operation cannot be fulfilled on {shown} "{name}": {why}', details=details)
+    message = f'Operation cannot be fulfilled on {shown} "{name}": {why}'
+    return StatusError(409, message, details=details(resource, name, resource.kind))
 
 
 def bad_request(message: str) -> StatusError:
@@ -257,7 +190,7 @@ def bad_request(message: str) -> StatusError:
 
 def forbidden(resource: resources.Resource, name: str, why: str) -> StatusError:
     """Return 403 for one object, with the reason."""
-    return StatusError(403, f'{resource.qualified} "{name}" is forbidden: {why}', details=_details(resource, name))
+    return StatusError(403, f'{resource.qualified} "{name}" is forbidden: {why}', details=details(resource, name))
 
 
 def method_not_allowed() -> StatusError:
@@ -270,7 +203,7 @@ def verb_not_supported(resource: resources.Resource, verb: str) -> StatusError:
     return StatusError(
         405,
         f'{verb} is not supported on resources of kind "{resource.qualified}"',
-        details=_details(resource, ""),
+        details=details(resource, ""),
     )
 
 

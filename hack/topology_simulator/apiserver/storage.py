@@ -73,10 +73,10 @@ class Item:
 
         `convert` makes the dict when it was not asked for before.
         """
-        found = self.encoded.get(form)
-        if found is None:
-            found = self.encoded[form] = encode(convert(self.obj))
-        return found
+        data = self.encoded.get(form)
+        if data is None:
+            data = self.encoded[form] = encode(convert(self.obj))
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,25 +203,23 @@ class Storage:
         Raises Compacted or FutureRevision.
         """
         self.check(revision)
-        found: list[Change] = []
+        changes: list[Change] = []
         for change in reversed(self._log):
             if change.revision <= revision:
                 break
             if change.store == store:
-                found.append(change)
-        found.reverse()
-        return found
+                changes.append(change)
+        changes.reverse()
+        return changes
 
-    def compact(self, revision: int | None = None) -> None:
-        """Forget the log up to and including `revision` (default: everything)."""
-        upto = self._revision if revision is None else min(revision, self._revision)
-        while self._log and self._log[0].revision <= upto:
-            self._log.popleft()
-        self._compacted = max(self._compacted, upto)
+    def compact(self) -> None:
+        """Forget the log."""
+        self._log.clear()
+        self._compacted = self._revision
 
     def dump(self) -> str:
         """Return all objects as JSON, for `load`; the log is left out."""
-        return json.dumps({store: [one.obj for one in found.values()] for store, found in self._stores.items()})
+        return json.dumps({store: [item.obj for item in objects.values()] for store, objects in self._stores.items()})
 
     def load(self, dumped: str) -> None:
         """Hold what was dumped and nothing else, with a log that begins after it. Nobody may have subscribed."""
@@ -229,9 +227,9 @@ class Storage:
         self._order.clear()
         for store, objects in json.loads(dumped).items():
             items = [Item(obj, int(obj["metadata"]["resourceVersion"])) for obj in objects]
-            self._stores[store] = {one.key: one for one in items}
+            self._stores[store] = {item.key: item for item in items}
             self._order[store] = sorted(self._stores[store])
-            self._revision = max([self._revision, *(one.revision for one in items)])
+            self._revision = max([self._revision, *(item.revision for item in items)])
         self.compact()
 
     def subscribe(self, store: str, subscriber: Subscriber) -> None:

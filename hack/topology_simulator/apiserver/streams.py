@@ -1,13 +1,14 @@
-"""Sending one watch: lines as they come, bookmarks when it is quiet, a clean end when its time is over.
+"""Open watches on their way to a client: what faults can do to any, and how the embedded server sends its own.
 
-`Stream` is what the faults act on while a watch is open: mute it (the connection stays, nothing is sent any
-more, not even its end) or cut it, between two lines or in the middle of one.
+Lines go out as they come, bookmarks when it is quiet, and the end is a proper one when the time is over. A fault may
+mute a watch (the connection stays, nothing is sent any more, not even its end) or cut it, between two lines or in the
+middle of one.
 """
 
 from __future__ import annotations
 
+import abc
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,22 +19,20 @@ if TYPE_CHECKING:
     from . import reads, requests
 
 _FINAL_BOOKMARK_SECONDS = 2.0
+_HALF_A_LINE = b'{"type":"MODIFIED","object":{"kind":"'
 
 
-@dataclass(slots=True, eq=False)
-class Stream:
-    """One open watch. `request` tells what it is, for whoever wants to cut it."""
+class Stream(abc.ABC):
+    """One open watch. `request` is what opened it, `transport` its connection."""
 
-    request: requests.Request
-    opening: reads.Opening
-    response: web.StreamResponse
-    revision: Callable[[], int]
-    bookmark_seconds: float
-    transport: asyncio.Transport | None
-    muted: bool = False
-    cut_now: bool = False
-    _next_bookmark: float = 0.0
-    _ends: float = 0.0
+    def __init__(
+        self, request: requests.Request, response: web.StreamResponse, transport: asyncio.Transport | None
+    ) -> None:
+        self.request = request
+        self.response = response
+        self.transport = transport
+        self.muted = False
+        self.was_cut = False
 
     def mute(self) -> None:
         """Send nothing any more, and never end."""
@@ -41,34 +40,68 @@ class Stream:
 
     def cut(self, *, mid_line: bool = False) -> None:
         """End the connection now, without the end of the chunked body; first send half a line if asked to."""
-        self.cut_now = True
-        transport = self.transport
-        if transport is not None:
+        self.was_cut = True
+        if self.transport is not None:
             if mid_line:
-                half = b'{"type":"MODIFIED","object":{"kind":"'
-                transport.write(b"%x\r\n%s\r\n" % (len(half), half))
-                transport.close()
+                self.transport.write(b"%x\r\n%s\r\n" % (len(_HALF_A_LINE), _HALF_A_LINE))
+                self.transport.close()
             else:
-                transport.abort()
-        self.opening.watcher.close()
+                self.transport.abort()
+        self._end()
+
+    @abc.abstractmethod
+    def fail(self, status: dict[str, Any]) -> None:
+        """Send an ERROR event and end."""
+
+    @abc.abstractmethod
+    def _end(self) -> None:
+        """Let `run` end."""
+
+    @abc.abstractmethod
+    async def run(self) -> None:
+        """Send until the watch ends. Raises ConnectionError when the end is not a proper one."""
+
+
+class WatchStream(Stream):
+    """A watch of the embedded server."""
+
+    def __init__(  # noqa: PLR0913  # a connection, and what is sent over it
+        self,
+        request: requests.Request,
+        response: web.StreamResponse,
+        transport: asyncio.Transport | None,
+        opening: reads.Opening,
+        *,
+        revision: Callable[[], int],
+        bookmark_seconds: float,
+    ) -> None:
+        super().__init__(request, response, transport)
+        self._opening = opening
+        self._revision = revision
+        self._bookmark_seconds = bookmark_seconds
+        self._next_bookmark = 0.0
+        self._ends = 0.0
 
     def fail(self, status: dict[str, Any]) -> None:
         """Send an ERROR event and end."""
-        self.opening.watcher.add_error(status)
+        self._opening.watcher.add_error(status)
+
+    def _end(self) -> None:
+        self._opening.watcher.close()
 
     async def run(self) -> None:
         """Send until the client goes, the time is over, or the watch was ended. Raises ConnectionError."""
         loop = asyncio.get_running_loop()
-        watcher = self.opening.watcher
+        watcher = self._opening.watcher
         if self.transport is not None:
             watcher.on_drop = self.transport.abort
-        self._ends = loop.time() + self.opening.seconds
+        self._ends = loop.time() + self._opening.seconds
         self._next_bookmark = min(
-            loop.time() + self.bookmark_seconds, max(self._ends - _FINAL_BOOKMARK_SECONDS, loop.time())
+            loop.time() + self._bookmark_seconds, max(self._ends - _FINAL_BOOKMARK_SECONDS, loop.time())
         )
         while True:
             await self._wait(loop)
-            if self.cut_now:
+            if self.was_cut:
                 raise ConnectionResetError("the watch was cut")
             if self.muted:
                 watcher.pending.clear()
@@ -84,13 +117,13 @@ class Stream:
                 return
 
     async def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        watcher = self.opening.watcher
+        watcher = self._opening.watcher
         if watcher.pending and not self.muted:
             watcher.wake.clear()
             return
         due = None
         if not self.muted:
-            due = min(self._ends, self._next_bookmark) if self.opening.bookmarks else self._ends
+            due = min(self._ends, self._next_bookmark) if self._opening.bookmarks else self._ends
         try:
             async with asyncio.timeout_at(due if due is None or due > loop.time() else loop.time()):
                 await watcher.wake.wait()
@@ -99,9 +132,9 @@ class Stream:
         watcher.wake.clear()
 
     def _bookmark(self, now: float) -> None:
-        if not self.opening.bookmarks or now < self._next_bookmark:
+        if not self._opening.bookmarks or now < self._next_bookmark:
             return
         last = self._ends - _FINAL_BOOKMARK_SECONDS
-        following = now + self.bookmark_seconds
-        self._next_bookmark = min(following, last) if now < last else self._ends + self.bookmark_seconds
-        self.opening.watcher.add_bookmark(self.revision())
+        following = now + self._bookmark_seconds
+        self._next_bookmark = min(following, last) if now < last else self._ends + self._bookmark_seconds
+        self._opening.watcher.add_bookmark(self._revision())

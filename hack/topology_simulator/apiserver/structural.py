@@ -13,32 +13,16 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from . import statuses
+from . import field_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Json = "Mapping[str, Any]"
-
-OBJECT_META = frozenset(
-    (
-        "name",
-        "generateName",
-        "namespace",
-        "selfLink",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-        "managedFields",
-    )
-)
+OBJECT_META = frozenset({
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
+    "managedFields",
+})  # fmt: skip
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
 INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -67,8 +51,8 @@ def _prune(schema: Mapping[str, Any], value: Any, path: str, unknown: list[str],
         return _prune_map(schema, value, path, unknown, resource=resource)
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
         items = schema["items"]
-        made = [_prune(items, one, f"{path}[{index}]", unknown) for index, one in enumerate(value)]
-        return made if any(new is not old for new, old in zip(made, value, strict=True)) else value
+        pruned = [_prune(items, item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+        return pruned if any(new is not old for new, old in zip(pruned, value, strict=True)) else value
     return value
 
 
@@ -78,24 +62,24 @@ def _prune_map(
     properties: Mapping[str, Any] = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     dotted = f"{path}." if path else ""
-    made: dict[str, Any] = {}
+    pruned: dict[str, Any] = {}
     for key, part in value.items():
         if resource and key in ("apiVersion", "kind"):
-            made[key] = part
+            pruned[key] = part
         elif resource and key == "metadata":
-            made[key] = _prune_meta(part, dotted, unknown)
+            pruned[key] = _prune_meta(part, dotted, unknown)
         elif key in properties:
             if part is not None or properties[key].get("nullable"):
-                made[key] = _prune(properties[key], part, dotted + key, unknown)
+                pruned[key] = _prune(properties[key], part, dotted + key, unknown)
         elif isinstance(additional, dict):
-            made[key] = _prune(additional, part, dotted + key, unknown)
+            pruned[key] = _prune(additional, part, dotted + key, unknown)
         elif additional is True or schema.get(PRESERVE):
-            made[key] = part
+            pruned[key] = part
         else:
             unknown.append(dotted + key)
-    if len(made) == len(value) and all(made[key] is value[key] for key in made):
+    if len(pruned) == len(value) and all(pruned[key] is value[key] for key in pruned):
         return value
-    return made
+    return pruned
 
 
 def default(schema: Mapping[str, Any], value: Any) -> Any:
@@ -115,8 +99,8 @@ def default(schema: Mapping[str, Any], value: Any) -> Any:
                     changes[key] = filled
         return {**value, **changes} if changes else value
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
-        made = [default(schema["items"], one) for one in value]
-        return made if any(new is not old for new, old in zip(made, value, strict=True)) else value
+        items = [default(schema["items"], item) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     return value
 
 
@@ -134,76 +118,65 @@ def find_list_keys(
         yield from find_list_keys(schema["items"], path)
 
 
-def check(schema: Any, field: str) -> list[statuses.Cause]:
+def check(schema: Any, field: str) -> list[field_errors.Cause]:
     """Return why a schema is not structural, by the rules that people run into."""
     if not isinstance(schema, dict):
-        return [statuses.invalid_value(field, schema, "must be a schema")]
-    found: list[statuses.Cause] = []
+        return [field_errors.invalid(field, schema, "must be a schema")]
+    causes: list[field_errors.Cause] = []
     free = schema.get(INT_OR_STRING) or schema.get(PRESERVE)
     kind = schema.get("type")
     if not kind and not free:
-        found.append(statuses.required(f"{field}.type", "must not be empty for specified object fields"))
+        causes.append(field_errors.required(f"{field}.type", "must not be empty for specified object fields"))
     if kind and kind not in ("object", "array", "string", "integer", "number", "boolean"):
         allowed = ("array", "boolean", "integer", "number", "object", "string")
-        found.append(statuses.unsupported_value(f"{field}.type", kind, allowed))
-    found += [
-        statuses.forbidden_value(f"{field}.{word}", f"{word} is not supported")
-        for word in (
-            "$ref",
-            "definitions",
-            "dependencies",
-            "deprecated",
-            "discriminator",
-            "patternProperties",
-        )
+        causes.append(field_errors.unsupported(f"{field}.type", kind, allowed))
+    causes += [
+        field_errors.forbidden(f"{field}.{word}", f"{word} is not supported")
+        for word in ("$ref", "definitions", "dependencies", "deprecated", "discriminator", "patternProperties")
         if word in schema
     ]
     if schema.get("uniqueItems"):
-        found.append(
-            statuses.forbidden_value(
-                f"{field}.uniqueItems",
-                "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
-            )
-        )
+        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        causes.append(field_errors.forbidden(f"{field}.uniqueItems", text))
     if schema.get("properties") and schema.get("additionalProperties"):
         text = "additionalProperties and properties are mutual exclusive"
-        found.append(statuses.forbidden_value(f"{field}.additionalProperties", text))
-    found += _check_list(schema, field)
+        causes.append(field_errors.forbidden(f"{field}.additionalProperties", text))
+    causes += _check_list(schema, field)
     for key, part in (schema.get("properties") or {}).items():
-        found += check(part, f"{field}.properties[{key}]")
+        causes += check(part, f"{field}.properties[{key}]")
     if isinstance(schema.get("additionalProperties"), dict):
-        found += check(schema["additionalProperties"], f"{field}.additionalProperties")
-    return found
+        causes += check(schema["additionalProperties"], f"{field}.additionalProperties")
+    return causes
 
 
-def _check_list(schema: Mapping[str, Any], field: str) -> list[statuses.Cause]:
-    found: list[statuses.Cause] = []
+def _check_list(schema: Mapping[str, Any], field: str) -> list[field_errors.Cause]:
+    causes: list[field_errors.Cause] = []
     items = schema.get("items")
     if schema.get("type") == "array" and items is None:
-        found.append(statuses.required(f"{field}.items", "must be specified"))
+        causes.append(field_errors.required(f"{field}.items", "must be specified"))
     elif isinstance(items, list):
         text = "items must be a schema object and not an array"
-        found.append(statuses.forbidden_value(f"{field}.items", text))
+        causes.append(field_errors.forbidden(f"{field}.items", text))
     elif items is not None:
-        found += check(items, f"{field}.items")
+        causes += check(items, f"{field}.items")
     kind = schema.get(LIST_TYPE)
     if kind not in (None, "atomic", "set", "map"):
-        found.append(statuses.unsupported_value(f"{field}.{LIST_TYPE}", kind, ("atomic", "map", "set")))
+        causes.append(field_errors.unsupported(f"{field}.{LIST_TYPE}", kind, ("atomic", "map", "set")))
     if kind == "map":
         keys = schema.get(LIST_KEYS) or ()
         if not keys:
             text = "must not be empty if x-kubernetes-list-type is map"
-            found.append(statuses.required(f"{field}.{LIST_KEYS}", text))
+            causes.append(field_errors.required(f"{field}.{LIST_KEYS}", text))
         properties = items.get("properties") or {} if isinstance(items, dict) else {}
         required = items.get("required") or () if isinstance(items, dict) else ()
         for key in keys:
             if key not in properties:
                 text = "must be one of the item's properties"
-                found.append(statuses.invalid_value(f"{field}.{LIST_KEYS}", key, text))
+                causes.append(field_errors.invalid(f"{field}.{LIST_KEYS}", key, text))
             elif key not in required and "default" not in properties[key]:
                 text = (
                     "this property is in x-kubernetes-list-map-keys, so it must have a default or be a "
                     "required property"
                 )
-                found.append(statuses.required(f"{field}.items.properties[{key}].default", text))
-    return found
+                causes.append(field_errors.required(f"{field}.items.properties[{key}].default", text))
+    return causes

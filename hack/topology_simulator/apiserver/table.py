@@ -51,12 +51,12 @@ def headers(resource: resources.Resource) -> list[dict[str, Any]]:
 def row(resource: resources.Resource, obj: dict[str, Any], include: str) -> dict[str, Any]:
     """Return one stored object as a row."""
     cells = [column.cell(obj) for column in resource.columns or columns.DEFAULT]
-    made: dict[str, Any] = {"cells": cells, "object": None}
+    shown: dict[str, Any] = {"cells": cells, "object": None}
     if include == "Metadata":
-        made["object"] = metadata_only(obj)
+        shown["object"] = metadata_only(obj)
     elif include == "Object":
-        made["object"] = resource.to_wire(obj)
-    return made
+        shown["object"] = resource.to_wire(obj)
+    return shown
 
 
 def render(

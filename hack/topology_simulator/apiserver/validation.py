@@ -18,7 +18,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import equality, statuses, structural
+from . import field_errors, patch, structural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,59 +50,61 @@ class Place:
         """Return the path as the messages of the schema validator have it."""
         return f"{self.path} in body" if self.path else " in body"
 
-    def invalid(self, text: str, value: Any = MISSING) -> statuses.Cause:
+    def invalid(self, text: str, value: Any = MISSING) -> field_errors.Cause:
         """Return the cause of a value that breaks a rule of its schema."""
         shown = self.value if value is MISSING else value
-        return statuses.invalid_value(self.path or "<nil>", shown, f"{self.body()} {text}")
+        return field_errors.invalid(self.path or "<nil>", shown, f"{self.body()} {text}")
 
 
-def validate(schema: Mapping[str, Any], obj: dict[str, Any], old: dict[str, Any] | None) -> list[statuses.Cause]:
+def validate(schema: Mapping[str, Any], obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
     """Return every broken rule of a resource; apiVersion, kind and metadata are judged elsewhere."""
     apart = ("apiVersion", "kind", "metadata")
     rest = {key: value for key, value in obj.items() if key not in apart}
     before = MISSING if old is None else {key: value for key, value in old.items() if key not in apart}
-    properties = {key: one for key, one in (schema.get("properties") or {}).items() if key not in apart}
+    properties = {key: part for key, part in (schema.get("properties") or {}).items() if key not in apart}
     required = [key for key in schema.get("required") or () if key not in apart]
     return _validate(Place("", {**schema, "properties": properties, "required": required}, rest, before))
 
 
-def validate_part(schema: Mapping[str, Any], value: Any) -> list[statuses.Cause]:
+def validate_part(schema: Mapping[str, Any], value: Any) -> list[field_errors.Cause]:
     """Return every rule that a value by itself breaks; paths begin at the value."""
     return _validate(Place("", schema, value, MISSING))
 
 
-def _validate(place: Place) -> list[statuses.Cause]:
+def _validate(place: Place) -> list[field_errors.Cause]:
     schema, value = place.schema, place.value
-    if place.old is not MISSING and equality.same(place.old, value):
+    if place.old is not MISSING and patch.same(place.old, value):
         return []
     if value is None and schema.get("nullable"):
         return []
     wrong = _check_type(place)
     if wrong is not None:
         return [wrong, *_besides(place)]
-    found: list[statuses.Cause] = []
-    if schema.get("enum") is not None and not any(_same(value, one) for one in schema["enum"]):
-        found.append(statuses.unsupported_value(place.path, value, schema["enum"]))
+    causes: list[field_errors.Cause] = []
+    if schema.get("enum") is not None and not any(_same(value, allowed) for allowed in schema["enum"]):
+        causes.append(field_errors.unsupported(place.path, value, schema["enum"]))
     if isinstance(value, str):
-        found += _check_string(place)
+        causes += _check_string(place)
     elif isinstance(value, dict):
-        found += _check_map(place)
+        causes += _check_map(place)
     elif isinstance(value, list):
-        found += _check_list(place)
+        causes += _check_list(place)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        found += _check_number(place)
-    return found + _check_combined(place)
+        causes += _check_number(place)
+    return causes + _check_combined(place)
 
 
-def _besides(place: Place) -> list[statuses.Cause]:
+def _besides(place: Place) -> list[field_errors.Cause]:
     """Return what else the real server says of a value of the wrong type."""
-    found: list[statuses.Cause] = []
+    causes: list[field_errors.Cause] = []
     if place.schema.get("type") == "integer" and type_name(place.value) == "number":
         text = f"Checked value must be of type integer (default format) in {place.path}"
-        found.append(statuses.invalid_value("<nil>", "", text))
-    if place.schema.get("enum") is not None and not any(_same(place.value, one) for one in place.schema["enum"]):
-        found.append(statuses.unsupported_value(place.path, place.value, place.schema["enum"]))
-    return found
+        causes.append(field_errors.invalid("<nil>", "", text))
+    if place.schema.get("enum") is not None and not any(
+        _same(place.value, allowed) for allowed in place.schema["enum"]
+    ):
+        causes.append(field_errors.unsupported(place.path, place.value, place.schema["enum"]))
+    return causes
 
 
 def _same(left: Any, right: Any) -> bool:
@@ -127,90 +129,85 @@ def type_name(value: Any) -> str:
     return "object"
 
 
-def _check_type(place: Place) -> statuses.Cause | None:
-    wanted, found = place.schema.get("type"), type_name(place.value)
+def _check_type(place: Place) -> field_errors.Cause | None:
+    wanted, actual = place.schema.get("type"), type_name(place.value)
     if place.schema.get(structural.INT_OR_STRING):
-        if found in ("integer", "string"):
+        if actual in ("integer", "string"):
             return None
         wanted = "integer,string"
-    elif wanted is None or wanted == found or (wanted == "number" and found == "integer"):
+    elif wanted is None or wanted == actual or (wanted == "number" and actual == "integer"):
         return None
-    text = f'{place.body()} must be of type {wanted}: "{found}"'
-    return statuses.Cause(place.path or "<nil>", "FieldValueTypeInvalid", f'Invalid value: "{found}": {text}')
+    text = f'{place.body()} must be of type {wanted}: "{actual}"'
+    return field_errors.Cause(place.path or "<nil>", "FieldValueTypeInvalid", f'Invalid value: "{actual}": {text}')
 
 
-def _check_number(place: Place) -> list[statuses.Cause]:
+def _check_number(place: Place) -> list[field_errors.Cause]:
     schema, value = place.schema, place.value
-    found: list[statuses.Cause] = []
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None:
-        exclusive = bool(schema.get("exclusiveMinimum"))
-        if value < low or (exclusive and value == low):
-            word = "greater than" if exclusive else "greater than or equal to"
-            found.append(place.invalid(f"should be {word} {_number(low)}"))
-    if high is not None:
-        exclusive = bool(schema.get("exclusiveMaximum"))
-        if value > high or (exclusive and value == high):
-            word = "less than" if exclusive else "less than or equal to"
-            found.append(place.invalid(f"should be {word} {_number(high)}"))
+    causes: list[field_errors.Cause] = []
+    for word, exclusive, sign, relation in (
+        ("minimum", "exclusiveMinimum", 1, "greater than"),
+        ("maximum", "exclusiveMaximum", -1, "less than"),
+    ):
+        bound = schema.get(word)
+        if bound is not None and (value * sign < bound * sign or (schema.get(exclusive) and value == bound)):
+            more = "" if schema.get(exclusive) else " or equal to"
+            causes.append(place.invalid(f"should be {relation}{more} {field_errors.value_text(bound)}"))
     step = schema.get("multipleOf")
     if step and abs(value / step - round(value / step)) > 1e-9:
-        found.append(place.invalid(f"should be a multiple of {_number(step)}"))
+        causes.append(place.invalid(f"should be a multiple of {field_errors.value_text(step)}"))
     limit = {"int32": 2**31, "int64": 2**63}.get(schema.get("format") or "")
     if limit is not None and not -limit <= value < limit:
-        found.append(place.invalid(f"must be of type {schema['format']}: {_number(value)}"))
-    return found
+        causes.append(place.invalid(f"must be of type {schema['format']}: {field_errors.value_text(value)}"))
+    return causes
 
 
-def _number(value: float) -> str:
-    return statuses.value_text(value)
-
-
-def _check_string(place: Place) -> list[statuses.Cause]:
+def _check_string(place: Place) -> list[field_errors.Cause]:
     schema, value = place.schema, place.value
-    found: list[statuses.Cause] = []
+    causes: list[field_errors.Cause] = []
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
     if longest is not None and len(value) > longest:
         text = f"Too long: may not be more than {longest} bytes"
-        found.append(statuses.Cause(place.path, "FieldValueTooLong", text))
+        causes.append(field_errors.Cause(place.path, "FieldValueTooLong", text))
     elif shortest is not None and len(value) < shortest:
-        found.append(place.invalid(f"should be at least {shortest} chars long"))
+        causes.append(place.invalid(f"should be at least {shortest} chars long"))
     elif pattern and not _pattern(pattern).search(value):
-        found.append(place.invalid(f"should match '{pattern}'"))
+        causes.append(place.invalid(f"should match '{pattern}'"))
     kind = schema.get("format")
     checker = FORMATS.get(kind) if kind else None
     if checker is not None and not checker(value):
-        shown = statuses.value_text(value)
+        shown = field_errors.value_text(value)
         text = f"Invalid value: {shown}: {place.body()} must be of type {kind}: {shown}"
-        found.append(statuses.Cause(place.path, "FieldValueTypeInvalid", text))
-    return found
+        causes.append(field_errors.Cause(place.path, "FieldValueTypeInvalid", text))
+    return causes
 
 
-def _check_map(place: Place) -> list[statuses.Cause]:
+def _check_map(place: Place) -> list[field_errors.Cause]:
     schema, value = place.schema, place.value
     prefix = f"{place.path}." if place.path else ""
-    found = [statuses.required(prefix + key) for key in schema.get("required") or () if key not in value]
+    causes = [field_errors.required(prefix + key) for key in schema.get("required") or () if key not in value]
     properties: Mapping[str, Any] = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     least, most = schema.get("minProperties"), schema.get("maxProperties")
     if least is not None and len(value) < least:
-        found.append(place.invalid(f"should have at least {least} properties"))
+        causes.append(place.invalid(f"should have at least {least} properties"))
     if most is not None and len(value) > most:
-        found.append(_too_many(place, most))
+        causes.append(_too_many(place, most))
     if schema.get(structural.EMBEDDED):
-        found += [
-            statuses.required(prefix + key, "must not be empty") for key in ("apiVersion", "kind") if not value.get(key)
+        causes += [
+            field_errors.required(prefix + key, "must not be empty")
+            for key in ("apiVersion", "kind")
+            if not value.get(key)
         ]
     for key in value:
         below = properties.get(key, additional)
         if isinstance(below, dict):
-            found += _validate(place.child(key, below))
-    return found
+            causes += _validate(place.child(key, below))
+    return causes
 
 
-def _too_many(place: Place, most: int) -> statuses.Cause:
+def _too_many(place: Place, most: int) -> field_errors.Cause:
     text = f"Too many: {len(place.value)}: must have at most {most} item{'' if most == 1 else 's'}"
-    return statuses.Cause(place.path, "FieldValueTooMany", text)
+    return field_errors.Cause(place.path, "FieldValueTooMany", text)
 
 
 def list_key(item: Any, keys: tuple[str, ...], schema: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -221,66 +218,66 @@ def list_key(item: Any, keys: tuple[str, ...], schema: Mapping[str, Any]) -> tup
     return tuple(item.get(key, (properties.get(key) or {}).get("default")) for key in keys)
 
 
-def _check_list(place: Place) -> list[statuses.Cause]:
+def _check_list(place: Place) -> list[field_errors.Cause]:
     schema, value = place.schema, place.value
-    found: list[statuses.Cause] = []
+    causes: list[field_errors.Cause] = []
     least, most = schema.get("minItems"), schema.get("maxItems")
     if least is not None and len(value) < least:
-        found.append(place.invalid(f"should have at least {least} items", len(value)))
+        causes.append(place.invalid(f"should have at least {least} items", len(value)))
     if most is not None and len(value) > most:
-        found.append(_too_many(place, most))
+        causes.append(_too_many(place, most))
     items = schema.get("items")
     if not isinstance(items, dict):
-        return found
+        return causes
     kind, keys = schema.get(structural.LIST_TYPE), tuple(schema.get(structural.LIST_KEYS) or ())
     before: dict[Any, Any] = {}
     if kind == "map" and isinstance(place.old, list):
-        before = {repr(list_key(one, keys, items)): one for one in place.old}
+        before = {repr(list_key(item, keys, items)): item for item in place.old}
     seen: set[str] = set()
-    twice: list[statuses.Cause] = []
-    for index, one in enumerate(value):
+    twice: list[field_errors.Cause] = []
+    for index, item in enumerate(value):
         path = f"{place.path}[{index}]"
         old: Any = MISSING
         if kind in ("map", "set"):
-            identity = list_key(one, keys, items) if kind == "map" else one
+            identity = list_key(item, keys, items) if kind == "map" else item
             mark = repr(identity)
             if mark in seen:
-                shown = dict(zip(keys, identity or (), strict=False)) if kind == "map" else one
-                twice.append(statuses.duplicate_value(path, shown))
+                shown = dict(zip(keys, identity or (), strict=False)) if kind == "map" else item
+                twice.append(field_errors.duplicate(path, shown))
             seen.add(mark)
             old = before.get(mark, MISSING)
-        found += _validate(Place(path, items, one, old))
-    return found + twice
+        causes += _validate(Place(path, items, item, old))
+    return causes + twice
 
 
-def _check_combined(place: Place) -> list[statuses.Cause]:
+def _check_combined(place: Place) -> list[field_errors.Cause]:
     schema = place.schema
-    found: list[statuses.Cause] = []
+    causes: list[field_errors.Cause] = []
 
-    def broken(one: Mapping[str, Any]) -> list[statuses.Cause]:
-        return _validate(Place(place.path, one, place.value, MISSING))
+    def broken(part: Mapping[str, Any]) -> list[field_errors.Cause]:
+        return _validate(Place(place.path, part, place.value, MISSING))
 
-    def say(text: str) -> statuses.Cause:
-        return statuses.invalid_value("<nil>", "", f'"{place.path}" {text}')
+    def say(text: str) -> field_errors.Cause:
+        return field_errors.invalid("<nil>", "", f'"{place.path}" {text}')
 
-    every = [cause for one in schema.get("allOf") or () for cause in broken(one)]
+    every = [cause for part in schema.get("allOf") or () for cause in broken(part)]
     if every:
-        found += [say("must validate all the schemas (allOf)"), *every]
-    some = [broken(one) for one in schema.get("anyOf") or ()]
+        causes += [say("must validate all the schemas (allOf)"), *every]
+    some = [broken(part) for part in schema.get("anyOf") or ()]
     if some and not schema.get(structural.INT_OR_STRING) and all(some):
-        found += [say("must validate at least one schema (anyOf)"), *some[0]]
-    exactly = [broken(one) for one in schema.get("oneOf") or ()]
+        causes += [say("must validate at least one schema (anyOf)"), *some[0]]
+    exactly = [broken(part) for part in schema.get("oneOf") or ()]
     if exactly:
-        count = sum(1 for one in exactly if not one)
+        count = sum(1 for part in exactly if not part)
         rule = "must validate one and only one schema (oneOf)."
         if count == 0:
-            found += [say(f"{rule} Found none valid"), *exactly[0]]
+            causes += [say(f"{rule} Found none valid"), *exactly[0]]
         elif count > 1:
-            found.append(say(f"{rule} Found {count} valid alternatives"))
+            causes.append(say(f"{rule} Found {count} valid alternatives"))
     refused = schema.get("not")
     if refused is not None and not broken(refused):
-        found.append(say("must not validate the schema (not)"))
-    return found
+        causes.append(say("must not validate the schema (not)"))
+    return causes
 
 
 @functools.lru_cache(maxsize=1024)

@@ -144,7 +144,7 @@ class Watcher:
             payload = storage.encode(table.metadata_only(item.obj))
         else:
             list_meta = {"resourceVersion": item.obj["metadata"]["resourceVersion"]}
-            made = table.render(
+            answer = table.render(
                 selection.resource,
                 (item.obj,),
                 list_meta,
@@ -152,7 +152,7 @@ class Watcher:
                 with_headers=not self._headers_sent,
             )
             self._headers_sent = True
-            payload = storage.encode(made)
+            payload = storage.encode(answer)
         self._push(_line(kind, payload))
 
     def _push(self, line: bytes) -> None:

@@ -18,9 +18,10 @@ from . import (
     builtin_rules,
     builtins,
     crds,
-    equality,
+    field_errors,
     managed_fields,
     metadata,
+    patch,
     statuses,
     storage,
     times,
@@ -71,15 +72,15 @@ class Writes:
         if resource is builtins.CUSTOM_RESOURCE_DEFINITIONS:
             obj = crds.admit(obj, None)
         self._validate(resource, obj, None)
-        found = self._storage.get(resource.store, namespace, name)
-        if found is not None:
-            leaving = "deletionTimestamp" in found.obj["metadata"]
+        item = self._storage.get(resource.store, namespace, name)
+        if item is not None:
+            leaving = "deletionTimestamp" in item.obj["metadata"]
             raise statuses.already_exists(resource, name, leaving=leaving)
         intent.warnings += metadata.warnings(obj["metadata"])
         if resource.has_status:
             sent = {key: part for key, part in sent.items() if key != "status"}
         self._own(resource, None, obj, sent, intent)
-        obj = dict(equality.whole(obj))
+        obj = dict(patch.whole(obj))
         self._check_size(obj)
         if intent.dry_run:
             return obj
@@ -98,10 +99,10 @@ class Writes:
 
         Raises StatusError.
         """
-        found = self._storage.get(resource.store, *key)
-        if found is None:
+        item = self._storage.get(resource.store, *key)
+        if item is None:
             raise statuses.not_found(resource, key[1])
-        old = found.obj
+        old = item.obj
         new = self._admitted(resource, change(resource.to_wire(old)), intent)
         self._check_identity(resource, old, new, intent)
         new = self._confined(resource, old, new, intent)
@@ -114,7 +115,7 @@ class Writes:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         intent.warnings += metadata.warnings(new["metadata"], old["metadata"])
         self._own(resource, old, new, new, intent)
-        new = dict(equality.whole(new))
+        new = dict(patch.whole(new))
         self._check_size(new)
         leaves = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
         if intent.dry_run or leaves:
@@ -160,10 +161,10 @@ class Writes:
 
         Returns its last state and whether it is gone.
         """
-        found = self._storage.get(resource.store, *key)
-        if found is None:
+        item = self._storage.get(resource.store, *key)
+        if item is None:
             raise statuses.not_found(resource, key[1])
-        obj = found.obj
+        obj = item.obj
         how.preconditions.check(resource, obj["metadata"])
         if resource.store == "/namespaces" and key[1] in builtins.PROTECTED_NAMESPACES:
             raise statuses.forbidden(resource, key[1], "this namespace may not be deleted")
@@ -203,7 +204,7 @@ class Writes:
         """Put a definition to use. Where it says something new, watches by the old one end, as on the real server."""
         if resource is not builtins.CUSTOM_RESOURCE_DEFINITIONS:
             return
-        if old is not None and equality.same(old["spec"], stored["spec"]):
+        if old is not None and patch.same(old["spec"], stored["spec"]):
             return
         crds.serve(self._registry, stored)
         for kind in crds.resources_of(stored)[:1]:
@@ -261,7 +262,7 @@ class Writes:
             )
         if meta.get("uid") not in (None, "", stored["uid"]):
             if intent.patch is not None:
-                cause = statuses.invalid_value("metadata.uid", meta["uid"], "field is immutable")
+                cause = field_errors.invalid("metadata.uid", meta["uid"], "field is immutable")
                 raise statuses.invalid(resource, name, [cause, cause] if resource.custom else [cause])
             both = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {stored['uid']}"
             raise statuses.storage_conflict(resource, (stored.get("namespace", ""), name), both)
@@ -278,10 +279,10 @@ class Writes:
         self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: options.Intent
     ) -> dict[str, Any]:
         """Return the new state with everything that this subresource may not touch taken from the old one."""
-        asked = new.get("metadata") or {}
+        wanted = new.get("metadata") or {}
         if intent.subresource != "status":
-            metadata.check_finalizers(resource, asked, old["metadata"])
-        meta = metadata.updated(asked, old["metadata"])
+            metadata.check_finalizers(resource, wanted, old["metadata"])
+        meta = metadata.updated(wanted, old["metadata"])
         if intent.subresource == "status":
             kept = meta if resource.status_metadata else dict(old["metadata"])
             rest = {key: value for key, value in old.items() if key != "status"}
@@ -295,16 +296,16 @@ class Writes:
         return new
 
     def _unchanged(self, old: dict[str, Any], new: dict[str, Any]) -> bool:
-        same_meta = equality.same(
+        same_meta = patch.same(
             {**new["metadata"], "resourceVersion": None}, {**old["metadata"], "resourceVersion": None}
         )
-        return same_meta and equality.same({**new, "metadata": None}, {**old, "metadata": None})
+        return same_meta and patch.same({**new, "metadata": None}, {**old, "metadata": None})
 
     def _counts(self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any]) -> bool:
         if not resource.counts_generation:
             return False
         apart = {"metadata": None, "apiVersion": None, **({"status": None} if resource.has_status else {})}
-        return not equality.same({**old, **apart}, {**new, **apart})
+        return not patch.same({**old, **apart}, {**new, **apart})
 
     def _validate(self, resource: resources.Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> None:
         causes = metadata.check(resource, obj["metadata"])

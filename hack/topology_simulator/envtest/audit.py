@@ -50,9 +50,9 @@ class Event:
 class Log:
     """Reads on from where it last was; use one for each question."""
 
-    def __init__(self, path: pathlib.Path, offset: int = 0) -> None:
+    def __init__(self, path: pathlib.Path) -> None:
         self._path = path
-        self._offset = offset
+        self._offset = 0
 
     def skip(self) -> None:
         """Forget what was written until now."""

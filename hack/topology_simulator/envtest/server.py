@@ -13,12 +13,7 @@ import asyncio
 import base64
 import contextlib
 import json
-import pathlib
 import shutil
-import signal
-import socket
-import sys
-import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,22 +23,21 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from .. import kubeconfig
 from ..etcd import binaries as etcd_binaries
-from ..etcd import certificates
+from ..etcd import certificates, keeping, member
 from . import audit, binaries
 
 if TYPE_CHECKING:
+    import pathlib
     import ssl
     from collections.abc import Mapping
     from types import TracebackType
 
     from ..etcd import cluster as etcd_cluster
 
-_KEEPER = pathlib.Path(__file__).with_name("keeper.py")
 _READY_SECONDS = 60.0
 _ORDER_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _ATTEMPTS = 3
-_TAIL = 15
 _PROGRESS_SECONDS = 5
 """As OpenShift's etcd: cluster-etcd-operator pkg/etcdenvvar/etcd_env.go (release-4.22)."""
 _CONTROLLERS = "kube-controller-manager"
@@ -72,8 +66,8 @@ ADMIN = User("admin", (MASTERS,))
 class RealServer:
     """A real API server; use it as an async context manager.
 
-    `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `flags` are more
-    flags of kube-apiserver. `members` are running members of etcd to be used in place of an own one.
+    `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `members` are
+    running members of etcd to be used in place of an own one.
     Raises binaries.MissingError, RealServerError.
     """
 
@@ -82,12 +76,10 @@ class RealServer:
         users: Mapping[str, User] | None = None,
         *,
         port: int = 0,
-        flags: tuple[str, ...] = (),
         members: etcd_cluster.Cluster | None = None,
     ) -> None:
         self._members = members
         self._users = {"admin": ADMIN, **(users or {})}
-        self._flags = flags
         self._assets = binaries.folder()
         self._asked_port = port
         self.port = port
@@ -96,25 +88,20 @@ class RealServer:
         """Signs client certificates; the server publishes it in kube-system/extension-apiserver-authentication."""
         self._etcd_port = 0
         self._etcd_version = ""
-        self._folder = pathlib.Path()
-        self._keeper: asyncio.subprocess.Process | None = None
-        self._listening: asyncio.Task[None] | None = None
-        self._pids: dict[str, int] = {}
-        self._news = asyncio.Condition()
+        self._processes = keeping.Keeping("envtest-")
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        try:
+        async with contextlib.AsyncExitStack() as opening:
+            await opening.enter_async_context(self._processes)
             await self._open()
-        except BaseException:
-            await self._close()
-            raise
+            self._stack = opening.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._close()
+        await self._stack.aclose()
 
     # -- what it offers
 
@@ -135,22 +122,22 @@ class RealServer:
     @property
     def pids(self) -> dict[str, int]:
         """The running processes by name: etcd, kube-apiserver, kube-controller-manager if controllers were started."""
-        return dict(self._pids)
+        return self._processes.pids
 
     @property
     def folder(self) -> pathlib.Path:
         """Where its data and logs are: audit.log, and one log for each process, e.g. etcd.log."""
-        return self._folder
+        return self._processes.folder
 
     def audit(self) -> audit.Log:
         """Return a reader of the audit log that begins now."""
-        log = audit.Log(self._folder / "audit.log")
+        log = audit.Log(self.folder / "audit.log")
         log.skip()
         return log
 
     def kubeconfig(self, token: str = "admin", *, server: str = "") -> dict[str, Any]:  # noqa: S107 - the name of a user
         """Return a kubeconfig for whoever has this token; `server` is another way in, e.g. a proxy's URL."""
-        authority = base64.b64encode((self._folder / "certs" / "apiserver.crt").read_bytes()).decode()
+        authority = base64.b64encode((self.folder / "certs" / "apiserver.crt").read_bytes()).decode()
         name = "envtest"
         cluster = {"server": server or self.url}
         if cluster["server"].startswith("https"):
@@ -166,7 +153,7 @@ class RealServer:
 
     def tls(self) -> ssl.SSLContext:
         """Return a client's TLS context that trusts the API server."""
-        found = kubeconfig.access(self.kubeconfig(), self._folder).tls
+        found = kubeconfig.access(self.kubeconfig(), self.folder).tls
         if found is None:
             raise RealServerError("the API server is asked without TLS")
         return found
@@ -180,11 +167,11 @@ class RealServer:
         await self._start(name, self._api_command(name))
         await self._ready(name)
 
-    async def restart_api(self, down: float = 0.0, name: str = API) -> None:
-        """Kill an API server, wait for `down` seconds, and start it again."""
-        await self.stop_api(name)
+    async def restart_api(self, down: float = 0.0) -> None:
+        """Kill the API server, wait for `down` seconds, and start it again."""
+        await self.stop_api()
         await asyncio.sleep(down)
-        await self.start_api(name)
+        await self.start_api()
 
     async def start_controllers(self, *names: str) -> None:
         """Start kube-controller-manager with these of its controllers, as administrator.
@@ -192,7 +179,7 @@ class RealServer:
         They begin to work a second or two later. Raises binaries.MissingError, RealServerError.
         """
         program = await asyncio.to_thread(binaries.controller_manager)
-        place = self._folder / "controllers.kubeconfig"
+        place = self.folder / "controllers.kubeconfig"
         place.write_text(json.dumps(self.kubeconfig()))
         await self._start(
             _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", *_LOCAL]
@@ -200,7 +187,7 @@ class RealServer:
 
     async def stop_controllers(self) -> None:
         """Kill the controllers. Raises RealServerError when they have ended by themselves, e.g. for an unknown name."""
-        if _CONTROLLERS not in self._pids:
+        if _CONTROLLERS not in self.pids:
             raise RealServerError(f"{_CONTROLLERS} has ended\n{self.last_words()}")
         await self._stop(_CONTROLLERS)
 
@@ -215,15 +202,13 @@ class RealServer:
                 response.raise_for_status()
         return revision
 
-    # -- opening and closing
+    # -- opening
 
     async def _open(self) -> None:
-        self._folder = pathlib.Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="envtest-"))
         self._etcd_version = await asyncio.to_thread(etcd_binaries.version_of, self._assets / "etcd")
-        await self._hire_keeper()
         self._write_files()
         for attempt in range(_ATTEMPTS):
-            self._etcd_port, peer, free, self._second_port = _free_ports(4)
+            self._etcd_port, peer, free, self._second_port = member.free_ports(4)
             self.port = self._asked_port or free
             try:
                 if self._members is None:
@@ -235,25 +220,9 @@ class RealServer:
                     raise
                 await self._stop("kube-apiserver")
                 await self._stop("etcd")
-                shutil.rmtree(self._folder / "etcd", ignore_errors=True)
+                shutil.rmtree(self.folder / "etcd", ignore_errors=True)
             else:
                 return
-
-    async def _close(self) -> None:
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None and keeper.stdin is not None:
-            keeper.stdin.close()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_ORDER_SECONDS):
-                    await keeper.wait()
-            if keeper.returncode is None:
-                keeper.kill()
-                await keeper.wait()
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
-        if self._folder != pathlib.Path():
-            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _write_files(self) -> None:
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -270,7 +239,7 @@ class RealServer:
             ("audit-policy.json", json.dumps(audit.POLICY).encode()),
             ("client-ca.crt", self.client_authority.certificate),
         ):
-            file = self._folder / name
+            file = self.folder / name
             file.touch(mode=0o600)
             file.write_bytes(content)
 
@@ -278,7 +247,7 @@ class RealServer:
         peers = f"http://127.0.0.1:{peer}"
         return [
             str(self._assets / "etcd"),
-            f"--data-dir={self._folder / 'etcd'}",
+            f"--data-dir={self.folder / 'etcd'}",
             "--unsafe-no-fsync",
             "--log-level=warn",
             # Without it the API server has no bookmarks for kinds that rest, and clients give such watches up.
@@ -305,17 +274,17 @@ class RealServer:
         ]
 
     def _api_command(self, name: str) -> list[str]:
-        key = self._folder / "service-account.key"
+        key = self.folder / "service-account.key"
         return [
             str(self._assets / "kube-apiserver"),
             *self._etcd_flags(),
             "--bind-address=127.0.0.1",
             f"--secure-port={self._port_of(name)}",
             "--advertise-address=127.0.0.1",
-            f"--cert-dir={self._folder / 'certs'}",
+            f"--cert-dir={self.folder / 'certs'}",
             "--anonymous-auth=false",
-            f"--token-auth-file={self._folder / 'tokens.csv'}",
-            f"--client-ca-file={self._folder / 'client-ca.crt'}",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            f"--client-ca-file={self.folder / 'client-ca.crt'}",
             "--authorization-mode=RBAC",
             f"--service-account-issuer={self.url}/",
             f"--service-account-key-file={key}",
@@ -325,9 +294,8 @@ class RealServer:
             "--endpoint-reconciler-type=none",
             # It would let a pod wait for a ServiceAccount that no controller makes.
             "--disable-admission-plugins=ServiceAccount",
-            f"--audit-policy-file={self._folder / 'audit-policy.json'}",
-            f"--audit-log-path={self._folder / 'audit.log'}",
-            *self._flags,
+            f"--audit-policy-file={self.folder / 'audit-policy.json'}",
+            f"--audit-log-path={self.folder / 'audit.log'}",
         ]
 
     async def _ready(self, name: str) -> None:
@@ -340,7 +308,7 @@ class RealServer:
                 aiohttp.ClientSession(timeout=limit, headers=headers) as session,
             ):
                 # The certificate is written before anything is listened to.
-                while not (self._folder / "certs" / "apiserver.crt").exists():
+                while not (self.folder / "certs" / "apiserver.crt").exists():
                     await self._alive(name)
                 tls = self.tls()
                 while True:
@@ -357,75 +325,23 @@ class RealServer:
 
     async def _alive(self, server: str) -> None:
         for name in (server,) if self._members is not None else ("etcd", server):
-            if name not in self._pids:
+            if name not in self.pids:
                 raise RealServerError(f"{name} has ended\n{self.last_words()}")
         await asyncio.sleep(_POLL_SECONDS)
 
     def last_words(self) -> str:
         """Return the ends of all logs."""
-        parts = []
-        for name in ("etcd", API, SECOND, _CONTROLLERS):
-            file = self._folder / f"{name}.log"
-            if file.exists():
-                lines = file.read_text(errors="replace").splitlines()[-_TAIL:]
-                parts.append("\n".join((f"--- {name}", *lines)))
-        return "\n".join(parts)
-
-    # -- the keeper
-
-    async def _hire_keeper(self) -> None:
-        self._keeper = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            str(_KEEPER),
-            str(self._folder),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-        self._listening = asyncio.create_task(self._listen(self._keeper), name="keeper of the API server")
-
-    async def _listen(self, keeper: asyncio.subprocess.Process) -> None:
-        if keeper.stdout is None:
-            return
-        while line := await keeper.stdout.readline():
-            told = json.loads(line)
-            async with self._news:
-                if "started" in told:
-                    self._pids[told["started"]] = told["pid"]
-                else:
-                    self._pids.pop(told["ended"], None)
-                self._news.notify_all()
-        async with self._news:
-            self._pids.clear()
-            self._news.notify_all()
-
-    async def _order(self, order: dict[str, Any]) -> None:
-        if self._keeper is None or self._keeper.stdin is None:
-            raise RealServerError("the server was not started")
-        self._keeper.stdin.write(json.dumps(order).encode() + b"\n")
-        await self._keeper.stdin.drain()
+        logged = (name for name in ("etcd", API, SECOND, _CONTROLLERS) if (self.folder / f"{name}.log").exists())
+        return "\n".join(self._processes.last_words(name) for name in logged)
 
     async def _start(self, name: str, argv: list[str]) -> None:
-        await self._order({"start": name, "argv": argv, "log": str(self._folder / f"{name}.log")})
-        await self._until(name, running=True)
+        try:
+            await self._processes.start(name, argv)
+        except keeping.KeepingError as error:
+            raise RealServerError(str(error)) from None
 
     async def _stop(self, name: str) -> None:
-        await self._order({"stop": name, "signal": signal.SIGKILL})
-        await self._until(name, running=False)
-
-    async def _until(self, name: str, *, running: bool) -> None:
         try:
-            async with asyncio.timeout(_ORDER_SECONDS), self._news:
-                await self._news.wait_for(lambda: (name in self._pids) is running)
-        except TimeoutError:
-            raise RealServerError(f"{name} did not {'start' if running else 'end'}\n{self.last_words()}") from None
-
-
-def _free_ports(number: int) -> list[int]:
-    """Return ports that were free a moment ago, all different."""
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
+            await self._processes.end(name)
+        except keeping.KeepingError as error:
+            raise RealServerError(str(error)) from None

@@ -26,3 +26,7 @@ What etcd does that one would not think (3.5 and 3.6 alike, unless said otherwis
 Nothing here knows Kubernetes. Who drives a cluster from the API is `actors.real_etcd_operator`; `test/etcd` holds the
 operator's own check against it.
 """
+
+
+class EtcdError(Exception):
+    """Members or their processes did not do what was wanted; the message says what they said last."""

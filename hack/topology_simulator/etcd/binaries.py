@@ -15,14 +15,14 @@ import re
 import subprocess
 from dataclasses import dataclass
 
+from .. import etcd
 from ..envtest import binaries as assets
-from . import errors
 
 _VERSION = re.compile(r"etcd Version: (\S+)")
 _SECONDS = 20.0
 
 
-class MissingError(errors.EtcdError):
+class MissingError(etcd.EtcdError):
     """No etcd binary; the message says what to do."""
 
 

@@ -11,7 +11,8 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Self
 
-from . import binaries, certificates, errors, gateway, keeping, member
+from .. import etcd
+from . import binaries, certificates, gateway, keeping, member
 
 if TYPE_CHECKING:
     import pathlib
@@ -29,7 +30,7 @@ _POLL_SECONDS = 0.02
 _UNDECIDED = "incompatible with current running cluster"
 
 
-class ClusterError(errors.EtcdError):
+class ClusterError(etcd.EtcdError):
     """The members did not come to what was wanted; the message says what they said last."""
 
 
@@ -173,7 +174,7 @@ class Cluster:
         await self._patiently(f"{name} has not started", published)
         return made
 
-    async def add(self, name: str, *, secrets: member.Secrets | None = None) -> member.Member:
+    async def add(self, name: str) -> member.Member:
         """Add a learner as soon as etcd lets it, and start it.
 
         Raises ClusterError, GatewayError, KeepingError, MemberError.
@@ -181,7 +182,7 @@ class Cluster:
 
         async def attempt() -> str | None:
             try:
-                await self.announce(name, secrets=secrets)
+                await self.announce(name)
             except gateway.GatewayError as error:
                 return _later(error)
             return None

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 
-from . import certificates, errors
+from .. import etcd
+from . import certificates
 
 if TYPE_CHECKING:
     import pathlib
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _SECONDS = 5.0
 
 
-class GatewayError(errors.EtcdError):
+class GatewayError(etcd.EtcdError):
     """etcd did not do it. `code` is gRPC's (9: failed precondition, 14: unavailable), 0 when there was no answer."""
 
     def __init__(self, what: str, code: int, message: str) -> None:

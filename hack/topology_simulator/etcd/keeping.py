@@ -1,6 +1,6 @@
-"""The members' processes, owned by a keeper: a small process of its own that ends them when nobody is left who asked.
+"""Processes of etcd members and API servers, owned by a keeper: a process that ends them when its own parent is gone.
 
-`envtest.keeper` is that process; whoever is killed, its input ends, and it kills what it started and removes the
+`envtest.keeper` is that process. When its parent is killed, its input ends; it kills what it started and removes the
 folder. Here is the other end of its pipe: start a process, send it a signal, know when it has ended and what it said.
 """
 
@@ -17,8 +17,8 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, Self
 
+from .. import etcd
 from ..envtest import keeper
-from . import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,14 +32,15 @@ _WIDTH = 300
 """etcd puts a stack trace behind many a line."""
 
 
-class KeepingError(errors.EtcdError):
+class KeepingError(etcd.EtcdError):
     """A process did not start, stop or hold still; the message has its last words."""
 
 
 class Keeping:
     """Processes by name, in a temporary folder that goes with them; use it as an async context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "etcd-members-") -> None:
+        self._prefix = prefix
         self.folder = pathlib.Path()
         self._keeper: asyncio.subprocess.Process | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -49,7 +50,7 @@ class Keeping:
         self._gone = False
 
     async def __aenter__(self) -> Self:
-        self.folder = pathlib.Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="etcd-members-"))
+        self.folder = pathlib.Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=self._prefix))
         try:
             # A session of its own: Ctrl-C in a terminal is for whoever asked, who then closes this.
             self._keeper = await asyncio.create_subprocess_exec(
@@ -64,7 +65,7 @@ class Keeping:
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
-        self._listening = asyncio.create_task(self._listen(self._keeper), name="keeper of etcd members")
+        self._listening = asyncio.create_task(self._listen(self._keeper), name="keeper of processes")
         return self
 
     async def __aexit__(
@@ -82,6 +83,11 @@ class Keeping:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The running processes by name."""
+        return dict(self._pids)
 
     def pid(self, name: str) -> int | None:
         """Return the process id, or None when it does not run."""

@@ -15,7 +15,8 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import certificates, errors, gateway
+from .. import etcd
+from . import certificates, gateway
 
 if TYPE_CHECKING:
     import pathlib
@@ -32,7 +33,7 @@ _ELECTION_MS = 200
 _TOKEN = "topology"  # noqa: S105 - the name of the cluster, so that members of two never mix
 
 
-class MemberError(errors.EtcdError):
+class MemberError(etcd.EtcdError):
     """A member did not become ready; the message has its last words."""
 
 
@@ -52,7 +53,7 @@ class Member:
         self.name = name
         self._binary = binary
         self._processes = processes
-        self._client_port, self._peer_port = _free_ports(2)
+        self._client_port, self._peer_port = free_ports(2)
         self._folder = processes.folder / name
         self._command: list[str] = []
         self.paused = False
@@ -179,7 +180,7 @@ def _files(kind: str, folder: pathlib.Path) -> list[str]:
     ]
 
 
-def _free_ports(number: int) -> list[int]:
+def free_ports(number: int) -> list[int]:
     """Return ports on which nobody listens, all different."""
     found: list[int] = []
     for port in random.sample(_PORTS, _TRIES):

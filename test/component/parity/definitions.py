@@ -12,8 +12,8 @@ import re
 from typing import TYPE_CHECKING, Any, Self
 
 from topology_controller import bindata
+from topology_controller.definitions import load
 from topology_controller.observe import catalog
-from topology_controller.transitions import load
 from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds
 from topology_simulator.apiserver import structural, validation

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+import operand_rights
 from topology_controller import manifests
-from topology_controller import rights as operand_rights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

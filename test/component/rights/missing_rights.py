@@ -21,7 +21,7 @@ from test.component import cluster, definitions
 from test.component import world as worlds
 from test.component.rights import restricted_world
 from topology_api import vocabulary
-from topology_simulator import clock, kinds
+from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -226,7 +226,7 @@ async def unelected(staged: RestrictedWorld, grant: Grant) -> None:
                 "apiVersion": kinds.LEASES.api_version,
                 "kind": kinds.LEASES.kind,
                 "metadata": {"name": grant.name, "namespace": grant.namespace},
-                "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": clock.micro()},
+                "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": conditions.now_micro()},
             },
         )
     await staged.wish()

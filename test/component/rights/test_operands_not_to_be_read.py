@@ -17,7 +17,7 @@ from test.component import world as worlds
 from test.component.rights import grants, missing_rights
 from topology_api.vocabulary import AdvisoryName
 from topology_controller import bindata
-from topology_controller.transitions import load
+from topology_controller.definitions import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,8 @@ from test import polling
 from test.component import cluster
 from test.component.rights import pod, restoring, restricted_world
 from topology_controller import bindata
+from topology_controller.definitions import load
 from topology_controller.observe import catalog
-from topology_controller.transitions import load
 from topology_simulator import kinds
 
 if TYPE_CHECKING:

@@ -142,9 +142,3 @@ def test_aliases_of_aliases_are_never_written_out(folder, merged, below):
     with bounds.kept(len(raw), times=2000, beside=12 * bounds.MIB):
         told = tried(folder, raw)
     assert "aliases of aliases without end" in told
-
-
-def test_one_that_is_too_large_is_not_read(folder):
-    raw = b"#" * (9 * bounds.MIB)
-    with bounds.kept(len(raw), times=2.5):
-        assert "larger than 8 MiB" in tried(folder, raw)

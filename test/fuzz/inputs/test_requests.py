@@ -16,7 +16,7 @@ import pytest
 from hypothesis import strategies as st
 
 from test.unit.serving import ground
-from topology_controller.serve import access, connections
+from topology_controller.serve import authn, connections
 
 from . import bounds
 
@@ -73,7 +73,7 @@ class Served:
     async def _serve(self):
         self._end = asyncio.Event()
         cluster = ground.Cluster()
-        cluster.know(TOKEN, "alice", access.METRICS.path)
+        cluster.know(TOKEN, "alice", authn.METRICS.path)
         # Who sends half a request is waited for; here that is not what is looked at.
         soon = dataclasses.replace(connections.DEFAULT, first_request=0.2, body_wait=0.2, keep_alive=0.2, farewell=0.2)
         async with ground.served(cluster, ground.serving_pair(self._folder), limits=soon) as server:

@@ -1,6 +1,6 @@
 """What comes on a watch, cut into pieces of any size: events about what was asked for, or one of our errors.
 
-Through `Exchange.stream` and a `Reflector`, as in the operator; only the connection is made up.
+Through `Transport.stream` and a `Reflector`, as in the operator; only the connection is made up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 from hypothesis import strategies as st
 
-from topology_controller.kube import answer, client, errors, exchange, reflector, resource, watch
+from topology_controller.kube import client, errors, lazy, reflector, resource, transport, watch
 
 from . import bounds
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 KIND = resource.Resource("example.org", "v1", "widgets", "Widget")
 SELECTION = resource.Selection(KIND)
-CALL = answer.Call("watch", KIND, None, None, (KIND.kind,))
+CONFIGURATION = lazy.library().make_configuration()
+CONFIGURATION.host, CONFIGURATION.proxy = "http://127.0.0.1:1", ""
+REQUEST = transport.Request("watch", KIND, None, None, (KIND.kind,), "/apis/example.org/v1/widgets")
 TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "added", "", None, 7])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -76,21 +78,14 @@ def cut(draw: st.DrawFn) -> bytes:
 
 
 class Wire:
-    """A connection that brings these bytes, in pieces, and nothing else; it is transport, session and answer."""
+    """A connection that brings these bytes, in pieces, and nothing else; it is session and response."""
 
-    base = "http://127.0.0.1:1"
     status = 200
 
     def __init__(self, raw: bytes, piece: int) -> None:
         self._raw, self._piece = raw, piece
-        self.session = self.content = self
+        self.content = self
         self.headers: dict[str, str] = {}
-
-    async def credentials(self) -> dict[str, str]:
-        return {}
-
-    def options(self) -> dict[str, Any]:
-        return {}
 
     def request(self, *_: Any, **__: Any) -> Any:
         return contextlib.nullcontext(self)
@@ -100,27 +95,23 @@ class Wire:
             yield self._raw[start : start + self._piece]
 
 
+class Wired(transport.Transport):
+    """A transport whose connections are such a wire."""
+
+    def __init__(self, raw: bytes, piece: int) -> None:
+        super().__init__(CONFIGURATION, "t")
+        self._wire = Wire(raw, piece)
+
+    @property
+    def _session(self) -> Any:
+        return self._wire
+
+    async def _authorization(self) -> dict[str, str]:
+        return {}
+
+
 def streaming(raw: bytes, piece: int) -> Any:
-    asked = exchange.Exchange(Wire(raw, piece), "t")  # type: ignore[arg-type]  # stands in for the transport
-    return asked.stream(exchange.Request(CALL, "/apis/example.org/v1/widgets"), start=60.0, silence=60.0, longest=60.0)
-
-
-@bounds.fuzz(cut(), st.sampled_from([1, 7, 4096, 1 << 20]))
-def test_any_bytes_are_events_and_then_the_end_or_an_error(raw, piece):
-    async def read() -> list[tuple[str, Any]]:
-        found = []
-        with contextlib.suppress(errors.KubeError):
-            async with streaming(raw, piece) as lines:
-                async for happened, one in lines:
-                    found.append((happened, one))
-        return found
-
-    with bounds.ended(len(raw)):
-        found = asyncio.run(read())
-    for happened, one in found:
-        assert happened in {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}
-        assert one["kind"] == "Widget"
-        assert isinstance(one["metadata"]["resourceVersion"], str)
+    return Wired(raw, piece).stream(REQUEST, start=60.0, silence=60.0, longest=60.0)
 
 
 class Server:
@@ -135,6 +126,33 @@ class Server:
 
     def open_watch(self, *_: Any) -> Any:
         return streaming(self._raw, self._piece)
+
+
+@bounds.fuzz(cut(), st.sampled_from([1, 7, 4096, 1 << 20]))
+def test_any_bytes_are_events_and_then_the_end_or_an_error(raw, piece):
+    async def read() -> list[Any]:
+        found: list[Any] = []
+        server: Any = Server(raw, piece)
+        events = watch.watch(server, SELECTION, lambda one: one, timing=watch.Timing())
+        async with contextlib.aclosing(events):
+            async for event in events:
+                if isinstance(event, watch.Disturbed):
+                    return found
+                found.append(event)
+        raise AssertionError("a watch without an end")
+
+    with bounds.ended(len(raw)):
+        listed, opened, *found = asyncio.run(read())
+    assert isinstance(listed, watch.Listed)
+    assert isinstance(opened, watch.Opened)
+    for event in found:
+        if isinstance(event, watch.Bookmark):
+            assert isinstance(event.resource_version, str)
+        else:
+            assert isinstance(event, watch.Applied | watch.Deleted)
+            assert event.entry.value["kind"] == "Widget"
+            assert isinstance(event.entry.version, str)
+            assert event.entry.key[1] == event.entry.value["metadata"]["name"]
 
 
 LONG = b'{"type":"%b","object":{"kind":"Widget","metadata":{"name":"a","resourceVersion":"' + b"9" * 5000 + b'"}}}\n'

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from topology_api.install_config import Rule
 from topology_controller import bindata, render
-from topology_controller.configuration import understand
-from topology_controller.files import follow
-from topology_controller.files.problems import DefinitionError
-from topology_controller.operands import load as operands
+from topology_controller.definitions import load as transitions
+from topology_controller.definitions import operands, settings
+from topology_controller.definitions.read import DefinitionError
 from topology_controller.plugin import manifest
-from topology_controller.transitions import load as transitions
 
 from . import bounds, documents
 
@@ -80,9 +78,12 @@ def operand(folder: pathlib.Path, raw: bytes) -> list[str]:
 
 
 def configuration(folder: pathlib.Path, raw: bytes) -> list[str]:
-    found = understand.understand(folder / "config.yaml", follow.Content(raw), ["sno-to-ha-compact"])
-    assert (found.configuration is None) == bool(found.problems)
-    told = list(found.told)
+    try:
+        settings.load(folder / "config.yaml", raw, ["sno-to-ha-compact"])
+    except DefinitionError as error:
+        told = list(settings.complaints(error))
+    else:
+        told = []
     # It becomes the message of a condition, which the API bounds at 32 KiB.
     assert sum(map(len, told)) < 16 * 1024
     return told
@@ -99,12 +100,10 @@ def install_config(folder: pathlib.Path, raw: bytes) -> list[str]:
 
 def manifests(folder: pathlib.Path, raw: bytes) -> list[str]:
     (folder / "one.yaml").write_bytes(raw)
-    # JSON is mostly refused at its first letter; what is not must not end the program either.
-    (folder / "two.json").write_bytes(raw if raw.lstrip().startswith((b"{", b"[")) else b"{}")
     try:
-        manifest.wanted(folder)
+        manifest.wanted(str(folder / "one.yaml"))
     except manifest.ManifestError as error:
-        return [problem.text for problem in error.problems]
+        return list(error.problems)
     return []
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.types import TopologyPair
-from topology_controller.plugin import graph, svg
+from topology_controller.plugin import svg
+from topology_controller.plugin.commands import graph
 
 if TYPE_CHECKING:
     from test.observability.page.browser import Browser

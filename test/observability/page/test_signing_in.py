@@ -10,7 +10,7 @@ from test.observability.page import browser as browsers
 from test.observability.page import looking
 from test.unit.core import worlds
 from test.unit.serving import ground, pages
-from topology_controller.serve import access
+from topology_controller.serve import authn
 
 if TYPE_CHECKING:
     import pathlib
@@ -21,7 +21,7 @@ _TOKEN = "sha256~what-oc-whoami-prints"
 async def test_a_person_signs_in_looks_and_leaves(browser: browsers.Browser, tmp_path: pathlib.Path) -> None:
     await browser.command("Security.setIgnoreCertificateErrors", ignore=True)
     cluster = ground.Cluster()
-    cluster.know(_TOKEN, "anna", access.PAGE.path)
+    cluster.know(_TOKEN, "anna", authn.PAGE.path)
     cluster.know("sha256~of-somebody-else", "bert")
     house = pages.House(pages.QUICK)
     house.pin(worlds.healthy(scheduler=worlds.BROKEN))

@@ -15,7 +15,7 @@ from test import sentences
 
 from topology_api import crd
 from topology_controller import bindata
-from topology_controller.transitions import load
+from topology_controller.definitions import load
 from topology_simulator.apiserver import server
 
 ALL = "/apis/config.openshift.io/v1/infrastructures"

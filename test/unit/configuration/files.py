@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 
 from topology_controller import bindata
-from topology_controller.transitions import load
+from topology_controller.definitions import load
 
 HEAD = "apiVersion: topology.openshift.io/v1\nkind: TopologyOperatorConfig\n"
 TRANSITIONS = load.load(bindata.root() / "transitions")

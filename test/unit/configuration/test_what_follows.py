@@ -17,9 +17,9 @@ from test.unit.core import clusters, worlds
 from topology_api import vocabulary
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller import bindata
-from topology_controller.configuration import current, model, understand
-from topology_controller.decide.decision import Misconfigured, Step
-from topology_controller.files import follow
+from topology_controller.decide.decision import Step
+from topology_controller.decide.leader import Misconfigured
+from topology_controller.definitions import current, settings
 from topology_controller.report import conditions
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyTransition
 
-LOOK = follow.PERIOD + follow.BREATH + 0.01
+LOOK = current.PERIOD + current.BREATH + 0.01
 BAD = Misconfigured("/etc/config.yaml:3: logLevel is 'loud'")
 DEGRADED = ConditionType.DEGRADED
 
@@ -125,7 +125,7 @@ async def test_a_bad_file_is_degraded_with_its_line_changes_nothing_else_and_cle
         volume.swap(f"{HEAD}settleSeconds: 5\nskipChecks: [EtcdHealthy]\n")
         await asyncio.sleep(LOOK)
         assert cluster.condition("Degraded") == ("True", "ConfigurationInvalid")
-        assert f"{volume.file}:4: key 'skipChecks' is not offered" in message(cluster)
+        assert f"{volume.file}:4: unknown key 'skipChecks'" in message(cluster)
         said = [(one["type"], one["status"]) for one in cluster.objects[clusters.OPERATOR]["status"]["conditions"]]
         assert [one for one in said if one not in calm] == [("Degraded", "True")]
         writes = len(cluster.writes)
@@ -223,9 +223,8 @@ def test_the_example_of_the_page_is_a_configuration_and_the_page_has_every_key(t
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     example = yaml.safe_load(block)["data"][vocabulary.CONFIGURATION_KEY]
     names = sorted(one.name for one in TRANSITIONS.definitions)
-    found = understand.understand(tmp_path, follow.Content(example.encode()), names)
-    assert found.configuration is not None, found.trouble
-    keys = {field.alias or name for name, field in model.Configuration.model_fields.items()}
+    assert settings.load(tmp_path, example.encode(), names) != settings.DEFAULTS
+    keys = {field.alias or name for name, field in settings.Configuration.model_fields.items()}
     told = {row.partition("`")[2].partition("`")[0] for row in page.splitlines() if row.startswith("| `")}
     assert told == (keys - {"minimumNodeResources"}) | {"minimumNodeResources.cpu", "minimumNodeResources.memory"}
     assert ", ".join(f"`{name}`" for name in names) in page
@@ -236,6 +235,4 @@ def test_the_example_in_it_is_a_configuration(tmp_path):
     lines = [line.removeprefix("#").removeprefix("     ") for line in text.splitlines() if line.startswith("#     ")]
     example = yaml.safe_load("\n".join(lines))["data"][vocabulary.CONFIGURATION_KEY]
     names = [one.name for one in TRANSITIONS.definitions]
-    found = understand.understand(tmp_path, follow.Content(example.encode()), names)
-    assert found.configuration is not None, found.trouble
-    assert found.configuration.transitions
+    assert settings.load(tmp_path, example.encode(), names).transitions

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
-    from topology_controller.configuration import current
-    from topology_controller.transitions import load
+    from topology_controller.definitions import current, load
 
 Raw = dict[str, Any]
 Key = tuple[str, str | None, str]
@@ -264,14 +263,14 @@ class Told:
         self.reasons: list[str] = []
         self._names: set[str] = set()
 
-    def tell(self, infrastructure: facts.Infrastructure, record: Any, happening: Any) -> None:
+    def record(self, infrastructure: facts.Infrastructure, record: Any, spec: Any) -> None:
         """Remember the reason."""
         assert infrastructure.uid
         assert record is not None
-        name = events.name(infrastructure.uid, happening.reason, record)
+        name = events.name(infrastructure.uid, spec.reason, record)
         if name not in self._names:
             self._names.add(name)
-            self.reasons.append(happening.reason.value)
+            self.reasons.append(spec.reason.value)
 
 
 class Lease:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_api.types import Baseline
-    from topology_controller.operands import model as matrices
-    from topology_controller.transitions import model
+    from topology_controller.definitions import model
+    from topology_controller.definitions import operands as matrices
 
 T = TypeVar("T")
 _GRACE = timedelta(seconds=33)

@@ -20,8 +20,8 @@ from . import worlds
 
 if TYPE_CHECKING:
     from topology_api.vocabulary import CheckName, CheckStatus
-    from topology_controller.operands import model as matrices
-    from topology_controller.transitions import model
+    from topology_controller.definitions import model
+    from topology_controller.definitions import operands as matrices
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """For rules with many inputs: that the machine is busy with other things is no finding."""

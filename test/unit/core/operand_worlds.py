@@ -15,7 +15,7 @@ from topology_controller.observe import facts
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyPair
-    from topology_controller.operands import model as matrices
+    from topology_controller.definitions import operands as matrices
 
 LONG_AGO = datetime(2026, 2, 28, 12, 0, 0, tzinfo=UTC)
 """When everything that was there before the flip came to rest."""

@@ -12,9 +12,9 @@ from . import worlds
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_controller.decide import decision
+    from topology_controller.decide import leader
+    from topology_controller.definitions import load
     from topology_controller.observe import facts
-    from topology_controller.transitions import load
 
 VERSION = "1.2.3"
 
@@ -26,17 +26,17 @@ def about(transitions: load.Transitions = worlds.ONLY_COMPACT, **changes: Any) -
 def led(
     known: facts.Facts,
     now: datetime = worlds.NOW,
-    term: decision.Term | None = None,
+    term: leader.LeaderState | None = None,
     transitions: load.Transitions = worlds.ONLY_COMPACT,
 ) -> dict[str, Any]:
     """What the process that leads shows once it has decided; what comes back has been through JSON."""
     decided = worlds.decide(known, term, now, transitions)
-    return _through(view.look(board.Pinned(decided, known, now, 1), known, about(transitions), now))
+    return _through(view.look(board.Pinned(decided, known, now, 1), known, about(transitions)))
 
 
 def standing_by(known: facts.Facts, now: datetime = worlds.NOW) -> dict[str, Any]:
     """What a process without the lease shows."""
-    return _through(view.look(None, known, about(), now))
+    return _through(view.look(None, known, about()))
 
 
 def _through(found: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from topology_api.vocabulary import (
 )
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts, parse
-from topology_controller.report import conditions, events, narration
+from topology_controller.report import conditions, events, log
 
 from . import operand_worlds, worlds
 from .outcomes import F, T, failing, reasons, said
@@ -459,11 +459,11 @@ def test_a_record_with_all_of_them_stays_small() -> None:
 
 def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    narrator = narration.Narrator()
+    spoken = log.DecisionLog()
 
     def told(decision: Decision) -> list[str]:
         caplog.clear()
-        narrator.decided(decision)
+        spoken.decided(decision)
         return [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
 
     pools = (worlds.pool(),)
@@ -480,5 +480,5 @@ def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     assert told(taken) == []
     # A successor finds it in the record: no news but what it ignores itself.
     known = followed(taken.record, LATER, ingress_controller=PINNED, machine_config_pools=pools, acceptances=asked())
-    narrator = narration.Narrator()
+    spoken = log.DecisionLog()
     assert told(worlds.decide(known, now=LATER)) == []

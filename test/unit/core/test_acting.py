@@ -158,6 +158,13 @@ async def test_a_record_without_a_target_cannot_be_flipped_to() -> None:
     assert server.sent == []
 
 
+async def test_nothing_changes_without_evidence() -> None:
+    server = PatchRecorder()
+    with pytest.raises(act.Voided, match="nothing was read live"):
+        await hands(server).flip(None, worlds.infrastructure(), worlds.converging())
+    assert not server.sent
+
+
 async def test_a_report_that_stands_already_is_not_sent() -> None:
     server = PatchRecorder()
     status = {"versions": [{"name": "operator", "version": "1"}], "extension": None}

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from topology_api.types import MESSAGE_LIMIT, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, Phase
 from topology_controller.checks import advisories
+from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
-from topology_controller.operands import model as matrices
 
 from . import measured_cluster, strategies, worlds
 

@@ -14,9 +14,9 @@ from test import sentences
 from topology_api.types import Baseline, OperandBaseline, PoolBaseline
 from topology_api.vocabulary import CheckName
 from topology_controller.decide import baseline
+from topology_controller.definitions import model
+from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
-from topology_controller.operands import model as matrices
-from topology_controller.transitions import model
 
 from . import operand_worlds, worlds
 
@@ -134,6 +134,11 @@ def test_an_optional_operand_that_is_not_there_is_recorded_as_missing():
     key = "statefulsets.apps/openshift-monitoring/alertmanager-main"
     found = captured(with_operand(worlds.healthy(), key, missing(key)))
     assert operand(found, key) == OperandBaseline(name=key, missing=True)
+
+
+def test_an_operand_that_is_another_kind_is_no_measure():
+    found = with_operand(worlds.healthy(), CONSOLE, facts.Managed("Managed", 1))
+    assert refused(found) == [f"{CONSOLE}: is no Deployment"]
 
 
 def test_an_operand_that_should_be_there_and_is_not_keeps_the_admission_back():

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from topology_api.vocabulary import CheckName, CheckStatus
+from topology_controller.definitions import model
 from topology_controller.observe import facts
-from topology_controller.transitions import model
 
 from . import measured_cluster, worlds
 

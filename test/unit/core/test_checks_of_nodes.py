@@ -17,7 +17,7 @@ from topology_controller.observe import facts
 from . import worlds
 
 if TYPE_CHECKING:
-    from topology_controller.transitions import model
+    from topology_controller.definitions import model
 
 GIB = 2**30
 

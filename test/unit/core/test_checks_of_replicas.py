@@ -263,6 +263,14 @@ def with_group(check: CheckName, **changes: Any) -> measured_cluster.MeasuredClu
     return dataclasses.replace(cluster, yardstick=dataclasses.replace(cluster.yardstick, matrix=matrix))
 
 
+def test_a_configuration_of_another_kind_lets_nothing_pass() -> None:
+    other = facts.StaticPods(1, ())
+    cluster = measured_cluster.followed().having(measured_cluster.REGISTRY_CONFIGURATION, other)
+    status, message = cluster.ask(CheckName.IMAGE_REGISTRY_REPLICAS)
+    assert status is CheckStatus.UNKNOWN
+    assert f"{measured_cluster.REGISTRY_CONFIGURATION}: is not a configuration with a managementState" in message
+
+
 def test_an_entry_without_operands_lets_nothing_pass() -> None:
     status, message = with_group(CONSOLE, operands=()).ask(CONSOLE)
     assert status is CheckStatus.UNKNOWN

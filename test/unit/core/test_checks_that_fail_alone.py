@@ -24,7 +24,7 @@ from . import measured_cluster, operand_worlds, worlds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topology_controller.operands import model as matrices
+    from topology_controller.definitions import operands as matrices
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
 NAMES = [one.name for one in DEFINITIONS]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from topology_api import types
 from topology_api.vocabulary import CheckName, CheckStatus, Stage
 from topology_controller.checks import catalog, result
+from topology_controller.definitions import model
 from topology_controller.observe import facts
-from topology_controller.transitions import model
 
 from . import measured_cluster, operand_worlds, strategies, worlds
 

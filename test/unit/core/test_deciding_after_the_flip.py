@@ -20,9 +20,9 @@ from topology_api.vocabulary import (
     Reason,
 )
 from topology_controller.decide.decision import Step
+from topology_controller.definitions import load
 from topology_controller.observe import facts
 from topology_controller.report import conditions
-from topology_controller.transitions import load
 
 from . import worlds
 from .outcomes import WELL, F, T, reasons, row, said

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from topology_api.vocabulary import CheckName, Phase
+from topology_controller.definitions import load, model
 from topology_controller.observe import facts
-from topology_controller.transitions import load, model
 
 from . import worlds
 from .outcomes import failing

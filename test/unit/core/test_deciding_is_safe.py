@@ -19,12 +19,13 @@ from . import meaning, strategies, worlds
 from .strategies import terms, worlds_of_any_kind
 
 if TYPE_CHECKING:
-    from topology_controller.transitions import load
+    from topology_controller.decide import leader
+    from topology_controller.definitions import load
 
 
 def assert_safe(
     known: facts.Facts,
-    term: decision.Term,
+    term: leader.LeaderState,
     found: decision.Decision,
     transitions: load.Transitions = worlds.ONLY_COMPACT,
 ) -> None:
@@ -61,7 +62,7 @@ def assert_safe(
     assert record.baseline is not None
 
 
-def assert_proven(known: facts.Facts, term: decision.Term, found: decision.Decision) -> None:
+def assert_proven(known: facts.Facts, term: leader.LeaderState, found: decision.Decision) -> None:
     """Everything that has to be true where a transition is called completed."""
     record = found.record
     assert record is not None
@@ -120,7 +121,7 @@ def nearly_ready() -> st.SearchStrategy[facts.Facts]:
 @settings(max_examples=250)
 @given(worlds_of_any_kind() | nearly_ready() | nearly_done(), terms())
 def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
-    known: facts.Facts, term: decision.Term
+    known: facts.Facts, term: leader.LeaderState
 ) -> None:
     found = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
     event(f"{found.phase} {decision.Step.FLIP in found.steps}")
@@ -171,7 +172,7 @@ def ready_but_for_etcd() -> st.SearchStrategy[facts.Facts]:
 @settings(max_examples=250)
 @given(worlds_of_any_kind() | nearly_ready() | ready_but_for_etcd(), terms())
 def test_where_the_members_are_asked_topology_moves_only_when_all_of_them_say_so(
-    known: facts.Facts, term: decision.Term
+    known: facts.Facts, term: leader.LeaderState
 ) -> None:
     found = phases.decide(known, worlds.DIRECTLY, term, worlds.NOW)
     event(f"{found.phase} {decision.Step.FLIP in found.steps}")
@@ -205,7 +206,7 @@ def test_the_strategies_reach_the_flip() -> None:
 
 @settings(max_examples=120)
 @given(worlds_of_any_kind(), terms(), st.floats(0, 0.9))
-def test_what_was_written_is_not_written_again(known: facts.Facts, term: decision.Term, passed: float) -> None:
+def test_what_was_written_is_not_written_again(known: facts.Facts, term: leader.LeaderState, passed: float) -> None:
     """Decide, let the server keep the record, decide again: nothing to save, the same conditions, no event."""
     first = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
     if first.record is None or decision.Step.FLIP in first.steps:

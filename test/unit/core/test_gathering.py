@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from topology_controller.definitions import model
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors
 from topology_controller.observe import catalog, facts, live
+
+from . import worlds
 
 pytestmark = pytest.mark.looptime
 
@@ -113,3 +116,19 @@ async def test_a_definition_that_makes_no_sense_lacks_our_fields() -> None:
     assert isinstance(found, facts.Installed)
     assert found.lacks is not None
     assert "infrastructures.config.openshift.io" in found.lacks
+
+
+@pytest.mark.parametrize(
+    ("nodes", "enough"),
+    [
+        ([worlds.worker(f"w{n}") for n in range(model.MOST_ASKED_FOR)], True),
+        ([worlds.worker(f"w{n}") for n in range(model.MOST_ASKED_FOR - 1)], False),
+        ([worlds.worker(f"w{n}", cordoned=True) for n in range(40)], False),
+        ([worlds.worker(f"w{n}", taints=(facts.Taint("infra", "", "NoSchedule"),)) for n in range(40)], False),
+        ([worlds.BROKEN] * 40, False),
+    ],
+    ids=["flawless", "one-less", "cordoned", "tainted", "unreadable"],
+)
+async def test_workers_are_read_until_so_many_are_flawless(nodes: list[Any], enough: bool) -> None:  # noqa: FBT001 - a column
+    assert catalog.WORKERS.enough is not None
+    assert catalog.WORKERS.enough(nodes) is enough

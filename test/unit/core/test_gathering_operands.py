@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from topology_controller.definitions import load, model
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors
 from topology_controller.observe import catalog, facts, live, watches
-from topology_controller.transitions import load, model
 
 from . import worlds
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.looptime
 SCHEDULER = ("schedulers", None, "cluster")
+DEPLOYMENT = ("deployments", "openshift-apiserver", "apiserver")
 
 
 @pytest.fixture(autouse=True)
@@ -141,3 +142,17 @@ async def test_a_failure_that_stays_is_repeated_every_five_minutes(caplog: pytes
         cluster.fault = clusters.accept
         await asyncio.sleep(60)
         assert cluster.phase == "Idle"
+
+
+async def test_a_count_that_changes_among_what_is_met_gives_no_line(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster()
+    cluster.wish("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(1)
+        assert cluster.phase == "Converging"
+        said(caplog)
+        for ready in (3, 4, 3):
+            counts = {"updatedReplicas": 4, "readyReplicas": ready, "availableReplicas": ready}
+            cluster.change(DEPLOYMENT, {"spec": {"replicas": 4}, "status": counts})
+            await asyncio.sleep(1)
+        assert [line for line in said(caplog) if "APIServerReplicas" in line] == []

@@ -81,6 +81,23 @@ async def test_it_stays_within_what_an_idle_operator_may_ask_and_writes_nothing_
         assert len(advised(cluster)) == 3
 
 
+async def test_a_look_without_infrastructure_is_repeated_soon() -> None:
+    cluster = Cluster()
+
+    def refuse(where: str) -> None:
+        if where.startswith("infrastructures/"):
+            raise cluster.error(errors.Forbidden, 403, "get")
+
+    cluster.before_get = refuse
+    async with running(cluster):
+        await asyncio.sleep(59)
+        assert cluster.asked.count(("get", "infrastructures")) <= 3, "not more often than every 30 s"
+        assert "available" not in cluster.record
+        cluster.before_get = accept
+        await asyncio.sleep(30)
+        assert [item["available"] for item in cluster.record["available"]] == [True]
+
+
 async def test_what_cannot_be_read_is_not_done_for_that() -> None:
     cluster = Cluster()
     cluster.put(DNSMASQ, {})

@@ -7,7 +7,6 @@ wall clock of the operator jumps.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topology_api.vocabulary import Phase
-from topology_controller.decide import clock, decision
+from topology_controller.decide import decision, leader, records
 from topology_controller.kube import errors
 
 from . import strategies, worlds
@@ -33,10 +32,10 @@ AFTER = worlds.NOW + timedelta(seconds=30)
 
 @given(strategies.records())
 def test_no_time_that_something_is_reckoned_from_lies_in_the_future(record: TopologyTransition) -> None:
-    found = clock.believed(record, worlds.NOW)
+    found = records.believed(record, worlds.NOW)
     times = (found.phase_transition_time, found.admitted_time, *(one.last_transition_time for one in found.checks))
     assert all(time is None or time <= worlds.NOW for time in times)
-    assert clock.believed(found, worlds.NOW) is found
+    assert records.believed(found, worlds.NOW) is found
     same = {"phase_transition_time", "admitted_time", "checks"}
     assert found.model_dump(exclude=same) == record.model_dump(exclude=same)
     if record.admitted_time is not None and record.admitted_time <= worlds.NOW:
@@ -50,21 +49,23 @@ def test_only_the_answers_of_the_future_are_set_to_now() -> None:
         first.model_copy(update={"last_transition_time": earlier}),
         second.model_copy(update={"last_transition_time": later}),
     )
-    found = clock.believed(worlds.converging().model_copy(update={"checks": checks}), worlds.NOW)
+    found = records.believed(worlds.converging().model_copy(update={"checks": checks}), worlds.NOW)
     assert [one.last_transition_time for one in found.checks] == [earlier, worlds.NOW]
 
 
 def test_the_waits_of_a_leader_go_with_the_clock() -> None:
-    by = timedelta(minutes=-5)
-    term = worlds.term(hold_until=worlds.NOW, gate_since=worlds.NOW - timedelta(seconds=1))
-    found = clock.moved(term, by, worlds.NOW + by)
-    assert found == dataclasses.replace(
-        term,
-        since=term.since + by,
-        hold_until=worlds.NOW + by,
-        gate_since=worlds.NOW - timedelta(seconds=1) + by,
-        steady_since=worlds.NOW + by,
-    )
+    by, moment = timedelta(minutes=-5), worlds.NOW - timedelta(seconds=1)
+    before = worlds.term(hold_until=worlds.NOW, fell_back=moment, clocks=(worlds.NOW, 100.0))
+    found = leader.looked(before, worlds.healthy(), (worlds.NOW + by, 100.0), watching=True, missed=False)
+    assert (found.since, found.hold_until, found.fell_back) == (before.since + by, worlds.NOW + by, moment + by)
+    assert found.steady_since == worlds.NOW + by
+
+
+@pytest.mark.parametrize(("passed", "off"), [(10.0, 0.9), (100.0, 9.0)])
+def test_a_clock_that_is_corrected_slowly_was_not_moved(passed: float, off: float) -> None:
+    before = worlds.term(clocks=(worlds.NOW, 0.0))
+    assert not leader.jump(before, worlds.NOW + timedelta(seconds=passed + off), passed)
+    assert leader.jump(before, worlds.NOW + timedelta(seconds=passed + 2 * off), passed) == timedelta(seconds=2 * off)
 
 
 def test_times_of_the_future_are_written_back_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topology_controller.observe import facts, parse, parse_operands
+from topology_controller.observe import facts, parse
 
 ROLE = "node-role.kubernetes.io/"
 INFRA = {"key": ROLE + "infra", "value": "reserved", "effect": "NoSchedule"}
@@ -75,11 +75,11 @@ def test_labels_of_a_control_plane_node_that_is_no_worker_are_not_kept() -> None
 
 
 def placed(**placement: Any) -> facts.IngressController:
-    return parse_operands.ingress_controller({"spec": {"nodePlacement": placement}})
+    return parse.ingress_controller({"spec": {"nodePlacement": placement}})
 
 
 def test_routers_without_a_placement_tolerate_and_select_nothing() -> None:
-    assert parse_operands.ingress_controller({}) == facts.IngressController(None, 0)
+    assert parse.ingress_controller({}) == facts.IngressController(None, 0)
     assert placed() == placed(tolerations=[], nodeSelector={}) == facts.IngressController(None, 0)
 
 

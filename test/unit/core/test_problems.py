@@ -10,8 +10,9 @@ import pytest
 
 from topology_api.types import PoolBaseline, Problem
 from topology_api.vocabulary import ConditionType, Phase, ProblemReason, Reason
-from topology_controller.decide import convergence, discovery
-from topology_controller.decide.decision import Progress, Step, Voids
+from topology_controller.decide import discovery, leader
+from topology_controller.decide.decision import Step
+from topology_controller.decide.leader import Progress, Voids
 from topology_controller.observe import facts
 
 from . import worlds
@@ -173,7 +174,7 @@ def test_the_same_answers_again_are_no_progress() -> None:
     other = converging(now, etcd=worlds.etcd(EtcdMembersDegraded="True"))
     for world in (known, other, known, other):
         decision = worlds.decide(world, term, now)
-        term = convergence.remembered(term, decision, now)
+        term = leader.decided(term, decision, now)
     # The second answer was new, the third and fourth came and went.
     assert term.progress.at == now
     at = now + timedelta(minutes=9)

@@ -125,12 +125,12 @@ class Posted:
 async def test_what_lasts_is_one_event_however_often_it_is_decided() -> None:
     """A transition that is stuck is decided again with every look."""
     posted: Any = Posted()
-    teller = events.Teller(posted, "me", lambda: worlds.NOW)
-    happening = decision.Happening(EventReason.TRANSITION_STUCK, "n", warning=True)
-    sending = asyncio.create_task(teller.run())
+    recorder = events.EventRecorder(posted, "me", lambda: worlds.NOW)
+    happening = decision.EventSpec(EventReason.TRANSITION_STUCK, "n", warning=True)
+    sending = asyncio.create_task(recorder.run())
     # Nothing in the way waits for time: what is queued is sent in these turns of the loop, and decided again after it.
     for turn in range(500):
-        teller.tell(worlds.infrastructure(), worlds.converging(), happening)
+        recorder.record(worlds.infrastructure(), worlds.converging(), happening)
         await asyncio.sleep(0)
         assert len(posted.bodies) <= 1, turn
     sending.cancel()

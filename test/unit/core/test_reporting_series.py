@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from topology_api.types import TopologyPair, TopologyTransition
 from topology_api.vocabulary import Phase, Topology
+from topology_controller.definitions import load
 from topology_controller.observe import catalog, facts
 from topology_controller.report import metrics
-from topology_controller.transitions import load
 
 from . import measured_cluster, strategies, worlds
 

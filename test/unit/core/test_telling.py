@@ -12,9 +12,9 @@ import pytest
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckStatus, EventReason, Phase
-from topology_controller.decide import decision, happenings
+from topology_controller.decide import decision
+from topology_controller.decide import events as decided
 from topology_controller.kube import errors
-from topology_controller.kube import events as kube_events
 from topology_controller.report import events
 
 from . import clusters, worlds
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 pytestmark = pytest.mark.looptime
-REQUESTED = decision.Happening(EventReason.TRANSITION_REQUESTED, "Topology HighlyAvailable is wanted")
-BLOCKED = decision.Happening(EventReason.TRANSITION_BLOCKED, "Waiting for ControlPlaneNodes", warning=True)
-CANCELLED = decision.Happening(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn")
-STUCK = decision.Happening(EventReason.TRANSITION_STUCK, "Not converged", warning=True)
+REQUESTED = decision.EventSpec(EventReason.TRANSITION_REQUESTED, "Topology HighlyAvailable is wanted")
+BLOCKED = decision.EventSpec(EventReason.TRANSITION_BLOCKED, "Waiting for ControlPlaneNodes", warning=True)
+CANCELLED = decision.EventSpec(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn")
+STUCK = decision.EventSpec(EventReason.TRANSITION_STUCK, "Not converged", warning=True)
 
 
 class Api:
@@ -57,7 +57,7 @@ class Api:
 
     def fail(self, kind: type[errors.KubeError], status: int) -> None:
         def refuse(_: dict[str, Any]) -> None:
-            raise kind("create", kube_events.EVENTS, "default", None, status, kind.__name__, "as the test wants")
+            raise kind("create", events.EVENTS, "default", None, status, kind.__name__, "as the test wants")
 
         self.fault = refuse
 
@@ -67,11 +67,11 @@ class Telling:
 
     def __init__(self, api: Api, identity: str = "me") -> None:
         client: Any = api
-        self.teller = events.Teller(client, identity, clusters.virtual_now)
-        self.task = asyncio.create_task(self.teller.run())
+        self.events = events.EventRecorder(client, identity, clusters.virtual_now)
+        self.task = asyncio.create_task(self.events.run())
 
-    def tell(self, happening: decision.Happening, record: TopologyTransition) -> None:
-        self.teller.tell(worlds.infrastructure(), record, happening)
+    def tell(self, happening: decision.EventSpec, record: TopologyTransition) -> None:
+        self.events.record(worlds.infrastructure(), record, happening)
 
     async def end(self) -> float:
         """End it as the operator does, and say how long that took."""
@@ -148,6 +148,56 @@ def test_another_set_of_checks_is_another_event_and_the_order_of_checks_is_none(
 # -- what the API takes
 
 
+async def test_an_event_is_written_as_the_api_wants_it() -> None:
+    api = Api()
+    telling = Telling(api)
+    telling.tell(BLOCKED, pending())
+    await asyncio.sleep(1)
+    ((name, body),) = api.bodies.items()
+    assert body == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": "default"},
+        "eventTime": "2026-03-01T12:00:00.000000Z",
+        "regarding": {
+            "apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "name": "cluster",
+            "uid": worlds.infrastructure().uid,
+        },
+        "reason": "TransitionBlocked",
+        "action": "Pending",
+        "note": BLOCKED.note,
+        "type": "Warning",
+        "reportingController": "cluster-topology-operator",
+        "reportingInstance": "me",
+    }  # fmt: skip
+    await telling.end()
+
+
+async def test_an_event_that_exists_was_told_before_a_crash(caplog: pytest.LogCaptureFixture) -> None:
+    api = Api()
+    for _ in range(2):
+        telling = Telling(api)
+        telling.tell(REQUESTED, pending())
+        await asyncio.sleep(1)
+        assert await telling.end() < 1.0, "nothing waits"
+    assert api.reasons == ["TransitionRequested"]
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.parametrize("note", ["x" * 1024, "x" * 1025, "ä" * 600, "x" * 1020 + "ä" * 5, "𝄞" * 400])
+async def test_a_long_note_loses_its_end(note: str) -> None:
+    api = Api()
+    telling = Telling(api)
+    telling.tell(dataclasses.replace(BLOCKED, note=note), pending())
+    await asyncio.sleep(1)
+    (body,) = api.bodies.values()
+    sent = body["note"]
+    assert 1015 < len(sent.encode()) <= 1024
+    assert sent == note if len(note.encode()) <= 1024 else sent.endswith("...")
+    assert note.startswith(sent.removesuffix("..."))
+    await telling.end()
+
+
 async def test_limits_of_the_api_are_kept_whatever_the_names_are() -> None:
     api = Api()
     telling = Telling(api, identity="ä" * 200)
@@ -211,7 +261,7 @@ async def test_one_that_is_refused_does_not_hold_up_the_others() -> None:
 
     def mind(body: dict[str, Any]) -> None:
         if body["reason"] == "TransitionBlocked":
-            raise errors.Forbidden("create", kube_events.EVENTS, "default", None, 403, "Forbidden", "a webhook")
+            raise errors.Forbidden("create", events.EVENTS, "default", None, 403, "Forbidden", "a webhook")
 
     api.fault = mind
     telling = Telling(api)
@@ -364,10 +414,10 @@ def test_standing_is_reckoned_from_the_last_check_that_changed() -> None:
     record = pending(2, "EtcdHealthy")
     later = worlds.NOW + timedelta(seconds=90)
     changed = (record.checks[0].model_copy(update={"last_transition_time": later}), *record.checks[1:])
-    assert happenings.stands_at(record) == worlds.NOW + happenings.STANDING
-    assert happenings.stands_at(record.model_copy(update={"checks": changed})) == later + happenings.STANDING
+    assert decided.stands_at(record) == worlds.NOW + decided.STANDING
+    assert decided.stands_at(record.model_copy(update={"checks": changed})) == later + decided.STANDING
 
 
 def test_a_record_that_says_no_time_has_stood_long_enough() -> None:
     """Somebody may have written it by hand."""
-    assert happenings.stands_at(TopologyTransition(phase=Phase.PENDING)) < worlds.NOW
+    assert decided.stands_at(TopologyTransition(phase=Phase.PENDING)) < worlds.NOW

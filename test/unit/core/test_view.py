@@ -218,7 +218,7 @@ def test_the_deadline_the_settle_time_and_the_times_of_the_record():
     assert (going["settleSeconds"], going["completed"], going["attempt"]) == (60, None, "mine")
     known = moved()
     pinned = board.Pinned(worlds.decide(known), known, worlds.NOW, 1)
-    told = view.look(pinned, known, page_state.about(settle_seconds=3), worlds.NOW)
+    told = view.look(pinned, known, page_state.about(settle_seconds=3))
     assert told["transition"] is not None
     assert told["transition"]["settleSeconds"] == 3
 
@@ -337,9 +337,9 @@ def test_conditions_that_make_no_sense_are_left_out(found):
 
 def test_the_same_is_shown_at_another_time():
     known = moved()
-    pinned = board.Pinned(worlds.decide(known), known, worlds.NOW, 1)
-    first = view.look(pinned, known, page_state.about(), worlds.NOW)
-    again = view.look(
-        dataclasses.replace(pinned, number=2), known, page_state.about(), worlds.NOW + timedelta(seconds=50)
-    )
+    at = [
+        board.Pinned(worlds.decide(known, now=now), known, now, number)
+        for number, now in enumerate((worlds.NOW, worlds.NOW + timedelta(seconds=50)))
+    ]
+    first, again = [view.look(pinned, known, page_state.about()) for pinned in at]
     assert first == again, "a page that is open is told news only"

@@ -10,14 +10,14 @@ from . import page_state, worlds
 from .strategies import terms, worlds_of_any_kind
 
 if TYPE_CHECKING:
-    from topology_controller.decide import decision
+    from topology_controller.decide import leader
     from topology_controller.observe import facts
 
 _STATUSES = {"Met", "Unmet", "Unknown"}
 
 
 @given(known=worlds_of_any_kind(), term=terms())
-def test_whatever_is_decided_can_be_shown(known: facts.Facts, term: decision.Term) -> None:
+def test_whatever_is_decided_can_be_shown(known: facts.Facts, term: leader.LeaderState) -> None:
     decided = worlds.decide(known, term)
     shown = page_state.led(known, term=term)
     event(f"{shown['phase']}{' stuck' if shown['stuck'] else ''}{' disabled' if shown['disabled'] else ''}")

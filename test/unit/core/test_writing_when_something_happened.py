@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from topology_api.vocabulary import Phase
 from topology_controller.decide import cadence
-from topology_controller.decide.decision import Step, Writes
+from topology_controller.decide.cadence import Writes
+from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 
 from . import worlds

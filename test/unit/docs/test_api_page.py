@@ -15,8 +15,8 @@ import pytest
 
 from topology_api import crd, served, shape, vocabulary
 from topology_controller import cli
+from topology_controller.definitions import load, model
 from topology_controller.report import conditions
-from topology_controller.transitions import load, model
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TRANSITIONS = ROOT / "bindata" / "transitions"

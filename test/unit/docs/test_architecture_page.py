@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import itertools
 import re
+import sys
 
 import pytest
+from test.unit.core import clusters
 from test.unit.docs import pages
 
 TEXT = (pages.ROOT / "docs" / "architecture.md").read_text()
@@ -59,6 +63,35 @@ def test_a_walk_has_at_most_seven_rooms_and_passes_none_twice(walk):
     rooms = [room for _, room in steps]
     assert all(one != other for one, other in itertools.pairwise(rooms))
     assert len(set(rooms)) == len(rooms), rooms
+
+
+@pytest.mark.looptime
+async def test_a_node_event_takes_the_way_of_the_page():
+    """Traced: the files of the page are entered in its order, from the event to the write."""
+    files = re.findall(r"(?m)^\d+\. \*\*`([a-z_/]+\.py)`\*\*", section("A walk: be one Node event"))
+    cluster = clusters.Cluster()
+    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    cluster.wish("HighlyAvailable")
+    entered: list[str] = []
+
+    def enter(frame, event, _argument):
+        # A coroutine that goes on is entered again from without, by those that wait for it.
+        place = frame.f_code.co_filename.partition("/topology_controller/")[2]
+        goes_on = frame.f_code.co_flags & (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)
+        if event == "call" and not goes_on and place in files and place not in entered:
+            entered.append(place)
+
+    async with clusters.running(cluster):
+        # After a minute the newest answers may be written at once.
+        await asyncio.sleep(70)
+        sys.setprofile(enter)
+        try:
+            cluster.change(("nodes", None, "node-2"), {"spec": {"unschedulable": True}})
+            await asyncio.sleep(1)
+        finally:
+            sys.setprofile(None)
+        assert "node-2 (is cordoned)" in str(cluster.record["checks"])
+    assert entered == files
 
 
 def test_the_walk_of_a_wish_names_its_rooms_by_their_folders():

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from topology_api import vocabulary
-from topology_controller.transitions import load
+from topology_controller.definitions import load
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "reference.md").read_text()

@@ -6,14 +6,13 @@ import logging
 import os
 import shutil
 import ssl
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from topology_controller.etcd import errors, folder
+from topology_controller.etcd import folder
 
 from . import certificates
 
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 FILES = ("ca.crt", "tls.crt", "tls.key")
 
 
-def refused(path: pathlib.Path, **options) -> str:
-    with pytest.raises(errors.FolderError) as error:
-        folder.Folder(path, **options).context()
+def refused(path: pathlib.Path) -> str:
+    with pytest.raises(folder.FolderError) as error:
+        folder.Folder(path).context()
     return str(error.value)
 
 
@@ -140,24 +139,6 @@ def test_an_old_time_on_new_files_does_not_hide_them(folder, authority):
     for name, was in times.items():
         os.utime(folder / name, ns=(was.st_atime_ns, was.st_mtime_ns))
     assert kept.context() is not good
-
-
-def test_our_own_certificate_is_looked_at_before_it_is_shown(tmp_path, authority):
-    begin, end = datetime(2026, 3, 1, 12, tzinfo=UTC), datetime(2026, 3, 2, 12, tzinfo=UTC)
-    place = certificates.fill(tmp_path / "client", authority.pem, authority.issue("client", begin=begin, end=end))
-    moment = begin
-    kept = folder.Folder(place, now=lambda: moment)
-    assert kept.context()
-    moment = end - timedelta(seconds=1)
-    assert kept.context()
-    moment = end
-    with pytest.raises(
-        errors.FolderError, match=r"tls\.crt: our own certificate has expired on 2026-03-02: replace it"
-    ):
-        kept.context()
-    assert "is not valid before 2026-03-01 12:00" in refused(place, now=lambda: begin - timedelta(seconds=1))
-    certificates.fill(place, authority.pem, authority.issue("client", begin=begin, end=end + timedelta(days=9)))
-    assert kept.context()
 
 
 def test_a_link_that_is_turned_while_we_read_gives_the_new_set(tmp_path, authority, monkeypatch, caplog):

@@ -12,7 +12,7 @@ from topology_api import vocabulary
 from topology_controller import cli, logs, process
 
 if TYPE_CHECKING:
-    from topology_controller.transitions import load
+    from topology_controller.definitions import load
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
 

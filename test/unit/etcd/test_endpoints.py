@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topology_controller.etcd import endpoint
+from topology_controller.etcd import client
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ from topology_controller.etcd import endpoint
     ],
 )
 def test_two_spellings_are_one_endpoint(written: str, spelt: str):
-    assert endpoint.parse(written) == spelt
-    assert endpoint.parse(spelt) == spelt
+    assert client.parse_endpoint(written) == spelt
+    assert client.parse_endpoint(spelt) == spelt
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_two_spellings_are_one_endpoint(written: str, spelt: str):
 )  # fmt: skip
 def test_anything_else_is_refused_and_shown(written: str):
     with pytest.raises(ValueError, match=r"URL|https"):
-        endpoint.parse(written)
+        client.parse_endpoint(written)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from topology_controller.etcd import endpoint
 from topology_controller.etcd import survey as surveys
 from topology_controller.observe import facts, members
 
@@ -82,14 +81,13 @@ async def test_a_voter_that_nobody_named_and_that_is_gone_is_known_as_silent(etc
     assert found.silences == (facts.EtcdSilence(gone, ("3",), "nobody listens there (connection refused)", down=True),)
 
 
-async def test_addresses_are_taken_from_what_is_published(etcd, folder, monkeypatch):
-    """Port 2379 of every published address, whatever the key; the port is the test's here."""
-    monkeypatch.setattr(endpoint, "PORT", 2379)
+async def test_addresses_are_taken_from_what_is_published(folder, monkeypatch):
+    """Port 2379 of every published address, whatever the key."""
     asked: list[Any] = []
 
     async def survey(_context, endpoints, *, budget, observer):
         asked.append((tuple(endpoints), budget))
-        return surveys.Survey((), ())
+        return ()
 
     monkeypatch.setattr(surveys, "survey", survey)
     published = facts.EtcdEndpoints((("cafe", "192.0.2.11"), ("node-0", "192.0.2.10"), ("x", "2001:DB8::1"), ("y", "")))
@@ -183,6 +181,9 @@ async def test_the_health_of_etcd_3_4_has_no_reason(etcd, folder):
         (lambda: web.json_response({"header": {"cluster_id": "1"}, "members": []}), "names no cluster or no member"),
         (lambda: web.Response(status=302, headers={"Location": "https://127.0.0.1:1/"}), "302 Found"),
         (lambda: web.Response(body=b"x" * (2**20 + 1)), "more than 1048576 bytes"),
+        (lambda: web.Response(body=b"[" * 100_000), "answered what etcd does not"),
+        (lambda: web.Response(status=500, body=b"[" * 100_000), "500 Internal Server Error"),
+        (lambda: web.json_response({"message": "x\n\x1b[31m" + "y" * 1000}, status=403), f"403 x[31m{'y' * 193}"),
     ],
 )
 async def test_an_answer_that_is_not_etcds_is_no_answer(etcd, folder, answer, said):
@@ -280,10 +281,22 @@ async def test_a_client_certificate_that_the_members_refuse(etcd, tmp_path, auth
     assert not any(gateway.asked for gateway in etcd.gateways)
 
 
-async def test_an_expired_client_certificate_is_not_even_shown(etcd, tmp_path, authority):
+async def test_an_expired_client_certificate_is_refused_by_the_members(etcd, tmp_path, authority):
     old = authority.issue("client", end=certificates.NOW - timedelta(days=1))
     folder = certificates.fill(tmp_path / "old", authority.pem, old)
-    assert "tls.crt: our own certificate has expired on 20" in await unread(folder, *etcd.urls)
+    said = await unread(folder, *etcd.urls)
+    # As above: etcd's own alert says "certificate expired" (test/etcd/test_certificates.py).
+    assert "does it accept our certificate?" in said or "TLS: " in said, said
+    assert not any(gateway.asked for gateway in etcd.gateways)
+
+
+async def test_a_list_of_very_many_members_costs_only_so_many_connections(etcd, folder):
+    with socket.create_server(("127.0.0.1", 0), backlog=256) as stopped:
+        port = stopped.getsockname()[1]
+        strangers = [gateways.Told(100 + number, "", [f"https://127.0.0.{1 + number}:{port}"]) for number in range(100)]
+        etcd.gateways[0].members = [etcd.gateways[0].told, *strangers]
+        found = await read(folder, etcd.urls[0])
+    assert len(found.voices) + len(found.silences) == 32
 
 
 async def test_a_certificate_is_replaced_between_two_readings(etcd, tmp_path, authority):

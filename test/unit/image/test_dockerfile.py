@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from topology_image import dockerfile, folder, locks, tree
+from topology_image import builder, dockerfile, layer_rules, locks
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RECIPE = dockerfile.read(ROOT / "Dockerfile")
@@ -57,7 +57,7 @@ def test_the_base_is_never_the_latest_one():
 
 def test_what_stays_source_is_the_same_here_and_there():
     [compiling] = [line for stage in BEFORE for line in said(stage, "RUN") if "compileall" in line]
-    assert f"-x '{tree.NOT_COMPILED}'" in compiling
+    assert f"-x '{layer_rules.NOT_COMPILED}'" in compiling
     assert "--invalidation-mode unchecked-hash" in compiling
     assert "PYTHONHASHSEED=0" in compiling
 
@@ -70,7 +70,7 @@ def test_the_context_is_what_is_copied_and_nothing_else():
         if not line.startswith("--from")
         for name in line.split()[:-1]
     }
-    assert set(folder.let_in(ROOT)) == copied
+    assert set(builder.let_in(ROOT)) == copied
     assert copied & set(locks.FILES) == {"requirements.lock", "requirements-build.lock"}
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from topology_image import tree
+from topology_image import layer_rules
 
 EPOCH = 1767225600
 PACKAGE = "opt/operator/lib/python3.12/site-packages/ours"
@@ -22,7 +22,7 @@ def layer(tmp_path):
         binaries, package = tmp_path / "opt/operator/bin", tmp_path / PACKAGE
         binaries.mkdir(parents=True)
         package.mkdir(parents=True)
-        for name in tree.PROGRAMS:
+        for name in layer_rules.PROGRAMS:
             (binaries / name).write_text("#!/opt/operator/bin/python\n")
         (binaries / "python3").symlink_to("/usr/bin/python3.12")
         (binaries / "python").symlink_to("python3")
@@ -31,7 +31,7 @@ def layer(tmp_path):
         aged(tmp_path)
     finally:
         os.umask(old)
-    return tree.Layer(tmp_path, "/usr/bin/python3.12", ("/somebody/s/folder",), EPOCH)
+    return layer_rules.Layer(tmp_path, "/usr/bin/python3.12", ("/somebody/s/folder",), EPOCH)
 
 
 def compiled(path, mode=py_compile.PycInvalidationMode.UNCHECKED_HASH):
@@ -44,7 +44,7 @@ def aged(root):
 
 
 def found(layer):
-    return [sentence for sentence in tree.findings(layer) if os.geteuid() == 0 or ": owner " not in sentence]
+    return [sentence for sentence in layer_rules.findings(layer) if os.geteuid() == 0 or ": owner " not in sentence]
 
 
 def test_a_right_layer_has_no_finding(layer):
@@ -131,7 +131,7 @@ def test_a_program_that_would_not_start_is_seen(layer):
 
 def test_a_layer_that_is_too_heavy_is_seen(layer):
     with (layer.root / PACKAGE / "big.bin").open("wb") as file:
-        file.truncate(tree.LIMIT)
+        file.truncate(layer_rules.LIMIT)
     aged(layer.root)
     assert found(layer) == ["the layer weighs 60.0 MiB, more than 60 MiB"]
 
@@ -142,7 +142,7 @@ def test_a_file_with_a_time_of_its_own_is_seen(layer):
 
 
 def test_the_digest_sees_content_mode_name_and_link(layer):
-    seen = {tree.digest(layer)}
+    seen = {layer_rules.digest(layer)}
     it = layer.root / PACKAGE / "it.py"
     for change in (
         lambda: it.write_text("x = 3\n"),
@@ -151,5 +151,5 @@ def test_the_digest_sees_content_mode_name_and_link(layer):
         lambda: (layer.root / "opt/operator/bin/link").symlink_to("x"),
     ):
         change()
-        seen.add(tree.digest(layer))
+        seen.add(layer_rules.digest(layer))
     assert len(seen) == 5

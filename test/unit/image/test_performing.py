@@ -9,20 +9,20 @@ import sys
 
 import pytest
 
-from topology_image import dockerfile, folder, room
+from topology_image import builder, dockerfile, sandbox
 
 PREFIX = pathlib.Path(sys.base_prefix)
 
 
 def able() -> str:
     try:
-        room.need()
-    except room.RoomError as error:
+        sandbox.need()
+    except sandbox.SandboxError as error:
         return str(error)
     return ""
 
 
-pytestmark = pytest.mark.skipif(bool(able()), reason=f"no room can be made: {able()}")
+pytestmark = pytest.mark.skipif(bool(able()), reason=f"no sandbox can be made: {able()}")
 
 
 def perform(place, text, **given):
@@ -34,14 +34,14 @@ def perform(place, text, **given):
     (context / "kept" / "hidden").mkdir(parents=True, exist_ok=True)
     (context / "kept" / "seen").write_text("seen\n")
     told: list[str] = []
-    made = folder.Builder(dockerfile.read(context / "Dockerfile"), context, given, PREFIX, told.append)
+    made = builder.Builder(dockerfile.read(context / "Dockerfile"), context, given, PREFIX, told.append)
     return made.build(place / "stages")
 
 
 def run(image, *command, **differently):
-    inside = room.Room(own=image.own(), environment=image.environment, command=list(command), **differently)
-    return subprocess.run(  # noqa: S603 - a program of the system, in a room
-        room.enter(inside), capture_output=True, text=True, check=False, timeout=60
+    inside = sandbox.Sandbox(own=image.own(), environment=image.environment, command=list(command), **differently)
+    return subprocess.run(  # noqa: S603 - a program of the system, in a sandbox
+        sandbox.enter(inside), capture_output=True, text=True, check=False, timeout=60
     )
 
 
@@ -81,7 +81,7 @@ def test_stages_hand_on_what_they_made(tmp_path):
     ],
 )
 def test_a_line_that_cannot_be_performed_is_named(tmp_path, line, complaint):
-    with pytest.raises(folder.BuildError, match=f"(?s){complaint}"):
+    with pytest.raises(builder.BuildError, match=f"(?s){complaint}"):
         perform(tmp_path, f"FROM base\n{line}\n")
 
 
@@ -111,5 +111,5 @@ def test_nothing_of_the_room_is_left_outside(tmp_path):
 
 def test_whoever_is_not_root_is_told_what_to_do(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(room.RoomError, match="sudo make image-check"):
-        room.need()
+    with pytest.raises(sandbox.SandboxError, match="sudo make image-check"):
+        sandbox.need()

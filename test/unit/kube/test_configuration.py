@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from topology_controller.kube import config, errors, lazy, resource
+from topology_controller.kube import config, credentials, errors, lazy, resource
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 NOWHERE = {"HOME": "/nonexistent"}
@@ -179,7 +179,7 @@ async def test_a_pod_with_an_empty_token(pod, text):
 
 async def test_a_token_is_read_again_once_a_minute(pod):
     now = [0.0]
-    source = config.TokenFile(pod.folder / "token", lambda: now[0])
+    source = credentials.TokenFile(pod.folder / "token", lambda: now[0])
     loaded = lazy.library().make_configuration()
 
     def used():
@@ -291,7 +291,7 @@ async def test_a_token_file_of_a_kubeconfig_is_read_again(write, tmp_path, fault
     loaded = await config.load(write(kubeconfig(user={"tokenFile": "token"})))
     assert await authorization(loaded) == "Bearer first"
     (tmp_path / "token").write_text("second\n")
-    config.rejected(loaded)
+    credentials.rejected(loaded)
     assert await authorization(loaded) == "Bearer second"
 
 
@@ -299,10 +299,10 @@ async def test_a_token_file_comes_before_a_token_beside_it(write, tmp_path):
     loaded = await config.load(write(kubeconfig(user={"token": "written-here", "tokenFile": "token"})))
     assert await authorization(loaded) == "Bearer written-here", "there is no file yet"
     (tmp_path / "token").write_text("from the file")
-    config.rejected(loaded)
+    credentials.rejected(loaded)
     assert await authorization(loaded) == "Bearer written-here", "two words are no token"
     (tmp_path / "token").write_text("from-the-file")
-    config.rejected(loaded)
+    credentials.rejected(loaded)
     assert await authorization(loaded) == "Bearer from-the-file"
 
 
@@ -341,9 +341,9 @@ async def test_an_exec_plugin_is_run_once_until_the_server_refuses_its_token(plu
     assert [await authorization(loaded) for _ in range(3)] == ["Bearer token-1"] * 3
     now[0] += 3600
     assert await authorization(loaded) == "Bearer token-1"
-    config.rejected(loaded)
+    credentials.rejected(loaded)
     assert await authorization(loaded) == "Bearer token-2"
-    config.rejected(loaded)
+    credentials.rejected(loaded)
     assert await authorization(loaded) == "Bearer token-2", "not more than once in ten seconds"
     now[0] += 11
     assert await authorization(loaded) == "Bearer token-3"
@@ -365,7 +365,7 @@ async def test_a_plugin_that_fails_later_is_an_error_of_the_request(plugin, faul
     client = await connect(configuration=loaded)
     hook: Any = loaded.refresh_api_key_hook
     hook._ask_again = 0.0
-    config.rejected(loaded)
+    credentials.rejected(loaded)
     with pytest.raises(errors.Unauthorized) as caught:
         await client.merge_patch(WIDGETS, "a", {})
     assert "the identity provider is down" in str(caught.value)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from topology_controller import logs
-from topology_controller.kube import config, errors, exchange, logged, resource
+from topology_controller.kube import config, errors, logged, resource, transport
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 # Neither looks like a credential.
@@ -72,7 +72,7 @@ async def test_what_the_server_repeats_is_not_logged(user, tmp_path, faulty, con
     caplog.set_level(logged.REQUESTS, logger="topology_controller")
     faulty.behave = echo
     client = await connect(configuration=await config.load(kubeconfig(tmp_path, user(tmp_path))))
-    log = logging.getLogger(exchange.__name__)
+    log = logging.getLogger(transport.__name__)
     for call in (client.get(WIDGETS, "a"), client.merge_patch(WIDGETS, "a", {})):
         with pytest.raises(errors.KubeError) as caught:
             await call
@@ -111,6 +111,6 @@ async def test_the_password_of_a_proxy_is_not_logged(faulty, connect, caplog):
     client._transport._proxy = "http://me:Pr0xyPassw0rd-21@127.0.0.1:9"
     with pytest.raises(errors.Unreachable) as caught:
         await client.merge_patch(WIDGETS, "a", {})
-    logging.getLogger(exchange.__name__).error("%(error)s", {"error": caught.value}, exc_info=caught.value)
+    logging.getLogger(transport.__name__).error("%(error)s", {"error": caught.value}, exc_info=caught.value)
     for formatter in (logs.Text(), logs.Json()):
         assert all("Pr0xyPassw0rd" not in formatter.format(record) for record in caplog.records)

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from topology_controller.kube import errors, lease, microtime
+from topology_controller.kube import errors, lease
 
 FIGURES = lease.LeaseTiming(duration=137, renew_deadline=107, retry_period=26)
 SINGLE_NODE = lease.LeaseTiming(duration=270, renew_deadline=240, retry_period=60)
@@ -325,6 +325,20 @@ async def test_a_lease_that_a_person_touched_stays_ours(store, elect, what):
 
 
 @pytest.mark.looptime(end=200_000)
+async def test_a_lease_that_was_deleted_and_whose_creation_was_not_answered_stays_ours(store, elect):
+    api = Cut(store)
+    elector = elect("me", api=api)
+    async with running(elector) as (task,):
+        await elector.leading.wait()
+        store.remove("lock")
+        api.lose_answers = True
+        await asyncio.sleep(30)
+        assert verbs(store)[2:] == ["update", "get", "create", "create", "get", "update"]
+        assert not task.done()
+        assert elector.time_left() > 100
+
+
+@pytest.mark.looptime(end=200_000)
 async def test_two_who_start_together_have_one_winner(store, elect):
     store.delay = 0.01
     electors = [elect(f"e{number}") for number in range(5)]
@@ -407,14 +421,14 @@ def test_times_are_written_in_utc_whatever_the_zone_of_this_machine(monkeypatch)
     time.tzset()
     try:
         before = time.time()
-        written = microtime.micro_time(microtime.utcnow())
+        written = lease.micro_time(lease.utcnow())
         assert written.endswith("Z")
         read = datetime.datetime.fromisoformat(written)
         assert before - 1 < read.timestamp() < before + 5
         local = datetime.datetime(2026, 7, 1, 8, 0, 0, 1).astimezone()
-        assert microtime.micro_time(local) == "2026-07-01T12:00:00.000001Z"
+        assert lease.micro_time(local) == "2026-07-01T12:00:00.000001Z"
     finally:
         monkeypatch.undo()
         time.tzset()
     with pytest.raises(ValueError, match="time zone"):
-        microtime.micro_time(datetime.datetime(2026, 1, 1))  # noqa: DTZ001 - that it is refused is what is tested
+        lease.micro_time(datetime.datetime(2026, 1, 1))  # noqa: DTZ001 - that it is refused is what is tested

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
-from topology_controller.kube import answer, errors, resource
+from topology_controller.kube import errors, resource
 
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
+
+
+def whole(raw: dict[str, Any]) -> dict[str, Any]:
+    return raw
 
 
 def page(names, token="", version="50", kind="WidgetList", **more):
@@ -28,7 +32,7 @@ async def test_pages_are_followed(faulty, connect):
 
     faulty.behave = behave
     client = await connect()
-    listing = await client.list(CLUSTER, label_selector="a=b", field_selector="metadata.name=x", page=2)
+    listing = await client.list(CLUSTER, reduce=whole, label_selector="a=b", field_selector="metadata.name=x", page=2)
     assert names(listing) == list("abcde")
     assert listing.resource_version == "50"
     assert [one.query.get("continue") for one in faulty.asked] == [None, "t1", "t2"]
@@ -49,7 +53,8 @@ async def test_no_page_is_asked_for_once_there_are_enough(faulty, connect, enoug
 
     faulty.behave = behave
     client = await connect()
-    assert names(await client.list(CLUSTER, page=2, enough=lambda items: len(items) >= enough)) == list(read)
+    listing = await client.list(CLUSTER, reduce=whole, page=2, enough=lambda items: len(items) >= enough)
+    assert names(listing) == list(read)
 
 
 async def test_a_snapshot_that_is_dropped_in_the_middle_is_begun_again_once(faulty, connect):
@@ -64,7 +69,7 @@ async def test_a_snapshot_that_is_dropped_in_the_middle_is_begun_again_once(faul
 
     faulty.behave = behave
     client = await connect()
-    listing = await client.list(CLUSTER)
+    listing = await client.list(CLUSTER, reduce=whole)
     assert names(listing) == list("xyz")
     assert listing.resource_version == "60"
 
@@ -79,7 +84,7 @@ async def test_a_snapshot_that_is_always_dropped_is_an_error(faulty, connect):
     faulty.behave = behave
     client = await connect()
     with pytest.raises(errors.Gone):
-        await client.list(CLUSTER)
+        await client.list(CLUSTER, reduce=whole)
     assert len(faulty.asked) == 4
 
 
@@ -90,7 +95,7 @@ class Item(dict[str, Any]):
 async def test_raw_pages_do_not_pile_up(faulty, connect, monkeypatch):
     refs: list[weakref.ref[Item]] = []
     seen = []
-    judged = answer.page
+    judged = errors.page
 
     def watched(call, status, raw):
         found, version, token = judged(call, status, raw)
@@ -98,7 +103,7 @@ async def test_raw_pages_do_not_pile_up(faulty, connect, monkeypatch):
         refs.extend(weakref.ref(item) for item in alive)
         return alive, version, token
 
-    monkeypatch.setattr(answer, "page", watched)
+    monkeypatch.setattr(errors, "page", watched)
 
     async def behave(asked, reply):
         at = int(asked.query.get("continue", "0"))
@@ -120,7 +125,7 @@ async def test_nothing_is_a_list_too(faulty, connect, items):
 
     faulty.behave = behave
     client = await connect()
-    assert (await client.list(CLUSTER)).items == ()
+    assert (await client.list(CLUSTER, reduce=whole)).items == ()
 
 
 @pytest.mark.parametrize(
@@ -143,14 +148,15 @@ async def test_a_list_that_is_not_one_is_an_error(faulty, connect, broken):
     faulty.behave = behave
     client = await connect(request_timeout=0.3)
     with pytest.raises(errors.Malformed):
-        await client.list(CLUSTER, timeout=0.4)
+        await client.list(CLUSTER, reduce=whole, timeout=0.4)
 
 
-async def test_partial_lists(faulty, connect):
+@pytest.mark.parametrize("kind", ["PartialObjectMetadataList", "WidgetList"])
+async def test_metadata_only_asks_for_it_and_takes_the_whole_too(faulty, connect, kind):
     async def behave(asked, reply):
-        await reply.whole(200, page("a", kind="PartialObjectMetadataList"))
+        await reply.whole(200, page("a", kind=kind))
 
     faulty.behave = behave
     client = await connect()
-    assert names(await client.list(CLUSTER, metadata_only=True)) == ["a"]
+    assert names(await client.list(CLUSTER, reduce=whole, metadata_only=True)) == ["a"]
     assert faulty.asked[0].headers["Accept"] == "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"

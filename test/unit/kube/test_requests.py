@@ -10,11 +10,10 @@ import pytest
 from test.polling import PATIENCE
 
 from topology_controller.kube import client as clients
-from topology_controller.kube import errors, exchange, lazy, resource
+from topology_controller.kube import errors, lazy, resource, transport
 
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
 REVIEWS = resource.Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
-PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
 def answers(status, body, **headers):
@@ -49,35 +48,22 @@ async def test_a_read_carries_who_and_what(faulty, connect, make_widget):
     assert 0 <= seen[0][3] < 2
 
 
-@pytest.mark.parametrize("kind", ["PartialObjectMetadata", "Widget"])
-async def test_metadata_only_asks_for_it_and_takes_the_whole_too(faulty, connect, kind):
-    faulty.behave = answers(200, {"kind": kind, "metadata": {"name": "a", "resourceVersion": "1"}})
-    client = await connect()
-    assert (await client.get(CLUSTER, "a", metadata_only=True))["kind"] == kind
-    assert faulty.asked[0].headers["Accept"] == PARTIAL
-
-
 async def test_each_write_says_its_content_type_and_its_author(faulty, connect, make_widget):
     faulty.behave = answers(200, make_widget("a", 8))
     client = await connect()
     body = make_widget("a", 7, text="ä")
     await client.create(CLUSTER, body)
-    await client.replace(CLUSTER, "a", body, subresource="status")
+    await client.replace(CLUSTER, "a", body)
     await client.merge_patch(CLUSTER, "a", {"spec": None}, subresource="status")
-    await client.merge_patch(CLUSTER, "a", {}, dry_run=True)
-    await client.delete(CLUSTER, "a", resource_version="8")
     told = [(one.method, one.path, one.query, one.headers["Content-Type"]) for one in faulty.asked]
     base = "/apis/example.org/v1/widgets"
     author = {"fieldManager": "tester"}
     assert told == [
         ("POST", base, author, "application/json"),
-        ("PUT", f"{base}/a/status", author, "application/json"),
+        ("PUT", f"{base}/a", author, "application/json"),
         ("PATCH", f"{base}/a/status", author, "application/merge-patch+json"),
-        ("PATCH", f"{base}/a", {**author, "dryRun": "All"}, "application/merge-patch+json"),
-        ("DELETE", f"{base}/a", {}, "application/json"),
     ]
     assert json.loads(faulty.asked[0].body) == body
-    assert json.loads(faulty.asked[4].body)["preconditions"] == {"resourceVersion": "8"}
 
 
 async def test_a_review_is_a_create_whose_answer_has_no_name(faulty, connect):
@@ -209,11 +195,11 @@ async def test_a_read_is_tried_again_while_waiting_can_help(faulty, connect, mak
 async def test_retries_stop_early_rather_than_overshoot_the_budget(monkeypatch, looptime):
     asked = []
 
-    async def unavailable(_exchange, request, _left):
+    async def unavailable(_transport, request, _left):
         asked.append(float(looptime))
-        raise request.call.error(errors.ServerError, 503, "", "no")
+        raise request.error(errors.ServerError, 503, "", "no")
 
-    monkeypatch.setattr(exchange.Exchange, "ask", unavailable)
+    monkeypatch.setattr(transport.Transport, "ask", unavailable)
     configuration = lazy.library().make_configuration()
     async with clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=2.0) as client:
         with pytest.raises(errors.ServerError):
@@ -254,7 +240,6 @@ async def test_a_write_is_never_tried_again(faulty, connect, code):
         client.create(CLUSTER, {"metadata": {"name": "a"}}),
         client.replace(CLUSTER, "a", {}),
         client.merge_patch(CLUSTER, "a", {}),
-        client.delete(CLUSTER, "a"),
     ):
         faulty.asked.clear()
         with pytest.raises(errors.ServerError) as caught:

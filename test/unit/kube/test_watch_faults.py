@@ -7,13 +7,14 @@ may be lost.
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 from typing import Any
 
 import pytest
 from test.polling import PATIENCE
 
-from topology_controller.kube import errors, exchange, reflector, resource
+from topology_controller.kube import errors, reflector, resource, transport
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 
@@ -60,8 +61,8 @@ async def reflecting(connect, timing, server=None):
 async def reflect(connect, quick):
     async with contextlib.AsyncExitStack() as stack:
 
-        async def started():
-            return await stack.enter_async_context(reflecting(connect, quick))
+        async def started(**figures):
+            return await stack.enter_async_context(reflecting(connect, dataclasses.replace(quick, **figures)))
 
         yield started
 
@@ -272,7 +273,7 @@ async def test_a_list_in_trouble_waits_and_recovers(each_fault, make_widget, soo
         assert not made.alive
         assert not made.snapshot().objects
         good.set()
-        await asyncio.wait_for(made.wait_synced(), 3 * PATIENCE)
+        await soon(lambda: made.snapshot().synced, 3.0)
         assert dict(made.snapshot().objects) == {(None, "a"): "x"}
         await soon(lambda: made.snapshot().error is None)
 
@@ -295,7 +296,7 @@ async def test_nobody_listens_and_then_somebody_does(faulty, reflect, make_widge
 
     faulty.behave = behave
     await faulty.start()
-    await asyncio.wait_for(made.wait_synced(), 3 * PATIENCE)
+    await soon(lambda: made.snapshot().synced, 3.0)
 
 
 @pytest.mark.parametrize("size", [1, 5 * 1024 * 1024])
@@ -317,7 +318,8 @@ async def test_events_of_any_size_arrive_whole_in_pieces_of_any_size(faulty, ref
         await reply.peer_hangs_up()
 
     faulty.behave = behave
-    made = await reflect()
+    # On a busy machine the pieces come slowly.
+    made = await reflect(silence=30.0)
     await soon(lambda: len(made.snapshot().objects) == 3)
     assert [made.snapshot().objects[None, f"w{number}"] for number in range(3)] == [
         text + str(number) for number in range(3)
@@ -326,7 +328,7 @@ async def test_events_of_any_size_arrive_whole_in_pieces_of_any_size(faulty, ref
 
 
 async def test_a_line_without_end_does_not_eat_the_memory(faulty, reflect, monkeypatch, soon):
-    monkeypatch.setattr(exchange, "_LONGEST_BODY", 1024 * 1024)
+    monkeypatch.setattr(transport, "_LONGEST_BODY", 1024 * 1024)
 
     async def behave(asked, reply):
         if not asked.is_watch:
@@ -357,7 +359,7 @@ async def test_bookmarks_keep_a_quiet_watch_alive(faulty, reflect, make_widget, 
 
     faulty.behave = behave
     made = await reflect()
-    await asyncio.wait_for(made.wait_synced(), 2 * PATIENCE)
+    await soon(lambda: made.snapshot().synced, 2.0)
     before = made.last_activity
     await soon(lambda: len(sent) > 18)
     # At least three times the silence that means death; but it was not silent.

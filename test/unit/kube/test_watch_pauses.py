@@ -30,7 +30,7 @@ async def collect(store, seconds, timing=None, meanwhile=None):
         events = watch.watch(
             store,
             resource.Selection(WIDGETS),
-            lambda raw: raw["metadata"]["name"],
+            lambda raw: f"the {raw['metadata']['name']}",
             timing=timing or watch.Timing(),
             **EXACT,
         )
@@ -68,13 +68,21 @@ async def test_list_then_watch_then_every_kind_of_event(store):
 
     seen = await collect(store, 10, meanwhile=meanwhile)
     assert seen == [
-        (0, watch.Listed(("a",), "101")),
+        (0, watch.Listed((watch.Entry((None, "a"), "101", "the a"),), "101")),
         (0, watch.Opened()),
-        (1, watch.Applied("b")),
-        (2, watch.Deleted("a")),
+        (1, watch.Applied(watch.Entry((None, "b"), "102", "the b"))),
+        (2, watch.Deleted(watch.Entry((None, "a"), "103", "the a"))),
         (3, watch.Bookmark("103")),
     ]
     assert [verb for _, verb in store.requests] == ["list", "watch"]
+
+
+@pytest.mark.looptime
+async def test_a_list_with_an_object_without_a_version_is_trouble_and_no_crash(store):
+    store.put("a")
+    del store.objects["a"]["metadata"]["resourceVersion"]
+    seen = await collect(store, 2)
+    assert [type(event.error) for _, event in seen] == [errors.Malformed] * 2
 
 
 @pytest.mark.looptime

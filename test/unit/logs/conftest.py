@@ -21,10 +21,11 @@ def untouched() -> Iterator[None]:
     before = root.level, list(root.handlers), [logging.getLogger(name).level for name in names]
     yield
     logging.captureWarnings(capture=False)
-    logging.getLogger("aiohttp.server").removeFilter(logs._from_strangers)
+    logging.getLogger("aiohttp.server").removeFilter(logs._is_ours)
     for handler in list(root.handlers):
         if handler not in before[1]:
             root.removeHandler(handler)
+            handler.close()
     root.handlers[:] = before[1]
     root.setLevel(before[0])
     for name, level in zip(names, before[2], strict=True):

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from test import processes
 
 from topology_controller import logs
 
@@ -45,11 +46,34 @@ def until(what: str, holds: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.001)
 
 
-def test_a_line_is_there_when_the_call_returns(pipe: tuple[int, int]) -> None:
-    """Also right before os._exit."""
+def test_a_line_comes_by_itself(pipe: tuple[int, int]) -> None:
     made = handler(pipe[1])
     say(made, "hello")
     assert os.read(pipe[0], 100) == b"hello\n"
+
+
+def test_what_was_said_is_there_after_a_flush(pipe: tuple[int, int]) -> None:
+    os.set_blocking(pipe[0], False)
+    made = handler(pipe[1])
+    for number in range(20):
+        say(made, f"line {number}")
+        made.flush()
+        assert os.read(pipe[0], 100) == f"line {number}\n".encode()
+
+
+@pytest.mark.parametrize("ends", ["sys.exit(3)", "raise KeyError", "logging.shutdown(); os._exit(1)"])
+def test_the_last_words_of_a_process_are_written(ends: str) -> None:
+    program = f"""
+import logging, os, sys
+from topology_controller import logs
+logs.set_up(logging.INFO, "text")
+for number in range(200):
+    logging.getLogger("topology_controller.x").info("word %(number)d", {{"number": number}})
+{ends}
+"""
+    ended = processes.python("-c", program)
+    words = [line.partition("] ")[2] for line in ended.complaint.splitlines() if "] word" in line]
+    assert words == [f"word {number}" for number in range(200)]
 
 
 def test_a_full_pipe_does_not_block_and_loses_nothing_that_fits(pipe: tuple[int, int]) -> None:
@@ -66,9 +90,31 @@ def test_a_full_pipe_does_not_block_and_loses_nothing_that_fits(pipe: tuple[int,
 
     until("all lines were read", all_read)
     assert [int(line[:4]) for line in found.splitlines()] == list(range(200))
-    until("the thread has ended", lambda: all(one.name != "stderr" for one in threading.enumerate()))
     say(made, "as ever")
     assert os.read(pipe[0], 100) == b"as ever\n"
+
+
+def test_its_thread_ends_with_it(pipe: tuple[int, int]) -> None:
+    before = threading.active_count()
+    made = handler(pipe[1])
+    say(made, "hello")
+    made.close()
+    assert threading.active_count() == before
+    assert os.read(pipe[0], 100) == b"hello\n"
+
+
+def test_a_pipe_that_does_not_block_loses_nothing_either(pipe: tuple[int, int]) -> None:
+    os.set_blocking(pipe[1], False)
+    made = handler(pipe[1])
+    say(made, "y" * 20_000)
+    found = bytearray()
+
+    def all_read() -> bool:
+        found.extend(os.read(pipe[0], 65536))
+        return found.endswith(b"\n")
+
+    until("all was read", all_read)
+    assert bytes(found) == b"y" * 20_000 + b"\n"
 
 
 def test_what_does_not_fit_is_counted(pipe: tuple[int, int]) -> None:

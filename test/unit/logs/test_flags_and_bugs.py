@@ -15,7 +15,7 @@ from topology_controller import cli, logs, process
 from topology_controller.kube import logged
 
 if TYPE_CHECKING:
-    from topology_controller.transitions import load
+    from topology_controller.definitions import load
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
 PAGE = (pathlib.Path(__file__).resolve().parents[3] / "docs" / "reference.md").read_text()
@@ -79,6 +79,7 @@ def test_a_bug_ends_the_process_with_one_record_and_its_trace(
     monkeypatch.setattr(process, "run", run)
     monkeypatch.setattr(gc, "freeze", lambda: None)
     assert cli.main(["run", *ADDRESS, "--log-format", form]) == cli.FAILED
+    logs.flush()
     said = capfd.readouterr().err
     assert "abcdefghijklmnop" not in said
     assert said.count("Traceback") == 1

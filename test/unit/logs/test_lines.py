@@ -15,7 +15,7 @@ import pytest
 from aiohttp import http_exceptions
 
 from topology_controller import logs
-from topology_controller.kube import errors, exchange, logged, resource
+from topology_controller.kube import errors, logged, resource, transport
 
 INFRASTRUCTURES = resource.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
 CONFLICT = errors.Conflict("patch", INFRASTRUCTURES, None, "cluster", 409, "Conflict", "the object has been modified")
@@ -201,7 +201,8 @@ def test_others_are_heard_from_warnings_on_whatever_is_asked(
     for name in ("asyncio", "aiohttp.client", "kubernetes_asyncio.client.rest"):
         logging.getLogger(name).info("chatter")
         logging.getLogger(name).warning("trouble of %s", name)
-    logging.getLogger("topology_controller.kube.exchange").log(logged.REQUESTS, "a request")
+    logging.getLogger("topology_controller.kube.transport").log(logged.REQUESTS, "a request")
+    logs.flush()
     lines = capfd.readouterr().err.splitlines()
     assert [line.partition("] ")[2] for line in lines] == [
         "trouble of asyncio", "trouble of aiohttp.client", "trouble of kubernetes_asyncio.client.rest", "a request",
@@ -213,6 +214,7 @@ def test_what_is_no_http_is_no_line(untouched: None, capfd: pytest.CaptureFixtur
     server = logging.getLogger("aiohttp.server")
     server.error("Error handling request from %s", "192.0.2.1", exc_info=http_exceptions.BadHttpMethod("\x16\x03"))
     server.error("Error handling request from %s", "192.0.2.1", exc_info=KeyError("ours"))
+    logs.flush()
     lines = capfd.readouterr().err.splitlines()
     assert [line.partition("] ")[2] for line in lines] == ["Error handling request from 192.0.2.1", ""]
     assert lines[1] == "KeyError: 'ours'"
@@ -222,8 +224,9 @@ def test_the_default_is_quiet_about_requests_and_conflicts(untouched: None, capf
     logs.set_up(logs.level(None, None), "json")
     ours = logging.getLogger("topology_controller.reconcile")
     ours.debug("%(error)s", {"error": CONFLICT})
-    logging.getLogger(exchange.__name__).log(logged.REQUESTS, "a request")
+    logging.getLogger(transport.__name__).log(logged.REQUESTS, "a request")
     ours.info("phase %(phase)s", {"phase": "Idle"})
+    logs.flush()
     (line,) = capfd.readouterr().err.splitlines()
     assert json.loads(line)["phase"] == "Idle"
 
@@ -232,6 +235,7 @@ def test_a_line_that_cannot_be_formatted_ends_nothing(untouched: None, capfd: py
     logs.set_up(logging.INFO, "text")
     logging.getLogger("topology_controller.x").info("%(missing)s", {"other": 1})
     logging.getLogger("topology_controller.x").info("after it")
+    logs.flush()
     first, second = capfd.readouterr().err.splitlines()
     assert "cannot be formatted" in first
     assert second.endswith("] after it")
@@ -241,6 +245,7 @@ def test_why_a_command_ends_is_a_plain_line_or_a_json_line(untouched: None, capf
     logs.complain("program", "no such file\nhttps://me:pass@proxy:3128")
     logs.set_up(logging.INFO, "json")
     logs.complain("program", "no such file")
+    logs.flush()
     lines = capfd.readouterr().err.splitlines()
     assert lines[:2] == ["program: no such file", "program: https://(removed)@proxy:3128"]
     assert json.loads(lines[2])["msg"] == "no such file"

@@ -6,8 +6,9 @@ from typing import Any
 
 import yaml
 
-from topology_controller import bindata, manifests, rights
-from topology_controller.operands import load, model
+import operand_rights as rights
+from topology_controller import bindata, manifests
+from topology_controller.definitions import operands as matrices
 
 Rule = tuple[str, str, str, str, str]
 DEPLOYMENT = {
@@ -26,19 +27,19 @@ ETCD = {
 READER = {"operator": "etcd", "namespace": "openshift-etcd-operator", "selector": "app=etcd-operator", "matters": "all"}
 
 
-def matrix(*groups: dict[str, Any], readers: tuple[dict[str, Any], ...] = ()) -> model.Matrix:
-    return model.Matrix.model_validate({"groups": groups, "startupReaders": readers})
+def matrix(*groups: dict[str, Any], readers: tuple[dict[str, Any], ...] = ()) -> matrices.Matrix:
+    return matrices.Matrix.model_validate({"groups": groups, "startupReaders": readers})
 
 
 def console(*operands: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {**CONSOLE, "operands": [DEPLOYMENT, *operands], **more}
 
 
-def made(given: model.Matrix, *others: dict[str, Any]) -> list[dict[str, Any]]:
+def made(given: matrices.Matrix, *others: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in yaml.safe_load_all(rights.render(given, *others)) if one]
 
 
-def rules(given: model.Matrix, *others: dict[str, Any]) -> set[Rule]:
+def rules(given: matrices.Matrix, *others: dict[str, Any]) -> set[Rule]:
     """Namespace, group, resource, name and verbs of every rule, one name each."""
     return {
         (role["metadata"].get("namespace", ""), group, resource, name, " ".join(rule["verbs"]))
@@ -122,8 +123,8 @@ def test_an_empty_matrix_takes_no_rights():
 
 
 def test_the_committed_roles_are_current():
-    committed = (bindata.root() / "manifests" / manifests.OPERAND_ROLES).read_text(encoding="utf-8")
-    assert committed == manifests.operand_roles(), "run make generate"
+    committed = (bindata.root() / "manifests" / rights.FILE).read_text(encoding="utf-8")
+    assert committed == rights.current_roles(), "run make generate"
 
 
 def test_everything_that_the_matrix_reads_is_granted():
@@ -137,6 +138,6 @@ def test_everything_that_the_matrix_reads_is_granted():
         for name in rule.get("resourceNames", [""])
         if {"list", "watch"} <= set(rule["verbs"])
     }
-    wanted = {(one.namespace, one.group, one.plural, one.name) for one in rights.reads(load.load(bindata.root()))}
+    wanted = {(one.namespace, one.group, one.plural, one.name) for one in rights.reads(matrices.load(bindata.root()))}
     assert len(wanted) >= 20
     assert wanted <= granted, wanted - granted

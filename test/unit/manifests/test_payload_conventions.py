@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from topology_controller import _version, bindata, manifests, rights
+import operand_rights
+from topology_controller import _version, bindata, manifests
 
 ROOT = bindata.root()
 PLACES = [place for folder in ("manifests", "monitoring") for place in sorted((ROOT / folder).glob("*.yaml"))]
@@ -21,7 +22,7 @@ FILES = {place.name: list(yaml.safe_load_all(place.read_text(encoding="utf-8")))
 EVERY: list[dict[str, Any]] = [one for found in FILES.values() for one in found]
 BY_VERSION_OPERATOR = re.compile(r"0000_(\d\d)_([a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*?)_[a-z0-9_-]+\.yaml")
 """Files that share number and component are applied one after the other, in the order of their names."""
-INCLUDED = {f"include.release.openshift.io/{profile}": "true" for profile in rights.PROFILES}
+INCLUDED = {f"include.release.openshift.io/{profile}": "true" for profile in operand_rights.PROFILES}
 CREATE_ONLY = "release.openshift.io/create-only"
 CAPABILITY = "capability.openshift.io/name"
 STANDING = "0.0.1-snapshot"

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+import operand_rights
 from topology_api import vocabulary
 from topology_controller import bindata, discover, manifests
-from topology_controller import rights as operand_rights
-from topology_controller.kube import events, lease
+from topology_controller.definitions import load as transitions
+from topology_controller.kube import lease
 from topology_controller.observe import catalog
-from topology_controller.serve import access, reviews, settings
-from topology_controller.transitions import load as transitions
+from topology_controller.report import events
+from topology_controller.serve import authn, tls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +35,8 @@ ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"} and on
 TRANSITIONS = transitions.load(bindata.root() / "transitions")
 READS = {"get", "list", "watch"}
 SOURCES = (*catalog.IDLE, *catalog.watched(TRANSITIONS), catalog.acceptances(OURS))
-REVIEWS = (reviews.TOKENS, reviews.ACCESS)
-SELECTIONS = (*(one.selection for one in SOURCES), settings.API_SERVER, settings.CLIENT_CA)
+REVIEWS = (authn.TOKENS, authn.ACCESS)
+SELECTIONS = (*(one.selection for one in SOURCES), tls.API_SERVER, tls.CLIENT_CA)
 KINDS = {(one.group, one.plural): one for one in (*(s.resource for s in SELECTIONS), catalog.CRDS, *REVIEWS)}
 KINDS |= {(one.group, one.plural): one for one in (lease.LEASES, events.EVENTS)}
 
@@ -171,9 +172,9 @@ def test_no_role_takes_in_or_joins_others():
 
 
 def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobody():
-    paths = {access.PAGE.role, access.METRICS.role}
+    paths = {authn.PAGE.role, authn.METRICS.role}
     offered = {one["metadata"]["name"]: one for one in OBJECTS if one["metadata"]["name"] in paths}
-    for right in (access.PAGE, access.METRICS):
+    for right in (authn.PAGE, authn.METRICS):
         role = offered.pop(right.role)
         assert role["kind"] == "ClusterRole"
         assert role["rules"] == [{"nonResourceURLs": [right.path], "verbs": ["get"]}]
@@ -182,7 +183,7 @@ def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobo
     labels = {one["metadata"]["name"]: one["metadata"].get("labels") for one in OBJECTS if one["kind"] == "ClusterRole"}
     labels = {name: found for name, found in labels.items() if name.startswith("cluster-topology-operator")}
     aggregated = {"rbac.authorization.k8s.io/aggregate-to-cluster-reader": "true"}
-    assert {name: found for name, found in labels.items() if found} == {access.PAGE.role: aggregated}
+    assert {name: found for name, found in labels.items() if found} == {authn.PAGE.role: aggregated}
 
 
 def test_who_may_accept_may_get_and_patch_that_one_config_map_and_nobody_is_bound_to_it():

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+import operand_rights
 from topology_controller import bindata, cli, manifests
 
 NAMESPACE = "openshift-topology-operator"
@@ -120,7 +121,7 @@ def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
     assert page.read_bytes() == (root / "docs" / "rights.md").read_bytes()
     table = next(line for line in page.read_text(encoding="utf-8").splitlines() if "deployments.apps" in line)
     crd = tmp_path / "bindata" / "crd" / "infrastructures.yaml"
-    roles = tmp_path / "bindata" / "manifests" / manifests.OPERAND_ROLES
+    roles = tmp_path / "bindata" / "manifests" / operand_rights.FILE
     listed = tmp_path / "bindata" / "kustomization.yaml"
     assert listed.read_bytes() == (bindata.root() / "kustomization.yaml").read_bytes(), "run make generate"
     damages = ((crd, "spec:", "spec: #"), (roles, "get, ", ""), (page, table, ""), (listed, "_07_", "_17_"))

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Topology
 from topology_controller import bindata
-from topology_controller.operands import load, model
-from topology_controller.transitions import load as transitions
+from topology_controller.definitions import load as transitions
+from topology_controller.definitions import operands as matrices
+from topology_controller.definitions import read
 
 ROOT = bindata.root()
 SNO = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")
@@ -31,14 +32,14 @@ def folder(tmp_path):
 
 
 def problems(folder):
-    with pytest.raises(load.DefinitionError) as caught:
-        load.load(folder)
+    with pytest.raises(read.DefinitionError) as caught:
+        matrices.load(folder)
     return [str(one).removeprefix(f"{folder}/") for one in caught.value.problems]
 
 
 def test_the_committed_matrix_answers_every_check_that_is_about_operands():
-    matrix = load.load(ROOT)
-    assert {group.check for group in matrix.groups} == model.OPERAND_CHECKS
+    matrix = matrices.load(ROOT)
+    assert {group.check for group in matrix.groups} == matrices.OPERAND_CHECKS
     for group in matrix.groups:
         for source, target in ((SNO, COMPACT), (SPREADING, COMPACT)):
             assert group.lacks(source, target) == (), group.check
@@ -57,12 +58,12 @@ def test_every_file_names_repository_path_and_branches_of_its_rule(place):
 
 def test_the_committed_matrix_is_silent_about_an_arbiter():
     """What OpenShift leaves of one behind is not judged, so a definition that starts there is refused."""
-    lacking = {group.check for group in load.load(ROOT).groups if group.lacks(ARBITER, COMPACT)}
+    lacking = {group.check for group in matrices.load(ROOT).groups if group.lacks(ARBITER, COMPACT)}
     assert lacking == {CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT, CheckName.KUBE_API_SERVER_REVISION}
 
 
 def test_the_committed_matrix_names_each_object_once():
-    matrix = load.load(ROOT)
+    matrix = matrices.load(ROOT)
     keys = [operand.key for group in matrix.groups for operand in group.operands]
     assert len(keys) == len(set(keys))
     assert "poddisruptionbudgets.policy/openshift-kube-scheduler/openshift-kube-scheduler-guard-pdb" in keys
@@ -71,7 +72,7 @@ def test_the_committed_matrix_names_each_object_once():
 
 
 def test_monitoring_waits_for_all_that_gets_a_second_replica_beside_prometheus():
-    monitoring = load.load(ROOT).group(CheckName.MONITORING_REPLICAS)
+    monitoring = matrices.load(ROOT).group(CheckName.MONITORING_REPLICAS)
     assert monitoring is not None
     may_be_missing = {operand.name: operand.optional for operand in monitoring.operands}
     assert may_be_missing == {
@@ -88,10 +89,10 @@ def test_monitoring_waits_for_all_that_gets_a_second_replica_beside_prometheus()
 
 
 def test_each_guard_is_answered_for_by_its_own_operator():
-    guards = load.load(ROOT).group(CheckName.GUARD_POD_DISRUPTION_BUDGETS)
+    guards = matrices.load(ROOT).group(CheckName.GUARD_POD_DISRUPTION_BUDGETS)
     assert guards is not None
     assert guards.operators == ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-    pools = load.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
+    pools = matrices.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
     assert pools is not None
     assert pools.operators == ("machine-config",)
 
@@ -108,11 +109,11 @@ def test_each_guard_is_answered_for_by_its_own_operator():
     ],
 )
 def test_the_same_word_means_the_same_configuration(source, target, same):
-    pools = load.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
+    pools = matrices.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
     assert pools is not None
-    assert model.same(pools.variant, source, target) is same
+    assert matrices.same(pools.variant, source, target) is same
     # Without words no topology makes a difference.
-    assert model.same(None, source, target)
+    assert matrices.same(None, source, target)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_the_same_word_means_the_same_configuration(source, target, same):
         ),
         ("RouterReplicas", "    replicas: {Single", "    #", False, "needs replicas"),
         ("RouterReplicas", "name: default", "name: Default_", True, "operands[0].name is 'Default_'"),
-        ("RouterReplicas", "    namespace: openshift-ingress-operator\n", "", False, "needs a namespace"),
+        ("RouterReplicas", "    namespace: openshift-ingress-operator\n", "", False, "needs namespace"),
         (
             "EtcdRevision",
             "name: cluster",
@@ -167,7 +168,7 @@ def test_the_same_word_means_the_same_configuration(source, target, same):
         ("EtcdRevision", "name: cluster", "name: cluster, restarts: true", True, "does not take restarts"),
         ("OAuthReplicas", "perControlPlaneNode", "perConfiguration", None, "needs managedBy"),
         ("EtcdRevision", "resource: Etcd, ", "", True, "needs resource"),
-        ("EtcdRevision", "name: cluster", "name: cluster, namespace: a", True, "has no namespace"),
+        ("EtcdRevision", "name: cluster", "name: cluster, namespace: a", True, "does not take namespace"),
         (
             "EtcdRevision",
             "follows: controlPlane",
@@ -238,7 +239,7 @@ def test_all_problems_of_all_files_come_at_once(folder):
 DEFINITION = (ROOT / "transitions" / "sno-to-ha-compact.yaml").read_text(encoding="utf-8")
 
 
-def asking(tmp_path, checks: str, matrix: model.Matrix | None = None):
+def asking(tmp_path, checks: str, matrix: matrices.Matrix | None = None):
     document = yaml.safe_load(DEFINITION)
     document["convergence"]["checks"] = [{"check": check} for check in checks.split()]
     document["platforms"] = ["None"]
@@ -248,12 +249,12 @@ def asking(tmp_path, checks: str, matrix: model.Matrix | None = None):
 
 def test_transitions_come_with_the_matrix(tmp_path):
     loaded = asking(tmp_path, "MachineConfigPoolsRolledOut")
-    assert loaded.matrix == load.load(ROOT)
+    assert loaded.matrix == matrices.load(ROOT)
 
 
 def test_a_definition_that_asks_what_the_matrix_does_not_know_is_refused(tmp_path):
-    with pytest.raises(load.DefinitionError) as caught:
-        asking(tmp_path, "MachineConfigPoolsRolledOut", model.Matrix())
+    with pytest.raises(read.DefinitionError) as caught:
+        asking(tmp_path, "MachineConfigPoolsRolledOut", matrices.Matrix())
     (problem,) = caught.value.problems
     assert "check MachineConfigPoolsRolledOut has no operand file" in problem.text
     lines = (tmp_path / "sno-to-ha-compact.yaml").read_text(encoding="utf-8").splitlines()
@@ -264,14 +265,14 @@ def test_a_definition_that_asks_what_the_matrix_does_not_know_is_refused(tmp_pat
 def test_a_definition_whose_topology_has_no_word_or_figure_is_refused(tmp_path, folder):
     pools = folder / "operands" / "MachineConfigPoolsRolledOut.yaml"
     pools.write_text(pools.read_text(encoding="utf-8").replace("SingleReplica: single, ", ""), encoding="utf-8")
-    with pytest.raises(load.DefinitionError, match="no variant of the machine config pools for SingleReplica"):
-        asking(tmp_path, "MachineConfigPoolsRolledOut", load.load(folder))
+    with pytest.raises(read.DefinitionError, match="no variant of the machine config pools for SingleReplica"):
+        asking(tmp_path, "MachineConfigPoolsRolledOut", matrices.load(folder))
 
 
 def test_figures_that_a_transition_needs_and_the_file_lacks(folder):
     console = folder / "operands" / "ConsoleReplicas.yaml"
     console.write_text(console.read_text(encoding="utf-8").replace(", HighlyAvailable: 2", "", 1), encoding="utf-8")
-    group = load.load(folder).group(CheckName.CONSOLE_REPLICAS)
+    group = matrices.load(folder).group(CheckName.CONSOLE_REPLICAS)
     assert group is not None
     assert group.lacks(SNO, COMPACT) == ("replicas of deployments.apps/openshift-console/console for HighlyAvailable",)
     # Where it starts from needs no figure.
@@ -296,12 +297,12 @@ def scratch(tmp_path_factory):
 
 def outcome(folder):
     try:
-        return load.load(folder)
-    except load.DefinitionError as error:
+        return matrices.load(folder)
+    except read.DefinitionError as error:
         return error
 
 
-@hypothesis.given(st.data(), VALUES, st.sampled_from(sorted(check.value for check in model.OPERAND_CHECKS)))
+@hypothesis.given(st.data(), VALUES, st.sampled_from(sorted(check.value for check in matrices.OPERAND_CHECKS)))
 def test_any_value_in_any_place_gives_a_matrix_or_an_error_that_names_the_file(scratch, data, value, check):
     document = yaml.safe_load((ROOT / "operands" / f"{check}.yaml").read_text(encoding="utf-8"))
     holder = document
@@ -317,7 +318,7 @@ def test_any_value_in_any_place_gives_a_matrix_or_an_error_that_names_the_file(s
     place = scratch / "operands" / f"{check}.yaml"
     place.write_bytes(yaml.safe_dump(document, allow_unicode=True).encode("utf-8", "surrogatepass"))
     found = outcome(scratch)
-    if isinstance(found, load.DefinitionError):
+    if isinstance(found, read.DefinitionError):
         assert found.problems
         assert all(str(problem).startswith(str(place)) for problem in found.problems), str(found)
     else:

@@ -8,11 +8,10 @@ import pytest
 
 from topology_api.vocabulary import CheckName
 from topology_controller import bindata
+from topology_controller.definitions import load
+from topology_controller.definitions import model as definitions
+from topology_controller.definitions import operands as matrices
 from topology_controller.observe import catalog, facts
-from topology_controller.operands import load as matrices
-from topology_controller.operands import model
-from topology_controller.transitions import load
-from topology_controller.transitions import model as definitions
 
 ROOT = bindata.root()
 LOADED = load.load(ROOT / "transitions")
@@ -31,7 +30,7 @@ def paths(sources) -> set[str]:
     return {source.selection.resource.path(source.selection.namespace, source.selection.name) for source in sources}
 
 
-EVERYTHING = asking(*model.OPERAND_CHECKS)
+EVERYTHING = asking(*matrices.OPERAND_CHECKS)
 
 
 def test_every_operand_of_a_definition_is_read_where_the_facts_look_for_it():

@@ -85,12 +85,12 @@ class Events(clusters.Told):
         super().__init__()
         self._transcript = transcript
 
-    def tell(self, infrastructure: Any, record: Any, happening: decision.Happening) -> None:
+    def record(self, infrastructure: Any, record: Any, spec: decision.EventSpec) -> None:
         before = len(self.reasons)
-        super().tell(infrastructure, record, happening)
+        super().record(infrastructure, record, spec)
         if len(self.reasons) > before:
-            kind = "Warning" if happening.warning else "Normal"
-            self._transcript.note(f"event {kind} {happening.reason.value}: {happening.note}")
+            kind = "Warning" if spec.warning else "Normal"
+            self._transcript.note(f"event {kind} {spec.reason.value}: {spec.note}")
 
 
 def flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -130,5 +130,5 @@ def families(running: clusters.Running) -> list[str]:
 
 def page(running: clusters.Running) -> list[str]:
     """What the status page would show now."""
-    shown = view.look(running.board.pinned, running.watches.known(), page_state.about(), running.cluster.now())
+    shown = view.look(running.board.pinned, running.watches.known(), page_state.about())
     return [f"{path}: {value}" for path, value in flat(shown)]

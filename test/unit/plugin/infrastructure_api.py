@@ -14,7 +14,7 @@ from typing import Any
 
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
-from topology_controller.plugin import connection
+from topology_controller.plugin import cluster
 
 Raw = dict[str, Any]
 _KIND = resources.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
@@ -56,9 +56,9 @@ class Api:
         self.left = ""
         self.answers_as: Callable[[Api], None] | None = None
 
-    def made(self, acting: connection.Acting | None = None) -> connection.Connection:
+    def made(self, acting: cluster.Acting | None = None) -> cluster.Connection:
         """A connection to it."""
-        return connection.Connection(self, "https://api.example.com:6443", acting)  # type: ignore[arg-type] # what is used
+        return cluster.Connection(self, "https://api.example.com:6443", acting)  # type: ignore[arg-type] # what is used
 
     def change(self, manager: str, *, wish: str | None = "", **status: Any) -> None:
         """Somebody else writes: the wish, or status."""

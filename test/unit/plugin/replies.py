@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import audit, paper, plan, printing, reading, status
+from topology_controller.plugin import cluster, document, printing
+from topology_controller.plugin.commands import audit, plan, status
 
 from ..core import worlds
 
@@ -18,9 +19,9 @@ LEASE = facts.EtcdLease("operator-a_1", worlds.NOW, 137)
 UNWISHED = worlds.with_infrastructure(worlds.healthy(), desired=None, cluster_name="edge-7f4kd")
 
 
-def seen(known: facts.Facts, now: datetime = worlds.NOW, **changes: Any) -> reading.Seen:
+def seen(known: facts.Facts, now: datetime = worlds.NOW, **changes: Any) -> cluster.Snapshot:
     assert isinstance(known.infrastructure, facts.Infrastructure)
-    return reading.Seen(known, known.infrastructure, **{"operator": LEASE, "now": now, **changes})
+    return cluster.Snapshot(known, known.infrastructure, **{"operator": LEASE, "now": now, **changes})
 
 
 def planned(known: facts.Facts, target: str = "HighlyAvailable", **changes: Any) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def through_json(found: Any) -> dict[str, Any]:
 
 
 def printed(found: Any, width: int = 0, *, colour: bool = False) -> str:
-    sheet = paper.Paper(width, colour)
+    sheet = document.Document(width, colour)
     by_kind: dict[str, Any] = {
         "TopologyPlan": printing.plan,
         "TopologyPlanList": printing.overview,

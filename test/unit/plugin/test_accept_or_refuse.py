@@ -14,7 +14,8 @@ import pytest
 from topology_api.types import Accepted, TopologyTransition
 from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import accepting, asking, judging, paper, printing, printing_acceptance, status
+from topology_controller.plugin import asking, document, errors, printing
+from topology_controller.plugin.commands import accept, status
 
 from ..core import worlds
 from . import replies
@@ -39,14 +40,14 @@ def converging(now: datetime, **changes: Any) -> facts.Facts:
     return worlds.moved(known, record.model_copy(update=changes))
 
 
-def judged(known: facts.Facts, now: datetime = DEADLINE, check: str = ROUTER) -> accepting.Offer | accepting.Ended:
+def judged(known: facts.Facts, now: datetime = DEADLINE, check: str = ROUTER) -> accept.Offer | accept.Ended:
     lease = dataclasses.replace(replies.LEASE, renew_time=now)
-    return accepting.judged(replies.seen(known, now, operator=lease), worlds.TRANSITIONS, check)
+    return accept.judged(replies.seen(known, now, operator=lease), worlds.TRANSITIONS, check)
 
 
-def refused(*arguments: Any) -> accepting.Ended:
+def refused(*arguments: Any) -> accept.Ended:
     found = judged(*arguments)
-    assert isinstance(found, accepting.Ended), found
+    assert isinstance(found, accept.Ended), found
     return found
 
 
@@ -58,18 +59,18 @@ def recorded(known: facts.Facts) -> TopologyTransition:
 
 def test_past_the_deadline_it_is_offered_for_the_attempt_that_is_under_way() -> None:
     found = judged(converging(DEADLINE))
-    assert isinstance(found, accepting.Offer)
+    assert isinstance(found, accept.Offer)
     assert (found.attempt, found.check.name, found.operator) == ("mine", ROUTER, "operator-a leads")
 
 
 def test_before_it_it_is_refused_with_the_deadline_unless_the_operator_says_that_it_has_passed() -> None:
     at = DEADLINE - timedelta(seconds=1)
     found = refused(converging(at), at)
-    assert found.code == judging.BLOCKED
+    assert found.code == errors.ExitCode.BLOCKED
     said = "RouterReplicas may still come: nothing is accepted before the deadline, 2026-03-01T14:00:00Z"
-    assert found.said == f"{said}. Nothing could be accepted now"
+    assert found.message == f"{said}. Nothing could be accepted now"
     told = dataclasses.replace(converging(at), own_operator=worlds.own(status={"conditions": [STUCK]}))
-    assert isinstance(judged(told, at), accepting.Offer), "it may have been given other definitions"
+    assert isinstance(judged(told, at), accept.Offer), "it may have been given other definitions"
 
 
 @pytest.mark.parametrize(
@@ -82,33 +83,33 @@ def test_before_it_it_is_refused_with_the_deadline_unless_the_operator_says_that
 )
 def test_other_checks_are_refused_with_those_that_could_be_accepted(check: str, why: str) -> None:
     found = refused(converging(DEADLINE), DEADLINE, check)
-    assert found.code == judging.BLOCKED
-    assert found.said.startswith(why)
-    assert found.said.endswith(". Could be accepted now: RouterReplicas")
+    assert found.code == errors.ExitCode.BLOCKED
+    assert found.message.startswith(why)
+    assert found.message.endswith(". Could be accepted now: RouterReplicas")
 
 
 def test_a_check_that_is_not_waited_for_is_refused() -> None:
     known = converging(DEADLINE)
     checks = tuple(one for one in recorded(known).checks if one.name != CheckName.CONSOLE_REPLICAS)
     found = refused(converging(DEADLINE, checks=checks), DEADLINE, "ConsoleReplicas")
-    assert found.said.startswith("transition sno-to-ha-compact does not wait for ConsoleReplicas")
+    assert found.message.startswith("transition sno-to-ha-compact does not wait for ConsoleReplicas")
 
 
 @pytest.mark.parametrize("phase", [one for one in Phase if one is not Phase.CONVERGING])
 def test_in_any_other_phase_there_is_nothing_to_accept(phase: Phase) -> None:
     found = refused(replies.in_phase(phase))
-    assert found.code == judging.BLOCKED
-    assert "a check is accepted while the cluster follows" in found.said
-    assert ("none" if phase is Phase.IDLE else phase.value) in found.said
+    assert found.code == errors.ExitCode.BLOCKED
+    assert "a check is accepted while the cluster follows" in found.message
+    assert ("none" if phase is Phase.IDLE else phase.value) in found.message
 
 
 def test_a_topology_that_was_set_back_and_a_disabled_operator_are_refused() -> None:
     back = worlds.with_infrastructure(converging(DEADLINE), control_plane="SingleReplica")
     found = refused(back)
-    assert (found.code, "set the topology back" in found.said) == (judging.BLOCKED, True)
+    assert (found.code, "set the topology back" in found.message) == (errors.ExitCode.BLOCKED, True)
     disabled = {"type": "Disabled", "status": "True", "reason": "HostedControlPlane", "message": "it is hosted"}
     known = dataclasses.replace(converging(DEADLINE), own_operator=worlds.own(status={"conditions": [disabled]}))
-    assert refused(known) == accepting.Ended("it is hosted (HostedControlPlane)", judging.UNSUPPORTED)
+    assert refused(known) == accept.Ended("it is hosted (HostedControlPlane)", errors.ExitCode.UNSUPPORTED)
 
 
 def _accepted() -> tuple[Accepted, ...]:
@@ -117,17 +118,17 @@ def _accepted() -> tuple[Accepted, ...]:
 
 def test_what_is_accepted_already_is_done() -> None:
     found = refused(converging(DEADLINE, accepted=_accepted()))
-    assert found.code == judging.DONE
+    assert found.code == errors.ExitCode.DONE
     then = "The transition is completed once it has stayed quiet; see oc topology wait"
-    assert found.said == f"RouterReplicas was accepted at 2026-03-01T14:00:00Z. {then}"
+    assert found.message == f"RouterReplicas was accepted at 2026-03-01T14:00:00Z. {then}"
     done = converging(DEADLINE, accepted=_accepted(), phase=Phase.COMPLETED)
-    assert refused(done).said.endswith("The transition is completed, accepted without: RouterReplicas")
+    assert refused(done).message.endswith("The transition is completed, accepted without: RouterReplicas")
 
 
 def test_what_an_attempt_before_went_without_is_not_accepted_for_this_one() -> None:
     """While something is wanted again the record still has it."""
     known = worlds.recorded(worlds.healthy(), worlds.admitting().model_copy(update={"accepted": _accepted()}))
-    assert refused(known).code == judging.BLOCKED
+    assert refused(known).code == errors.ExitCode.BLOCKED
 
 
 def test_a_person_is_told_what_they_give_up() -> None:
@@ -136,8 +137,8 @@ def test_a_person_is_told_what_they_give_up() -> None:
         answer = next(one for one in recorded(known).checks if one.name == check and one.stage.value == "Convergence")
         record = recorded(known)
         for width in (0, 80):
-            sheet = paper.Paper(width)
-            printing_acceptance.offer(sheet, accepting.Offer(record, "mine", answer, "operator-a leads"))
+            sheet = document.Document(width)
+            printing.offer(sheet, accept.Offer(record, "mine", answer, "operator-a leads"))
             text = sheet.text()
             assert f"If you accept that {check} does not come" in text
             assert "It is not repaired: " in text
@@ -146,7 +147,7 @@ def test_a_person_is_told_what_they_give_up() -> None:
 
 def test_status_shows_it_with_its_reason_and_offers_it_only_while_it_is_stuck() -> None:
     def text(known: facts.Facts) -> str:
-        sheet = paper.Paper()
+        sheet = document.Document()
         printing.status(sheet, status.status(replies.seen(known, DEADLINE), worlds.TRANSITIONS))
         return sheet.text()
 

@@ -10,8 +10,9 @@ from hypothesis import assume, given
 
 from topology_api import audit as rules
 from topology_controller.kube import errors as kube
-from topology_controller.observe import census, facts
-from topology_controller.plugin import audit, errors, reading
+from topology_controller.observe import facts
+from topology_controller.plugin import cluster, errors
+from topology_controller.plugin.commands import audit
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
@@ -97,7 +98,7 @@ def test_control_plane_nodes_without_the_worker_label_are_counted() -> None:
 )
 def test_labels_that_nobody_has_read_are_not_counted(changes: dict[str, Any]) -> None:
     known = dataclasses.replace(_machines(3), **changes)
-    assert census.control_plane_workers(known) is None
+    assert known.control_plane_workers() is None
     found, _ = _ended(known)
     assert "controlPlaneWorkers" in {name for one in found["open"] for name in one["missing"]}
 
@@ -136,7 +137,7 @@ def test_any_cluster_gets_an_answer_and_what_is_unknown_is_named(known: facts.Fa
 
 async def test_rights_that_lack_are_named_and_a_crd_without_our_fields_is_not_even_asked_for() -> None:
     server = infrastructure_api.Api()
-    census = await reading.census(server.made(), "openshift-topology-operator")
+    census = await cluster.census(server.made(), "openshift-topology-operator")
     found = replies.through_json(audit.audit(census)[0])
     conforms(found)
     assert {one["right"] for one in found["unread"]} == {"list nodes", "get schedulers.config.openshift.io/cluster"}
@@ -150,4 +151,4 @@ async def test_without_infrastructure_there_is_no_audit() -> None:
     server = infrastructure_api.Api()
     server.unreadable = infrastructure_api.error(kube.NotFound, 404, "NotFound", "no")
     with pytest.raises(errors.PluginError, match="does not exist"):
-        await reading.census(server.made(), "openshift-topology-operator")
+        await cluster.census(server.made(), "openshift-topology-operator")

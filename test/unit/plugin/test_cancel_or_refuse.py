@@ -8,7 +8,8 @@ import pytest
 
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
-from topology_controller.plugin import cancelling, errors, paper, printing_wishes
+from topology_controller.plugin import document, errors, printing
+from topology_controller.plugin.commands import cancel
 
 from ..core import worlds
 from . import replies
@@ -30,7 +31,7 @@ INFRASTRUCTURE_ONLY = worlds.with_infrastructure(
 
 
 def judged(known: facts.Facts) -> tuple[dict[str, Any], int]:
-    found, code = cancelling.judged(replies.seen(known), worlds.TRANSITIONS, "oc")
+    found, code = cancel.judged(replies.seen(known), worlds.TRANSITIONS, "oc")
     return replies.through_json(found), code
 
 
@@ -76,20 +77,20 @@ def test_what_can_be_withdrawn(known: facts.Facts, result: str, code: int, words
 
 @pytest.mark.parametrize("width", [0, 40, 80])
 def test_a_refusal_can_be_read_at_any_width(width: int) -> None:
-    sheet = paper.Paper(width)
-    found, _ = cancelling.judged(replies.seen(replies.in_phase(Phase.CONVERGING)), worlds.TRANSITIONS, "oc")
-    printing_wishes.cancel(sheet, found)
+    sheet = document.Document(width)
+    found, _ = cancel.judged(replies.seen(replies.in_phase(Phase.CONVERGING)), worlds.TRANSITIONS, "oc")
+    printing.cancel(sheet, found)
     text = " ".join(sheet.text().split())
     assert "HighlyAvailable, made by oc" in text
     assert "Nothing was written." in text
     assert "oc topology accept --check NAME" in text
 
 
-async def cancel(api: Api) -> tuple[Any, int]:
+async def cancelled(api: Api) -> tuple[Any, int]:
     made = api.made()
     made.interruption.begin("cancel")
     try:
-        return await cancelling.cancel(made, worlds.TRANSITIONS, "openshift-topology-operator")
+        return await cancel.withdraw(made, worlds.TRANSITIONS, "openshift-topology-operator")
     finally:
         api.left = made.interruption.said
 
@@ -106,7 +107,7 @@ async def test_it_is_withdrawn_and_the_operator_goes_back_to_idle(looptime: Any)
         {"manager": "argocd", "time": "2026-02-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:desiredTopology": {}}}}
     ]
     api.answers_as = idle
-    found, code = await cancel(api)
+    found, code = await cancelled(api)
     assert (found["result"], found["phase"], found["wishedBy"], code) == ("Written", "Idle", "argocd", 0)
     assert api.written == [{"metadata": {"resourceVersion": "5"}, "spec": {"desiredTopology": None}}]
     assert looptime == 0.1
@@ -115,14 +116,14 @@ async def test_it_is_withdrawn_and_the_operator_goes_back_to_idle(looptime: Any)
 
 @pytest.mark.looptime
 async def test_an_operator_that_stays_pending_is_said(looptime: Any) -> None:
-    found, code = await cancel(Api("HighlyAvailable", PENDING))
+    found, code = await cancelled(Api("HighlyAvailable", PENDING))
     assert (found["result"], code) == ("Written", 0)
     assert "has not gone back to Idle within 5 s" in found["warnings"][0]
     assert looptime == 5.0
 
 
 async def test_without_an_operator_the_record_is_told_to_be_old() -> None:
-    found, code = await cancel(Api("HighlyAvailable", PENDING, runs=False))
+    found, code = await cancelled(Api("HighlyAvailable", PENDING, runs=False))
     assert (found["result"], code) == ("Written", 0)
     assert found["warnings"] == ["The operator does not run, so its record goes on saying Pending until it does"]
 
@@ -130,7 +131,7 @@ async def test_without_an_operator_the_record_is_told_to_be_old() -> None:
 async def test_a_flip_that_comes_in_between_wins_and_is_told() -> None:
     api = Api("HighlyAvailable", {"phase": "Admitting", "observedGeneration": 1})
     api.meets = [elsewhere("cluster-topology-operator", **MOVED)]
-    found, code = await cancel(api)
+    found, code = await cancelled(api)
     assert (found["result"], code, api.written) == ("Refused", 3, [])
     assert found["message"].startswith(
         "Infrastructure changed while the wish was being withdrawn. The topology has moved"
@@ -140,7 +141,7 @@ async def test_a_flip_that_comes_in_between_wins_and_is_told() -> None:
 async def test_a_record_that_is_written_in_between_changes_nothing() -> None:
     api = Api("HighlyAvailable", PENDING, runs=False)
     api.meets = [elsewhere("op", topologyTransition={"phase": "Admitting", "observedGeneration": 1})]
-    found, code = await cancel(api)
+    found, code = await cancelled(api)
     assert (found["result"], code, len(api.written)) == ("Written", 0, 1)
 
 
@@ -148,21 +149,21 @@ async def test_another_wish_is_not_withdrawn_unseen() -> None:
     api = Api("HighlyAvailable", PENDING)
     api.meets = [elsewhere("oc", wish="DualReplica")]
     with pytest.raises(errors.PluginError, match="oc has changed the wish from HighlyAvailable to DualReplica"):
-        await cancel(api)
+        await cancelled(api)
     assert api.written == []
 
 
 async def test_a_wish_that_somebody_else_withdraws_is_gone() -> None:
     api = Api("HighlyAvailable", PENDING)
     api.meets = [elsewhere("oc", wish=None)]
-    found, code = await cancel(api)
+    found, code = await cancelled(api)
     assert (found["result"], code, api.written) == ("Unchanged", 0, [])
 
 
 async def test_the_server_has_the_last_word() -> None:
     api = Api("HighlyAvailable", PENDING)
     api.meets = [fails(kube.Invalid, 422, "Invalid", "spec.desiredTopology: Forbidden: the topology has moved")]
-    found, code = await cancel(api)
+    found, code = await cancelled(api)
     assert (found["result"], code) == ("Refused", 3)
     assert found["message"] == "The API server refuses to withdraw the wish: the topology has moved"
     assert [one["name"] for one in found["next"]] == ["Status", "Wait", "Accept"]
@@ -171,10 +172,10 @@ async def test_the_server_has_the_last_word() -> None:
 async def test_a_lost_answer_is_looked_for() -> None:
     api = Api("HighlyAvailable", PENDING, runs=False)
     api.meets = [fails(kube.TimedOut, 0, "TimedOut", "no answer")]
-    found, code = await cancel(api)
+    found, code = await cancelled(api)
     assert (found["result"], code) == ("Written", 0)
     assert "there it is" in found["warnings"][0]
     api = Api("HighlyAvailable", PENDING, runs=False)
     api.meets = [lost()]
     with pytest.raises(errors.PluginError, match="nothing was written"):
-        await cancel(api)
+        await cancelled(api)

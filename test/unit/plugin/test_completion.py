@@ -25,8 +25,7 @@ def directive(*words: str) -> int:
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
-    verbs = completion._verbs(arguments.parser())
-    assert verbs is not None
+    (verbs,) = [one for one in arguments.parser()._actions if isinstance(one, argparse._SubParsersAction)]
     return dict(verbs.choices)
 
 
@@ -42,7 +41,7 @@ def test_verbs_are_those_of_the_parser_each_with_what_it_is_for() -> None:
 
 @pytest.mark.parametrize("verb", list(parsers()))
 def test_flags_are_those_that_the_verb_understands(verb: str) -> None:
-    names = {name for name in completion.flags(parsers()[verb]) if name.startswith("--")}
+    names = {name for one in parsers()[verb]._actions for name in one.option_strings if name.startswith("--")}
     assert set(offered(verb, "--")) == names
     assert set(offered(verb, "-")) == names
     for name in names:
@@ -53,11 +52,10 @@ def test_flags_are_those_that_the_verb_understands(verb: str) -> None:
 def test_every_value_has_a_source_or_is_known_to_have_none(verb: str) -> None:
     """A new flag is offered its values, or is added here because nobody can know them."""
     free = {"D", "USER", "GROUP", "UID", "NS", "T"}
-    for action in completion._actions(parsers()[verb]):
-        if action.nargs == 0 or isinstance(action, argparse._SubParsersAction):
+    for action in parsers()[verb]._actions:
+        if action.nargs == 0:
             continue
-        line = completion._Line(parsers()[verb])
-        found, what = completion._values(action, line, {"HOME": "/nowhere"})
+        found, what = completion.values(action, {}, {"HOME": "/nowhere"})
         known = found or what in {completion.FILES, completion.FOLDERS} or action.dest == "context"
         assert known or action.metavar in free, f"{verb} {action.option_strings or action.dest}"
 
@@ -88,6 +86,7 @@ def test_values_of_a_flag_are_not_offered_for_what_comes_after_it() -> None:
 
 def test_files_and_folders_are_left_to_the_shell() -> None:
     assert (offered("plan", "--kubeconfig", ""), directive("plan", "--kubeconfig", "")) == ([], completion.FILES)
+    assert (offered("plan", "-f", ""), directive("plan", "-f", "")) == ([], completion.FILES)
     assert directive("plan", "--transitions-dir", "") == completion.FOLDERS
     assert directive("plan", "--request-timeout", "") == completion.NOTHING
 

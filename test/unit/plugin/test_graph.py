@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyPair
 from topology_controller.observe import facts
-from topology_controller.plugin import graph, judging
+from topology_controller.plugin import simulate
+from topology_controller.plugin.commands import graph
 
 from ..core import worlds
 from . import replies
 
 if TYPE_CHECKING:
-    from topology_controller.plugin.graph import Edge
+    from topology_controller.plugin.commands.graph import Edge
 
 BLOCKED = worlds.with_infrastructure(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), desired=None)
 
 
 def _edges(known: facts.Facts, here: TopologyPair = worlds.SNO) -> tuple[Edge, ...]:
-    ways, _ = judging.ways(known, worlds.TRANSITIONS, worlds.NOW)
+    ways, _ = simulate.ways(known, worlds.TRANSITIONS, worlds.NOW)
     return graph.edges(worlds.TRANSITIONS, here, ways)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from test import sentences
 
 from topology_api import crd, vocabulary
 from topology_controller.kube import errors as kube
-from topology_controller.plugin import connection, errors, live
+from topology_controller.plugin import cluster as connection
+from topology_controller.plugin import errors, live
 
 from ..core import clusters, worlds
 
@@ -85,33 +86,29 @@ class LosableCluster(clusters.Cluster):
             cutting.cancel()
 
 
-class Sheet:
+class Display:
     """Remembers what it was shown, and when."""
 
-    def __init__(self, tick: float | None = 1.0, shortest: float = 0.25, *, whole: bool = False) -> None:
-        self.tick, self.shortest, self.whole = tick, shortest, whole
-        self.shown: list[tuple[float, live.Shown]] = []
+    def __init__(self, *, draws: bool = True) -> None:
+        self.draws = draws
+        self.shown: list[tuple[float, live.Update]] = []
         self.taken = False
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> live.Show:
         self.taken = True
-        return self
+        return self.show
 
     def __exit__(self, *_: object) -> None:
         self.taken = False
 
-    def show(self, shown: live.Shown, now: datetime) -> None:
+    def show(self, update: live.Update, now: datetime) -> None:
         """Remember it."""
         assert self.taken
         assert now == clusters.virtual_now()
-        self.shown.append((asyncio.get_running_loop().time(), shown))
-
-    def signals(self, _: asyncio.Event) -> contextlib.AbstractContextManager[None]:
-        """None."""
-        return contextlib.nullcontext()
+        self.shown.append((asyncio.get_running_loop().time(), update))
 
     @property
-    def last(self) -> live.Shown:
+    def last(self) -> live.Update:
         """What is shown now."""
         return self.shown[-1][1]
 
@@ -126,105 +123,104 @@ class Sheet:
 
 
 @contextlib.asynccontextmanager
-async def following(cluster: LosableCluster, sheet: Sheet) -> AsyncIterator[asyncio.Task[Any]]:
+async def following(cluster: LosableCluster, display: Display) -> AsyncIterator[asyncio.Task[Any]]:
     """Follow a cluster until the block ends."""
     client: Any = cluster
     made = connection.Connection(client, "https://api.example:6443")
-    task = asyncio.create_task(
-        live.follow(made, worlds.ONLY_COMPACT, vocabulary.DEFAULT_NAMESPACE, sheet, now=clusters.virtual_now)
-    )
+    following = live.Following(made, worlds.ONLY_COMPACT, vocabulary.DEFAULT_NAMESPACE, draws=display.draws)
+    task = asyncio.create_task(following.show(display, clusters.virtual_now))
     try:
         yield task
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        assert not sheet.taken
+        assert not display.taken
 
 
 async def test_every_phase_is_shown_with_what_it_needs() -> None:
-    cluster, sheet = LosableCluster(), Sheet()
-    async with clusters.running(cluster), following(cluster, sheet):
+    cluster, display = LosableCluster(), Display()
+    async with clusters.running(cluster), following(cluster, display):
         await asyncio.sleep(2)
-        assert (sheet.last.answer["phase"], sheet.last.answer["wish"]) == ("Idle", None)
-        assert sheet.last.answer["nodes"]["items"] == []
+        assert (display.last.answer["phase"], display.last.answer["wish"]) == ("Idle", None)
+        assert display.last.answer["nodes"]["items"] == []
         cluster.wish("HighlyAvailable")
         await asyncio.sleep(2)
-        assert sheet.last.answer["phase"] == "Converging"
-        assert [one["name"] for one in sheet.last.answer["nodes"]["items"]] == list(worlds.NAMES)
-        assert {one["role"] for one in sheet.last.answer["etcd"]["items"]} == {"voter"}
-        waiting = [one["check"] for one in sheet.last.answer["operands"]["items"] if one["status"] != "Met"]
+        assert display.last.answer["phase"] == "Converging"
+        assert [one["name"] for one in display.last.answer["nodes"]["items"]] == list(worlds.NAMES)
+        assert {one["role"] for one in display.last.answer["etcd"]["items"]} == {"voter"}
+        waiting = [one["check"] for one in display.last.answer["operands"]["items"] if one["status"] != "Met"]
         assert waiting
         cluster.follow()
         await asyncio.sleep(100)
-        assert sheet.phases[-2:] == ["Converging", "Completed"]
-        assert sheet.last.answer["unread"] == []
+        assert display.phases[-2:] == ["Converging", "Completed"]
+        assert display.last.answer["unread"] == []
 
 
 async def test_it_is_shown_once_a_second_without_news_and_not_more_than_four_times_with() -> None:
-    cluster, sheet = LosableCluster(), Sheet()
-    async with clusters.running(cluster), following(cluster, sheet):
+    cluster, display = LosableCluster(), Display()
+    async with clusters.running(cluster), following(cluster, display):
         await asyncio.sleep(10)
-        calm = [when for when, _ in sheet.shown if 5 <= when < 10]
+        calm = [when for when, _ in display.shown if 5 <= when < 10]
         assert len(calm) == 5
         for number in range(200):
             cluster.change(clusters.OPERATOR, {"status": {"conditions": [{"type": f"T{number}", "status": "True"}]}})
             await asyncio.sleep(0.01)
-        busy = [when for when, _ in sheet.shown if when >= 10]
+        busy = [when for when, _ in display.shown if when >= 10]
         assert len(busy) <= 9, busy
         between = [later - earlier for earlier, later in itertools.pairwise(busy)]
         assert min(between) >= 0.249
 
 
-async def test_whoever_writes_lines_is_shown_nothing_without_news() -> None:
-    cluster, sheet = LosableCluster(), Sheet(tick=None, shortest=0.0, whole=True)
-    async with clusters.running(cluster), following(cluster, sheet):
+async def test_who_writes_lines_is_shown_nothing_without_news() -> None:
+    cluster, display = LosableCluster(), Display(draws=False)
+    async with clusters.running(cluster), following(cluster, display):
         await asyncio.sleep(5)
-        before = len(sheet.shown)
+        before = len(display.shown)
         await asyncio.sleep(60)
         # It looks again now and then: that somebody has stopped renewing a Lease is no event.
-        assert len(sheet.shown) - before <= 4
+        assert len(display.shown) - before <= 4
         cluster.wish("HighlyAvailable")
         await asyncio.sleep(1)
-        admitted = next(shown for _, shown in sheet.shown if shown.answer["phase"] not in {"Idle", None})
+        admitted = next(shown for _, shown in display.shown if shown.answer["phase"] not in {"Idle", None})
         assert len(admitted.answer["nodes"]["items"]) == 3, "the first answer of a phase is whole"
 
 
 async def test_a_watch_that_is_cut_goes_on_and_is_no_loss() -> None:
-    cluster, sheet = LosableCluster(), Sheet()
-    async with clusters.running(cluster), following(cluster, sheet):
+    cluster, display = LosableCluster(), Display()
+    async with clusters.running(cluster), following(cluster, display):
         await asyncio.sleep(3)
         cluster.cut()
         await asyncio.sleep(8)  # this server keeps no history: what happens between two watches is missed
         cluster.wish("HighlyAvailable")
         await asyncio.sleep(20)
-        assert sheet.last.answer["phase"] == "Converging"
-        assert all(shown.lost is None and shown.stale == () for _, shown in sheet.shown)
+        assert display.last.answer["phase"] == "Converging"
+        assert all(shown.lost is None and shown.stale == () for _, shown in display.shown)
 
 
 async def test_a_server_that_is_away_leaves_what_was_known_and_is_followed_again() -> None:
-    cluster, sheet = LosableCluster(), Sheet()
-    async with clusters.running(cluster), following(cluster, sheet) as task:
+    cluster, display = LosableCluster(), Display()
+    async with clusters.running(cluster), following(cluster, display) as task:
         await asyncio.sleep(3)
         cluster.wish("HighlyAvailable")
         await asyncio.sleep(5)
-        known = sheet.last.answer
+        known = display.last.answer
         assert known["phase"] == "Converging"
         lost_at = clusters.virtual_now()
         cluster.lose(kube.Unreachable)
         await asyncio.sleep(200)
         assert not task.done()
-        assert sheet.last.lost is not None
-        assert abs((sheet.last.lost.since - lost_at).total_seconds()) < 1
-        assert sheet.last.lost.why == sentences.UNREACHABLE
+        assert display.last.lost is not None
+        assert abs((display.last.lost.since - lost_at).total_seconds()) < 1
+        assert display.last.lost.why == sentences.UNREACHABLE
         kept = ("phase", "checks", "nodes", "etcd", "advisories", "progress")
-        now: dict[str, Any] = {**sheet.last.answer}
+        now: dict[str, Any] = {**display.last.answer}
         assert {name: now[name] for name in kept} == {name: value for name, value in known.items() if name in kept}
-        first = next(when for when, shown in sheet.shown if shown.lost is not None)
+        first = next(when for when, shown in display.shown if shown.lost is not None)
         assert 13 <= first <= 15, "a moment is not told"
         cluster.down = None
         await asyncio.sleep(15)
-        assert sheet.last.lost is None
-        assert sheet.last.stale == ()
+        assert display.last.lost is None
+        assert display.last.stale == ()
         assert not task.done()
 
 
@@ -233,8 +229,8 @@ async def test_a_server_that_is_away_leaves_what_was_known_and_is_followed_again
     [(kube.Unauthorized, "does not accept the credentials"), (kube.Forbidden, "no right to get infrastructures")],
 )
 async def test_credentials_that_expire_end_it_with_the_reason(how: type[kube.KubeError], words: str) -> None:
-    cluster, sheet = LosableCluster(), Sheet()
-    async with clusters.running(cluster), following(cluster, sheet) as task:
+    cluster, display = LosableCluster(), Display()
+    async with clusters.running(cluster), following(cluster, display) as task:
         await asyncio.sleep(3)
         cluster.lose(how)
         await asyncio.sleep(8)
@@ -242,41 +238,41 @@ async def test_credentials_that_expire_end_it_with_the_reason(how: type[kube.Kub
         await asyncio.sleep(12)
         with pytest.raises(errors.PluginError, match=words):
             task.result()
-        assert not sheet.taken
+        assert not display.taken
 
 
 async def test_what_may_not_be_followed_alone_is_named() -> None:
-    cluster, sheet = LosableCluster(), Sheet()
+    cluster, display = LosableCluster(), Display()
     cluster.refused = "nodes"
     cluster.wish("HighlyAvailable")
-    async with following(cluster, sheet) as task:
+    async with following(cluster, display) as task:
         await asyncio.sleep(1)
         cluster.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": {"phase": "Pending"}}})
         await asyncio.sleep(20)
         assert not task.done(), task
-        rights = {one["right"] for one in sheet.last.answer["unread"]}
+        rights = {one["right"] for one in display.last.answer["unread"]}
         assert rights == {"list nodes"}
-        assert any("nodes" in what for what in sheet.last.stale)
-        assert sheet.last.lost is None
+        assert any("nodes" in what for what in display.last.stale)
+        assert display.last.lost is None
 
 
 async def test_who_may_not_watch_at_all_is_told_before_the_terminal_is_taken() -> None:
-    cluster, sheet = LosableCluster(), Sheet()
+    cluster, display = LosableCluster(), Display()
     cluster.refused = "infrastructures"
-    async with following(cluster, sheet) as task:
+    async with following(cluster, display) as task:
         await asyncio.sleep(2)
         with pytest.raises(errors.PluginError, match="no right to get infrastructures"):
             task.result()
-    assert sheet.shown == []
+    assert display.shown == []
 
 
 async def test_an_infrastructure_that_vanishes_is_said_and_what_was_known_stays() -> None:
-    cluster, sheet = LosableCluster(), Sheet()
-    async with following(cluster, sheet) as task:
+    cluster, display = LosableCluster(), Display()
+    async with following(cluster, display) as task:
         await asyncio.sleep(2)
-        known = sheet.last.answer["cluster"]
+        known = display.last.answer["cluster"]
         cluster.delete(clusters.INFRASTRUCTURE)
         await asyncio.sleep(20)
         assert not task.done()
-        assert sheet.last.answer["cluster"] == known
-        assert any("does not exist" in what for what in sheet.last.stale)
+        assert display.last.answer["cluster"] == known
+        assert any("does not exist" in what for what in display.last.stale)

@@ -28,7 +28,7 @@ class Pipe:
 
     def __init__(self, form: str = "text") -> None:
         self.out, self.err = io.StringIO(), io.StringIO()
-        self.sheet = live_lines.Lines(self.out, self.err, form)
+        self.lines = live_lines.Lines(self.out, self.err, form)
         self.now = NOW
 
     def show(self, answer: dict[str, Any], **shown: Any) -> str:
@@ -36,7 +36,7 @@ class Pipe:
         whole: Any = answer
         self.now += timedelta(seconds=1)
         before = len(self.out.getvalue())
-        self.sheet.show(live.Shown(whole, **shown), self.now)
+        self.lines.show(live.Update(whole, **shown), self.now)
         return self.out.getvalue()[before:]
 
 

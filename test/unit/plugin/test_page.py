@@ -9,7 +9,7 @@ import shlex
 
 import pytest
 
-from topology_controller.plugin import arguments, judging
+from topology_controller.plugin import arguments, simulate
 
 PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "kubectl-topology.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^(?:\$ oc topology|    kubectl-topology) ([^|>\n]*)", PAGE, re.MULTILINE)
@@ -45,15 +45,15 @@ def test_every_verb_and_flag_is_documented(verb: str) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("verdict", list(judging.Verdict))
-def test_the_exit_codes_are_those_of_the_code(verdict: judging.Verdict) -> None:
+@pytest.mark.parametrize("verdict", list(simulate.Verdict))
+def test_the_exit_codes_are_those_of_the_code(verdict: simulate.Verdict) -> None:
     row = next(line for line in PAGE.splitlines() if line.startswith("| `plan TARGET` |"))
     code, word = {
-        judging.Verdict.POSSIBLE: (0, "possible"),
-        judging.Verdict.FULFILLED: (0, "fulfilled"),
-        judging.Verdict.UNDER_WAY: (0, "under way"),
-        judging.Verdict.BLOCKED: (3, "blocked"),
-        judging.Verdict.UNSUPPORTED: (4, "unsupported"),
+        simulate.Verdict.POSSIBLE: (0, "possible"),
+        simulate.Verdict.FULFILLED: (0, "fulfilled"),
+        simulate.Verdict.UNDER_WAY: (0, "under way"),
+        simulate.Verdict.BLOCKED: (3, "blocked"),
+        simulate.Verdict.UNSUPPORTED: (4, "unsupported"),
     }[verdict]
     assert verdict.exit_code == code
     assert re.search(rf"\b{code} [^0-9]*{word}", row), row

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from topology_api.vocabulary import Phase, Stage, Topology
 from topology_controller.decide import discovery, phases
 from topology_controller.observe import facts
-from topology_controller.plugin import errors, judging
+from topology_controller.plugin import errors, simulate
 
 from ..core import worlds
 from ..core.strategies import terms, worlds_of_any_kind
 from . import replies
 
 if TYPE_CHECKING:
-    from topology_controller.decide import decision
+    from topology_controller.decide import leader
 
 TARGETS = st.just("HighlyAvailable") | st.sampled_from([topology.value for topology in Topology])
 
@@ -31,7 +31,7 @@ def _wished(known: facts.Facts, target: str) -> facts.Facts:
 
 @given(known=worlds_of_any_kind(), term=terms(), target=TARGETS)
 def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
-    known: facts.Facts, term: decision.Term, target: str
+    known: facts.Facts, term: leader.LeaderState, target: str
 ) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
     # What a leader holds back for a moment, because its watches were behind, is nothing that a person could ask about;
@@ -41,7 +41,7 @@ def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
     own = known.own_operator
     assume(not isinstance(own, facts.Unobserved) or own.missing)
     try:
-        found = judging.wished(known, worlds.TRANSITIONS, target, worlds.NOW)
+        found = simulate.requested(known, worlds.TRANSITIONS, target, worlds.NOW)
     except errors.PluginError:
         assert isinstance(known.installed, facts.Installed)
         assert known.installed.lacks
@@ -57,13 +57,14 @@ def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
         assert [one["message"] for one in shown] == [one.message for one in decided.results]
     else:
         assert found.results == ()
-        assert found.verdict is not judging.Verdict.POSSIBLE
+        assert found.verdict is not simulate.Verdict.POSSIBLE
     if decided.disabled is not None:
         # The phase is that of the record then, which is left as it is; what counts is why nothing is done here.
-        assert (found.verdict, found.said.startswith(decided.disabled.message)) == (judging.Verdict.UNSUPPORTED, True)
+        assert found.verdict is simulate.Verdict.UNSUPPORTED
+        assert found.message.startswith(decided.disabled.message)
     elif decided.phase is Phase.UNSUPPORTED and decided.degraded is None:
-        assert (found.verdict, found.said) == (judging.Verdict.UNSUPPORTED, decided.note)
-    assert (found.verdict is judging.Verdict.POSSIBLE) <= all(one.met for one in found.results)
+        assert (found.verdict, found.message) == (simulate.Verdict.UNSUPPORTED, decided.note)
+    assert (found.verdict is simulate.Verdict.POSSIBLE) <= all(one.met for one in found.results)
 
 
 @given(known=worlds_of_any_kind())
@@ -110,9 +111,9 @@ def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Fac
     ],
 )  # fmt: skip
 def test_every_verdict_has_its_exit_code(known: facts.Facts, target: str, verdict: str, code: int) -> None:
-    found = judging.wished(known, worlds.TRANSITIONS, target, worlds.NOW)
-    assert (found.verdict.value, found.verdict.exit_code) == (verdict, code), found.said
-    assert found.said
+    found = simulate.requested(known, worlds.TRANSITIONS, target, worlds.NOW)
+    assert (found.verdict.value, found.verdict.exit_code) == (verdict, code), found.message
+    assert found.message
 
 
 PINNED = facts.IngressController(1, 1)
@@ -128,7 +129,7 @@ def test_what_will_wait_for_a_person_is_told_before_the_topology_changes(desired
     found = replies.planned(known)
     assert {one["status"] for one in found["checks"]} == {"Met"}
     assert found["verdict"] == "Possible"
-    assert judging.wished(known, worlds.TRANSITIONS, "HighlyAvailable", worlds.NOW).verdict.exit_code == 0
+    assert simulate.requested(known, worlds.TRANSITIONS, "HighlyAvailable", worlds.NOW).verdict.exit_code == 0
     assert found["message"].startswith("Possible, but will not complete until: RouterReplicas is met")
     assert found["notCompleteUntil"] == [
         {"check": "RouterReplicas", "advisory": "RouterReplicasPinned", "command": ROUTERS}
@@ -159,7 +160,8 @@ def test_one_router_is_no_reason_where_the_definition_does_not_ask_for_more() ->
     without = tuple(one for one in worlds.COMPACT.convergence.checks if "Router" not in one.check)
     convergence = worlds.COMPACT.convergence.model_copy(update={"checks": without})
     asked = worlds.COMPACT.model_copy(update={"convergence": convergence})
-    found = judging.wished(worlds.healthy(ingress_controller=PINNED), worlds.TRANSITIONS, "HighlyAvailable", worlds.NOW)
+    known = worlds.healthy(ingress_controller=PINNED)
+    found = simulate.requested(known, worlds.TRANSITIONS, "HighlyAvailable", worlds.NOW)
     assert found.left
     assert dataclasses.replace(found, definition=asked).left == ()
 

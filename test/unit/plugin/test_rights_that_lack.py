@@ -7,7 +7,7 @@ import functools
 import pytest
 
 from topology_controller.kube import errors as kube
-from topology_controller.plugin import connection, errors, reading
+from topology_controller.plugin import cluster, errors
 
 from ..core import worlds
 from . import replies
@@ -19,7 +19,7 @@ get = functools.partial(error_of, verb="get")
 
 
 async def test_each_check_names_the_right_that_lacks() -> None:
-    seen = await reading.everything(Api().made(), worlds.TRANSITIONS, NAMESPACE)
+    seen = await cluster.everything(Api().made(), worlds.TRANSITIONS, NAMESPACE)
     found = replies.planned(seen.known, now=seen.now, unread=seen.unread, operator=seen.operator)
     by_name = {one["name"]: one for one in found["checks"]}
     assert {one["status"] for one in found["checks"]} == {"Unknown"}
@@ -37,7 +37,7 @@ async def test_each_check_names_the_right_that_lacks() -> None:
 async def test_other_trouble_is_no_matter_of_rights() -> None:
     api = Api()
     api.refusal = kube.ServerError
-    seen = await reading.everything(api.made(), worlds.TRANSITIONS, NAMESPACE)
+    seen = await cluster.everything(api.made(), worlds.TRANSITIONS, NAMESPACE)
     assert seen.unread
     assert {one.right for one in seen.unread} == {None}
 
@@ -64,6 +64,6 @@ async def test_what_keeps_infrastructure_from_being_read_is_one_line(unreadable:
     api = Api()
     api.unreadable = unreadable
     with pytest.raises(errors.PluginError) as raised:
-        await connection.infrastructure(api.made())
+        await cluster.infrastructure(api.made())
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)

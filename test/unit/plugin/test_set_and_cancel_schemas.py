@@ -11,7 +11,9 @@ import pytest
 import referencing
 
 from topology_api.vocabulary import Phase
-from topology_controller.plugin import answers, cancelling, setting
+from topology_controller.plugin import answers
+from topology_controller.plugin.commands import cancel
+from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
 from . import replies
@@ -59,7 +61,7 @@ def test_set_conforms_in_every_phase(phase: Phase, target: str) -> None:
 
 @pytest.mark.parametrize("phase", list(Phase))
 def test_cancel_conforms_in_every_phase(phase: Phase) -> None:
-    answer, _ = cancelling.judged(replies.seen(replies.in_phase(phase)), worlds.TRANSITIONS, "oc")
+    answer, _ = cancel.judged(replies.seen(replies.in_phase(phase)), worlds.TRANSITIONS, "oc")
     # What could be withdrawn is not an answer: it is withdrawn.
     conforms({**answer, "result": "Written"} if answer["result"] == "WouldWrite" else answer)
 
@@ -67,8 +69,8 @@ def test_cancel_conforms_in_every_phase(phase: Phase) -> None:
 async def test_what_is_written_conforms_too() -> None:
     api = Api(runs=False)
     asked = setting.Asked("HighlyAvailable", confirm=True, allow_pending=True)
-    made, _ = await setting.wish(api.made(), worlds.TRANSITIONS, "openshift-topology-operator", asked)
-    withdrawn, _ = await cancelling.cancel(api.made(), worlds.TRANSITIONS, "openshift-topology-operator")
+    made, _ = await setting.request(api.made(), worlds.TRANSITIONS, "openshift-topology-operator", asked)
+    withdrawn, _ = await cancel.withdraw(api.made(), worlds.TRANSITIONS, "openshift-topology-operator")
     assert (made["result"], withdrawn["result"]) == ("Written", "Written")
     conforms(made)
     conforms(withdrawn)

@@ -6,7 +6,7 @@ import pytest
 
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
-from topology_controller.plugin import arguments, connection
+from topology_controller.plugin import arguments, cluster
 
 _INFRASTRUCTURES = resources.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
 _REFUSED = (
@@ -52,7 +52,7 @@ def test_nothing_is_confirmed_unless_it_is_said() -> None:
 )
 def test_somebody_else_is_named_on_either_side_of_the_verb(words: list[str]) -> None:
     found = arguments.parse(words)
-    acting = connection.Acting.of(found.as_user, found.as_group, found.as_uid)
+    acting = cluster.Acting.of(found.as_user, found.as_group, found.as_uid)
     assert acting is not None
     assert acting.headers == (
         ("Impersonate-User", "jane"),
@@ -65,21 +65,21 @@ def test_somebody_else_is_named_on_either_side_of_the_verb(words: list[str]) -> 
 
 def test_without_as_nobody_else_is_meant() -> None:
     found = arguments.parse(["status"])
-    assert connection.Acting.of(found.as_user, found.as_group, found.as_uid) is None
+    assert cluster.Acting.of(found.as_user, found.as_group, found.as_uid) is None
 
 
 @pytest.mark.parametrize(
     ("acting", "message", "words"),
     [
-        (connection.Acting("jane", ("ops",)), _REFUSED, f"you may not act as jane in ops: {_REFUSED}"),
-        (connection.Acting("jane"), 'User "jane" cannot get resource', "jane has no right to get infrastructures"),
+        (cluster.Acting("jane", ("ops",)), _REFUSED, f"you may not act as jane in ops: {_REFUSED}"),
+        (cluster.Acting("jane"), 'User "jane" cannot get resource', "jane has no right to get infrastructures"),
         (None, 'User "joe" cannot get resource', "you have no right to get infrastructures"),
     ],
 )
-def test_whose_right_lacks_is_told(acting: connection.Acting | None, message: str, words: str) -> None:
-    made = connection.Connection(None, "https://api.example.com:6443", acting)  # type: ignore[arg-type] # not asked
+def test_whose_right_lacks_is_told(acting: cluster.Acting | None, message: str, words: str) -> None:
+    made = cluster.Connection(None, "https://api.example.com:6443", acting)  # type: ignore[arg-type] # not asked
     error = kube.Forbidden("get", _INFRASTRUCTURES, None, "cluster", 403, "Forbidden", message)
-    assert str(connection.explained(made, error)).startswith(words)
+    assert str(cluster.explained(made, error)).startswith(words)
 
 
 def test_the_program_does_not_claim_to_write_nothing(capsys: pytest.CaptureFixture[str]) -> None:

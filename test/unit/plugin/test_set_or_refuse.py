@@ -10,7 +10,8 @@ from hypothesis import assume, given
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import connection, errors, paper, printing_wishes, setting
+from topology_controller.plugin import cluster, document, errors, printing
+from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
@@ -27,8 +28,8 @@ def judged(known: facts.Facts, target: str = "HighlyAvailable", **asked: Any) ->
 
 
 def told(found: Any, width: int = 0) -> str:
-    sheet = paper.Paper(width)
-    printing_wishes.wish(sheet, found)
+    sheet = document.Document(width)
+    printing.wish(sheet, found)
     return sheet.text()
 
 
@@ -74,7 +75,7 @@ def test_the_patch_is_good_for_the_version_that_was_judged_and_no_other() -> Non
 
 
 def test_the_command_says_in_whose_name_it_was_judged() -> None:
-    acting = connection.Acting("jane doe", ("ops", "all users"), "7")
+    acting = cluster.Acting("jane doe", ("ops", "all users"), "7")
     found, _ = setting.judged(
         replies.seen(replies.UNWISHED), worlds.TRANSITIONS, setting.Asked("HighlyAvailable"), acting
     )

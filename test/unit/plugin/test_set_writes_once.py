@@ -9,7 +9,8 @@ import pytest
 from test import sentences
 
 from topology_controller.kube import errors as kube
-from topology_controller.plugin import connection, errors, interruption, setting
+from topology_controller.plugin import cluster, errors, interruption
+from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
 from .infrastructure_api import Api, elsewhere, error, fails, lost
@@ -28,12 +29,12 @@ POLICY = (
 pytestmark = pytest.mark.looptime
 
 
-async def wish(api: Api, acting: connection.Acting | None = None, **asked: Any) -> tuple[Any, int]:
+async def wish(api: Api, acting: cluster.Acting | None = None, **asked: Any) -> tuple[Any, int]:
     wanted = setting.Asked(WISH, **{"confirm": True, "allow_pending": True, **asked})
     made = api.made(acting)
     made.interruption.begin("set")
     try:
-        return await setting.wish(made, worlds.TRANSITIONS, "openshift-topology-operator", wanted)
+        return await setting.request(made, worlds.TRANSITIONS, "openshift-topology-operator", wanted)
     finally:
         api.left = made.interruption.said
 
@@ -141,9 +142,9 @@ async def test_a_refusal_of_the_server_is_told_in_its_own_words(meets: Any, word
 
 
 @pytest.mark.parametrize(
-    ("acting", "who"), [(None, "you have"), (connection.Acting("jane", ("ops",)), "jane has")], ids=["self", "as"]
+    ("acting", "who"), [(None, "you have"), (cluster.Acting("jane", ("ops",)), "jane has")], ids=["self", "as"]
 )
-async def test_a_right_that_lacks_is_named(acting: connection.Acting | None, who: str) -> None:
+async def test_a_right_that_lacks_is_named(acting: cluster.Acting | None, who: str) -> None:
     api = Api()
     api.meets = [fails(kube.Forbidden, 403, "Forbidden", 'User "x" cannot patch resource "infrastructures"')]
     with pytest.raises(errors.PluginError) as raised:

@@ -9,7 +9,7 @@ import pytest
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import paper
+from topology_controller.plugin import document
 
 from ..core import worlds
 from . import replies
@@ -71,8 +71,8 @@ def test_colour_only_repeats_what_a_word_says() -> None:
         pytest.param(Terminal(), {"COLUMNS": "many"}, 0, True, id="nonsense"),
     ],
 )
-def test_paper_suits_its_stream(stream: io.StringIO, environ: dict[str, str], width: int, *, colour: bool) -> None:
-    made = paper.Paper.of(stream, environ)
+def test_a_document_suits_its_stream(stream: io.StringIO, environ: dict[str, str], width: int, *, colour: bool) -> None:
+    made = document.Document.of(stream, environ)
     assert (made.width, made.colour) == (width, colour)
 
 

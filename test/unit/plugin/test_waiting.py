@@ -9,7 +9,8 @@ import pytest
 from test import sentences
 
 from topology_api.vocabulary import Phase
-from topology_controller.plugin import errors, wait
+from topology_controller.plugin import errors
+from topology_controller.plugin.commands import wait
 
 from ..core import worlds
 from . import replies
@@ -60,14 +61,14 @@ def _unsupported() -> facts.Facts:
 def test_where_it_stands(known: facts.Facts, code: int | None, words: str) -> None:
     found = wait.standing(known)
     assert found.code == code
-    assert words in found.said
+    assert words in found.message
 
 
 def test_a_record_of_an_older_wish_does_not_count() -> None:
     known = worlds.with_infrastructure(replies.in_phase(Phase.COMPLETED), generation=99)
     found = wait.standing(known)
     assert found.code is None
-    assert "has not said anything" in found.said
+    assert "has not said anything" in found.message
 
 
 @pytest.mark.parametrize("changes", [{"desired": None}, {"desired": None, "record": None}])

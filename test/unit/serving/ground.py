@@ -16,7 +16,7 @@ from aiohttp import web
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import watch
-from topology_controller.serve import address, connections, security
+from topology_controller.serve import authn, connections
 from topology_controller.serve import server as servers
 from topology_simulator.etcd import certificates
 
@@ -133,10 +133,10 @@ def client_tls(
     return context
 
 
-def guarding(server: servers.Server) -> security.Security:
-    """What lets people in to this server."""
+def context(server: servers.Server) -> ssl.SSLContext:
+    """The newest TLS context of this server."""
     assert server._security is not None
-    return server._security
+    return server._security.tls.context
 
 
 def open_files() -> int:
@@ -158,18 +158,20 @@ async def served(
     routes: Iterable[web.RouteDef] = ROUTES,
     *,
     limits: connections.Limits = connections.DEFAULT,
-    pace: security.Pace | None = None,
+    period: float = 0.1,
+    reviewing: authn.Timing = authn.DEFAULT,
 ) -> AsyncIterator[servers.Server]:
     """Serve over TLS, and wait until the cluster's settings were read."""
     quick = watch.Timing(first=0.05, cap=0.1, settle=0.05)
-    made = security.Security(
+    made = servers.Security(
         cluster,  # type: ignore[arg-type]  # stands in for the client
         folder,
-        pace=pace or security.Pace(folder=0.1, watch=quick),
-        limits=limits,
+        reviewing=reviewing,
+        watching=quick,
+        period=period,
     )
-    async with servers.Server(address.Address("127.0.0.1", 0), routes, made, limits=limits) as server:
-        await until("the settings were read", lambda: all(made.last_activity().values()))
+    async with servers.Server(servers.Address("127.0.0.1", 0), routes, made, limits=limits) as server:
+        await until("the settings were read", lambda: all(made.tls.last_activity().values()))
         yield server
 
 

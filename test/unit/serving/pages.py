@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from test.unit.core import page_state, worlds
 
 from topology_controller.report import board as boards
-from topology_controller.serve import address, connections, page, server
+from topology_controller.serve import connections, page, server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ class House:
     def __init__(self, rhythm: page.Rhythm) -> None:
         self.board = boards.Board()
         self.watches = Watches()
-        self.page = page.Page(self.board, self.watches, page_state.about(), rhythm=rhythm)
+        self.page = page.Page(self.board, self.watches.known, page_state.about(), rhythm=rhythm)
         self.url = ""
 
     def pin(self, known: facts.Facts, now: datetime = worlds.NOW) -> None:
@@ -49,7 +49,7 @@ class House:
 async def opened(rhythm: page.Rhythm = QUICK, limits: connections.Limits = connections.DEFAULT) -> AsyncIterator[House]:
     """Serve it as the operator does on loopback."""
     house = House(rhythm)
-    where = address.Address.parse("127.0.0.1:0")
+    where = server.Address.parse("127.0.0.1:0")
     async with server.Server(where, house.page.routes(), limits=limits) as served, house.page:
         house.url = f"http://127.0.0.1:{served.bound}"
         yield house

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from topology_controller.kube import errors
-from topology_controller.serve import memory, reviews, sessions
+from topology_controller.serve import authn
 
 from . import ground
 
 pytestmark = pytest.mark.looptime
-UNBOUND = dataclasses.replace(reviews.Timing(), rate=1000.0, burst=1000)
+UNBOUND = dataclasses.replace(authn.Timing(), rate=1000.0, burst=1000)
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def cluster():
 
 @pytest.fixture
 def asked(cluster):
-    return reviews.Reviews(cluster, UNBOUND)
+    return authn.Reviews(cluster, UNBOUND)
 
 
 async def test_a_token_is_believed_for_a_minute(cluster, asked, looptime):
@@ -113,7 +113,7 @@ async def test_an_answer_that_is_not_plainly_yes_is_no(cluster, asked, monkeypat
         return {"status": status}
 
     monkeypatch.setattr(cluster, "create", answer)
-    assert not await asked.allowed(reviews.Identity("alice"), "/metrics")
+    assert not await asked.allowed(authn.Identity("alice"), "/metrics")
 
 
 @pytest.mark.parametrize("token", ["", " ", "a b", "a\tb", "töken", "x" * 8193, "a\x00"])
@@ -142,8 +142,8 @@ async def test_who_leaves_while_the_answer_is_awaited_takes_nobody_along(cluster
 async def test_an_api_server_that_does_not_answer_is_waited_for_ten_seconds(cluster, looptime):
     cluster.slow = 60.0
     patient: Any = Patient(cluster)
-    asked = reviews.Reviews(patient, UNBOUND)
-    with pytest.raises(reviews.Unanswered):
+    asked = authn.Reviews(patient, UNBOUND)
+    with pytest.raises(authn.Undecided):
         await asked.identity("alices")
     assert looptime == 10.0
 
@@ -175,38 +175,38 @@ async def test_a_connection_that_was_lost_is_asked_by_once_more(cluster, asked, 
 
 async def test_trouble_is_not_remembered(cluster, asked):
     cluster.trouble = errors.ServerError
-    with pytest.raises(reviews.Unanswered):
+    with pytest.raises(authn.Undecided):
         await asked.identity("alices")
     cluster.trouble = None
     assert (await asked.identity("alices")).name == "alice"
 
 
 async def test_a_flood_of_made_up_tokens_does_not_become_a_flood_of_questions(cluster, looptime):
-    asked = reviews.Reviews(cluster, reviews.Timing())
+    asked = authn.Reviews(cluster, authn.Timing())
     refused = 0
     for number in range(1000):
         try:
             await asked.identity(f"made-up-{number}")
-        except reviews.TooMany:
+        except authn.Undecided:
             refused += 1
     assert (cluster.times("TokenReview"), refused) == (40, 960)
     await asyncio.sleep(2.0)
     for number in range(1000):
         try:
             await asked.identity(f"later-{number}")
-        except reviews.TooMany:
+        except authn.Undecided:
             refused += 1
     assert cluster.times("TokenReview") == 60, "ten a second"
     assert looptime == 2.0
 
 
 async def test_whoever_is_known_is_not_refused_in_a_flood(cluster):
-    asked = reviews.Reviews(cluster, reviews.Timing())
+    asked = authn.Reviews(cluster, authn.Timing())
     await asked.identity("alices")
     for number in range(100):
         try:
             await asked.identity(f"made-up-{number}")
-        except reviews.TooMany:
+        except authn.Undecided:
             continue
     found = await asked.identity("alices")
     assert found is not None
@@ -214,35 +214,36 @@ async def test_whoever_is_known_is_not_refused_in_a_flood(cluster):
 
 
 async def test_what_is_remembered_is_bounded_and_the_next_to_end_goes_first():
-    kept: memory.Memory[int, str] = memory.Memory(3)
+    kept: authn.Cache[int, str] = authn.Cache(3)
     for number, seconds in enumerate((30, 10, 20)):
-        kept.keep(number, f"number {number}", seconds)
-    kept.keep(3, "number 3", 5)
+        kept.put(number, f"number {number}", seconds)
+    kept.put(3, "number 3", 5)
     assert [kept.get(number) for number in range(4)] == ["number 0", None, "number 2", "number 3"]
     await asyncio.sleep(20)
-    kept.keep(4, "number 4", 1)
-    assert len(kept) == 2, "what has ended makes room first"
+    kept.put(4, "number 4", 1)
+    kept.put(5, "number 5", 1)
+    assert kept.get(0) == "number 0", "what has ended makes room first"
+    assert [kept.get(number) for number in (4, 5)] == ["number 4", "number 5"]
 
 
 async def test_no_token_is_kept_as_it_is(cluster, asked):
     token = "sha256~" + "abcdefgh" * 5
     cluster.know(token, "dora", "/metrics")
     await asked.allowed(await asked.identity(token), "/metrics")
-    signed_in = sessions.Sessions()
+    signed_in = authn.Sessions()
     cookie = signed_in.begin(token)
     assert signed_in.token(cookie) == token
-    kept = repr([vars(one) for one in (asked._known, asked._answers, asked._unknown, signed_in._kept)])
+    kept = repr([vars(one) for one in (asked._known, asked._unknown, asked._allowed, signed_in._kept)])
     assert token not in kept
     assert cookie not in kept
 
 
 async def test_sessions_end_and_are_bounded(looptime):
-    signed_in = sessions.Sessions(3600.0)
+    signed_in = authn.Sessions(3600.0)
     cookies = [signed_in.begin(f"token-{number}") for number in range(70)]
     assert len(set(cookies)) == 70
-    assert len(signed_in) == 64
-    assert [signed_in.token(one) for one in cookies[:6]] == [None] * 6, "the oldest went"
-    assert signed_in.token(cookies[-1]) == "token-69"
+    tokens = [f"token-{number}" for number in range(6, 70)]
+    assert [signed_in.token(one) for one in cookies] == [None] * 6 + tokens, "the oldest went"
     signed_in.end(cookies[-1])
     assert signed_in.token(cookies[-1]) is None
     assert signed_in.token("made up") is None

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from topology_controller.serve import profile, tls
+from topology_controller.serve import tls
 from topology_simulator.etcd import certificates
 
 from . import ground
@@ -32,9 +32,9 @@ def put(folder, name: str, content: bytes) -> None:
 
 def test_nothing_new_makes_nothing_new(folder, said):
     contexts = tls.Contexts(folder)
-    assert contexts.renew(CA, profile.INTERMEDIATE)
+    assert contexts.renew(CA, tls.INTERMEDIATE)
     before = contexts.current
-    assert not contexts.renew(CA, profile.INTERMEDIATE)
+    assert not contexts.renew(CA, tls.INTERMEDIATE)
     assert contexts.current is before
     assert not said()
 
@@ -43,9 +43,9 @@ def test_each_of_the_three_makes_a_new_context_and_never_changes_the_old(folder,
     contexts = tls.Contexts(folder)
     seen = [contexts.current]
     for change in (
-        lambda: contexts.renew("", profile.INTERMEDIATE),
-        lambda: contexts.renew(CA, profile.INTERMEDIATE),
-        lambda: (ground.serving_pair(folder), contexts.renew(CA, profile.INTERMEDIATE))[1],
+        lambda: contexts.renew("", tls.INTERMEDIATE),
+        lambda: contexts.renew(CA, tls.INTERMEDIATE),
+        lambda: (ground.serving_pair(folder), contexts.renew(CA, tls.INTERMEDIATE))[1],
     ):
         versions = [(one.minimum_version, one.verify_mode) for one in seen]
         assert change()
@@ -61,12 +61,12 @@ def test_a_half_written_pair_leaves_the_one_before_and_names_the_file(folder, sa
     new = ground.SERVICES.member("new")
     put(folder, "tls.crt", new.certificate)
     for _ in range(3):
-        contexts.renew("", profile.MODERN)
+        contexts.renew("", tls.MODERN)
     assert contexts.current is before
     assert len(said()) == 1, "said once, not at every look"
     assert "tls.crt and tls.key cannot be used: key values mismatch" in said()[0]
     put(folder, "tls.key", new.key)
-    assert contexts.renew("", profile.MODERN)
+    assert contexts.renew("", tls.MODERN)
     assert said()[1:] == [f"the serving certificate in {folder} was replaced"]
 
 
@@ -82,7 +82,7 @@ def test_what_is_no_pair_is_refused_at_the_start_and_survived_later(folder, name
     with pytest.raises(tls.CertificateError, match=name.replace(".", r"\.")) as raised:
         tls.Contexts(folder)
     assert "BEGIN" not in str(raised.value)
-    assert good.renew("", profile.MODERN) is False
+    assert good.renew("", tls.MODERN) is False
     assert good.current is before
     assert name in said()[0]
 
@@ -91,8 +91,8 @@ def test_a_new_profile_is_followed_while_the_files_are_no_good(folder):
     """The pair is kept as it was read, not as a name of files."""
     contexts = tls.Contexts(folder)
     put(folder, "tls.key", b"half")
-    assert contexts.renew("", profile.INTERMEDIATE)
-    assert contexts.current.minimum_version == profile.INTERMEDIATE.minimum
+    assert contexts.renew("", tls.INTERMEDIATE)
+    assert contexts.current.minimum_version == tls.INTERMEDIATE.minimum
 
 
 def test_a_secret_volume_is_read_behind_its_link(tmp_path, said):
@@ -105,7 +105,7 @@ def test_a_secret_volume_is_read_behind_its_link(tmp_path, said):
     assert tls.read(tmp_path).certificate == (tmp_path / "..1" / "tls.crt").read_bytes()
     (tmp_path / "..new").symlink_to("..2")
     (tmp_path / "..new").rename(tmp_path / "..data")
-    assert contexts.renew("", profile.MODERN)
+    assert contexts.renew("", tls.MODERN)
     assert tls.read(tmp_path).certificate == (tmp_path / "..2" / "tls.crt").read_bytes()
 
 
@@ -125,19 +125,19 @@ def test_an_encrypted_key_does_not_ask_at_the_terminal(folder):
 
 def test_a_client_ca_that_is_none_leaves_the_one_before(folder, said):
     contexts = tls.Contexts(folder)
-    contexts.renew(CA, profile.INTERMEDIATE)
-    contexts.renew("nonsense", profile.INTERMEDIATE)
+    contexts.renew(CA, tls.INTERMEDIATE)
+    contexts.renew("nonsense", tls.INTERMEDIATE)
     assert contexts.current.get_ca_certs(), "the one before still counts"
     assert len(said()) == 1
     assert "the client CA cannot be used" in said()[0]
-    contexts.renew(CA + ground.STRANGERS.certificate.decode(), profile.INTERMEDIATE)
+    contexts.renew(CA + ground.STRANGERS.certificate.decode(), tls.INTERMEDIATE)
     assert len(contexts.current.get_ca_certs()) == 2
 
 
 def test_ciphers_that_nobody_knows_leave_tls_13(folder, said):
     contexts = tls.Contexts(folder)
-    contexts.renew("", profile.Profile("Custom", profile.INTERMEDIATE.minimum, ("NOT-A-CIPHER",)))
-    assert contexts.current.minimum_version == profile.MODERN.minimum
+    contexts.renew("", tls.Profile("Custom", tls.INTERMEDIATE.minimum, ("NOT-A-CIPHER",)))
+    assert contexts.current.minimum_version == tls.MODERN.minimum
     assert "TLS profile Custom cannot be used, so TLS 1.3 it is" in said()[0]
 
 
@@ -157,5 +157,5 @@ def test_old_files_of_certificates_are_closed(folder):
     before = ground.open_files()
     for _ in range(20):
         certificates.write(folder, ground.SERVICES.certificate, ground.SERVICES.member("again"))
-        assert contexts.renew(CA, profile.INTERMEDIATE)
+        assert contexts.renew(CA, tls.INTERMEDIATE)
     assert ground.open_files() == before

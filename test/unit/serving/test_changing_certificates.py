@@ -11,13 +11,15 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from topology_controller.serve import profile, security, settings
+from topology_controller.serve import server as servers
+from topology_controller.serve import tls as serving
+from topology_simulator.etcd import certificates
 
 from . import ground
 from .test_limits import peer, stream
 
 MODERN = {"tlsSecurityProfile": {"type": "Modern"}}
-SLOW = security.Pace(folder=3600.0)
+SLOW = 3600.0
 
 
 @pytest.fixture
@@ -79,6 +81,33 @@ async def test_a_new_certificate_is_served_without_a_gap_while_clients_hammer(cl
     assert len(codes) >= 8 * 20
 
 
+async def test_two_hundred_changes_turn_none_of_two_hundred_newcomers_away(cluster, folder, tmp_path):
+    """Certificates by turns, and the lowest version with every tenth; a newcomer shakes hands, asks once and leaves."""
+    tls = ground.client_tls(tmp_path)
+    pairs = [ground.SERVICES.member(name) for name in ("one", "other")]
+    changes = 0
+    codes: list[int] = []
+
+    async def come() -> None:
+        while changes < 200 or len(codes) < 200:
+            codes.append((await ground.get(server, tls, "/healthz"))[0])
+
+    async with ground.served(cluster, folder, period=0.002) as server, asyncio.TaskGroup() as group:
+        versions = {ground.context(server).minimum_version}
+        for _ in range(4):
+            group.create_task(come())
+        while changes < 200:
+            before = ground.context(server)
+            if changes % 10 == 0:
+                cluster.change(profile=MODERN if changes % 20 else {})
+            certificates.write(folder, ground.SERVICES.certificate, pairs[changes % 2])
+            await ground.until("there is a new context", lambda: ground.context(server) is not before)  # noqa: B023 - waited for here
+            versions.add(ground.context(server).minimum_version)
+            changes += 1
+    assert set(codes) == {200}, "not one was refused or cut"
+    assert versions == {ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3}
+
+
 async def test_old_contexts_and_sockets_are_not_kept(cluster, folder, tmp_path):
     tls = ground.client_tls(tmp_path)
     async with ground.served(cluster, folder) as server:
@@ -86,9 +115,9 @@ async def test_old_contexts_and_sockets_are_not_kept(cluster, folder, tmp_path):
         seen: list[weakref.ref[ssl.SSLContext]] = []
         files = ground.open_files()
         for _ in range(10):
-            seen.append(weakref.ref(ground.guarding(server).context))
+            seen.append(weakref.ref(ground.context(server)))
             await renewed(server, folder, tls)
-        await ground.until("everybody has left", lambda: server.connections == 0)
+        await ground.until("everybody has left", lambda: server.connected == 0)
         gc.collect()
         assert [one() for one in seen] == [None] * 10
         assert ground.open_files() <= files + 1, "a connection may be on its way out"
@@ -113,9 +142,9 @@ async def test_a_kept_connection_answers_once_more_and_then_has_to_come_anew(clu
     async with ground.served(cluster, folder) as server, ground.session(tls) as client:
         async with client.get(ground.url(server, "/healthz")) as answer:
             assert "Connection" not in answer.headers
-        before = ground.guarding(server).context
+        before = ground.context(server)
         cluster.change(profile=MODERN)
-        await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)
+        await ground.until("there is a new context", lambda: ground.context(server) is not before)
         async with client.get(ground.url(server, "/healthz")) as answer:
             assert answer.headers["Connection"] == "close"
         async with client.get(ground.url(server, "/healthz")) as answer:
@@ -128,9 +157,9 @@ async def test_a_client_that_does_not_listen_is_closed_by_us(cluster, folder, tm
     async with ground.served(cluster, folder) as server, peer(server, tls) as deaf:
         await deaf.say(ask)
         assert b"200 OK" in await deaf.answer()
-        before = ground.guarding(server).context
+        before = ground.context(server)
         cluster.change(profile=MODERN)
-        await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)
+        await ground.until("there is a new context", lambda: ground.context(server) is not before)
         await deaf.say(ask)
         assert b"200 OK" in await deaf.answer()
         assert await deaf.cut(within=10) < 10
@@ -139,12 +168,12 @@ async def test_a_client_that_does_not_listen_is_closed_by_us(cluster, folder, tm
 async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_path):
     old = ground.client_tls(tmp_path, newest=ssl.TLSVersion.TLSv1_2)
     new = ground.client_tls(tmp_path)
-    async with ground.served(cluster, folder, pace=SLOW) as server:
+    async with ground.served(cluster, folder, period=SLOW) as server:
         assert (await ground.get(server, old, "/healthz"))[0] == 200
         for spec, lets_in in ((MODERN, False), (None, True), ({"tlsSecurityProfile": {"type": "New"}}, False)):
-            before = ground.guarding(server).context
+            before = ground.context(server)
             cluster.change(profile=spec or {})
-            await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)  # noqa: B023 - waited for here
+            await ground.until("there is a new context", lambda: ground.context(server) is not before)  # noqa: B023 - waited for here
             assert (await ground.get(server, new, "/healthz"))[0] == 200
             if lets_in:
                 assert (await ground.get(server, old, "/healthz"))[0] == 200
@@ -154,8 +183,8 @@ async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_pat
 
 
 async def test_before_anything_was_read_the_strictest_holds(cluster, folder, tmp_path):
-    assert settings.Settings(cluster, lambda: None).profile == profile.MODERN
-    made = security.Security(cluster, folder)
+    made = servers.Security(cluster, folder).tls
+    assert made.profile == serving.MODERN
     assert made.context.minimum_version == ssl.TLSVersion.TLSv1_3
     assert made.context.verify_mode == ssl.CERT_NONE
 
@@ -163,11 +192,11 @@ async def test_before_anything_was_read_the_strictest_holds(cluster, folder, tmp
 async def test_a_new_client_ca_counts_and_the_old_one_does_not(cluster, folder, tmp_path):
     mine = ground.client_tls(tmp_path / "a", ground.CLIENTS.client(ground.PROMETHEUS))
     theirs = ground.client_tls(tmp_path / "b", ground.STRANGERS.client(ground.PROMETHEUS))
-    async with ground.served(cluster, folder, pace=SLOW) as server:
+    async with ground.served(cluster, folder, period=SLOW) as server:
         assert (await ground.get(server, mine, "/metrics"))[0] == 200
-        before = ground.guarding(server).context
+        before = ground.context(server)
         cluster.change(client_ca=ground.STRANGERS.certificate.decode())
-        await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)
+        await ground.until("there is a new context", lambda: ground.context(server) is not before)
         assert (await ground.get(server, theirs, "/metrics"))[0] == 200
         with pytest.raises(aiohttp.ClientError):
             await ground.get(server, mine, "/metrics")
@@ -190,11 +219,11 @@ async def test_a_session_of_tls_is_not_resumed_into_a_new_ca(cluster, folder, tm
 
         return await asyncio.to_thread(attempt)
 
-    async with ground.served(cluster, folder, pace=SLOW) as server:
+    async with ground.served(cluster, folder, period=SLOW) as server:
         ticket, _ = await shake(None)
-        before = ground.guarding(server).context
+        before = ground.context(server)
         cluster.change(client_ca=ground.STRANGERS.certificate.decode())
-        await ground.until("there is a new context", lambda: ground.guarding(server).context is not before)
+        await ground.until("there is a new context", lambda: ground.context(server) is not before)
         with pytest.raises(ssl.SSLError):
             await shake(ticket)
 
@@ -211,7 +240,7 @@ async def test_two_thousand_requests_leave_nothing_behind(cluster, folder, tmp_p
         async with ground.session(tls) as client:
             for one in range(number):
                 await ask(client, one)
-        await ground.until("everybody has left", lambda: server.connections == 0)
+        await ground.until("everybody has left", lambda: server.connected == 0)
         gc.collect()
         return len(gc.get_objects())
 

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from topology_controller.serve import address, security
 from topology_controller.serve import server as servers
 
 from . import ground
@@ -25,14 +24,14 @@ async def test_the_reason_of_whoever_entered_is_not_wrapped(tmp_path):
 
 async def test_a_task_that_fails_ends_what_was_entered_and_says_why(tmp_path, monkeypatch):
     folder = ground.serving_pair(tmp_path / "serving")
-    made = security.Security(ground.Cluster(), folder)  # type: ignore[arg-type]  # stands in for the client
+    made = servers.Security(ground.Cluster(), folder)  # type: ignore[arg-type]  # stands in for the client
 
     async def fail() -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(made, "run", fail)
+    monkeypatch.setattr(made.tls, "run", fail)
     with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="a bug")):
-        async with servers.Server(address.Address("127.0.0.1", 0), ground.ROUTES, made):
+        async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES, made):
             await asyncio.sleep(30)
 
 
@@ -70,15 +69,13 @@ async def test_without_files_to_spare_it_waits_and_goes_on(tmp_path, monkeypatch
         def __getattr__(self, name: str):
             return getattr(self.inner, name)
 
-    from topology_controller.serve import listener  # noqa: PLC0415 - the module whose function is replaced
+    listen = servers._listen
 
-    bind = listener.bind
+    async def listening(place):
+        return [Exhausted(one) for one in await listen(place)]
 
-    async def bound(place):
-        return [Exhausted(one) for one in await bind(place)]
-
-    monkeypatch.setattr(listener, "bind", bound)
-    monkeypatch.setattr(listener, "_PAUSE", 0.1)
+    monkeypatch.setattr(servers, "_listen", listening)
+    monkeypatch.setattr(servers, "_PAUSE", 0.1)
     folder = ground.serving_pair(tmp_path / "serving")
     async with ground.served(ground.Cluster(), folder) as server:
         assert (await ground.get(server, ground.client_tls(tmp_path), "/healthz"))[0] == 200

@@ -95,7 +95,7 @@ def limits(**fields: Any):
 async def test_who_begins_no_handshake_is_cut(cluster, folder):
     async with ground.served(cluster, folder, limits=PATIENT) as server, peer(server, None) as silent:
         assert await silent.cut(within=10) >= 0.4
-        await ground.until("its place is free", lambda: server.connections == 0)
+        await ground.until("its place is free", lambda: server.connected == 0)
 
 
 async def test_who_stops_in_the_middle_of_a_handshake_is_cut(cluster, folder):
@@ -107,7 +107,7 @@ async def test_who_stops_in_the_middle_of_a_handshake_is_cut(cluster, folder):
 async def test_who_asks_nothing_is_cut(cluster, folder, tls):
     async with ground.served(cluster, folder, limits=PATIENT) as server, peer(server, tls) as silent:
         assert await silent.cut(within=10) >= 0.4
-        await ground.until("its place is free", lambda: server.connections == 0)
+        await ground.until("its place is free", lambda: server.connected == 0)
 
 
 async def test_who_asks_letter_by_letter_is_cut(cluster, folder, tls):
@@ -207,8 +207,8 @@ async def test_who_does_not_read_is_cut(cluster, folder, tls):
     routes = [web.get("/metrics", large)]
     async with ground.served(cluster, folder, routes, limits=ground.QUICK) as server, peer(server, tls) as lazy:
         await lazy.say(b"GET /metrics HTTP/1.1\r\n" + HOST + ALICE + b"\r\n")
-        await ground.until("it is connected", lambda: server.connections == 1)
-        await ground.until("it was cut", lambda: server.connections == 0)
+        await ground.until("it is connected", lambda: server.connected == 1)
+        await ground.until("it was cut", lambda: server.connected == 0)
 
 
 async def stream(request: web.Request) -> web.StreamResponse:
@@ -249,7 +249,7 @@ async def test_a_stream_whose_reader_leaves_frees_its_place(cluster, folder, tls
             assert b"200 OK" in await reader.answer()
         async with asyncio.timeout(5):
             await ended.wait()
-        await ground.until("its place is free", lambda: server.connections == 0)
+        await ground.until("its place is free", lambda: server.connected == 0)
 
 
 async def crowd(stack: contextlib.AsyncExitStack, server: servers.Server, tls, number: int) -> list[Peer]:
@@ -262,11 +262,11 @@ async def test_when_it_is_full_a_probe_takes_the_place_of_who_waits_longest(clus
         contextlib.AsyncExitStack() as stack,
     ):
         shaking = await crowd(stack, server, None, 1)
-        await ground.until("it is counted", lambda: server.connections == 1)
+        await ground.until("it is counted", lambda: server.connected == 1)
         silent = await crowd(stack, server, tls, 7)
         for _ in range(4):
             assert (await ground.get(server, tls, "/healthz"))[0] == 200
-            assert server.connections <= 8
+            assert server.connected <= 8
         await ground.until("the first one went, in its handshake", lambda: not shaking[0].is_open)
         assert silent[-1].is_open, "the latest is still there"
 
@@ -313,7 +313,7 @@ async def test_when_it_is_full_of_those_who_were_let_in_nobody_else_comes_in(clu
             assert b"200 OK" in await one.answer()
         with pytest.raises(OSError):  # noqa: PT011 - how a handshake that is cut ends depends on the moment
             await crowd(stack, server, tls, 1)
-        assert server.connections == 2
+        assert server.connected == 2
 
 
 async def test_a_flood_of_connections_does_not_keep_a_probe_out(cluster, folder, tls):
@@ -325,7 +325,7 @@ async def test_a_flood_of_connections_does_not_keep_a_probe_out(cluster, folder,
         for _ in range(10):
             await crowd(stack, server, None, 16)
             assert (await ground.get(server, tls, "/healthz"))[0] == 200
-            assert server.connections <= 16
+            assert server.connected <= 16
 
 
 async def test_leaving_ends_everything(cluster, folder, tls):

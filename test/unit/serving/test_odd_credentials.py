@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from topology_controller.serve import access, connections, reviews, sessions, signing_in
+from topology_controller.serve import authn, sign_in
 
 from . import ground
 
@@ -34,11 +34,11 @@ class Plain(asyncio.Transport):
 def judged(headers: list[tuple[str, str]]) -> tuple[int, ground.Cluster]:
     async def ask() -> tuple[int, ground.Cluster]:
         cluster = ground.Cluster()
-        cluster.know("good", "alice", access.METRICS.path)
-        asked = reviews.Reviews(cluster, reviews.Timing())  # type: ignore[arg-type]  # stands in for the client
-        door = signing_in.SignIn(asked, sessions.Sessions(), connections.DEFAULT).gate
+        cluster.know("good", "alice", authn.METRICS.path)
+        asked = authn.Reviews(cluster)  # type: ignore[arg-type]  # stands in for the client
+        door = authn.Filter(asked, authn.Sessions(), sign_in.form)
         request = test_utils.make_mocked_request("GET", "/metrics", headers=CIMultiDict(headers), transport=Plain())
-        refused = await door.refusal(request, access.METRICS)
+        refused = await door.refusal(request, authn.METRICS)
         return (200 if refused is None else refused.status), cluster
 
     return asyncio.run(ask())
@@ -69,7 +69,7 @@ def test_the_right_one_does_and_two_of_them_do_not():
 @given(st.binary(max_size=200) | st.text(max_size=50).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_a_made_up_session_is_none(content):
     async def look() -> str | None:
-        kept = sessions.Sessions()
+        kept = authn.Sessions()
         kept.begin("good")
         return kept.token(content.decode("utf-8", "surrogateescape"))
 

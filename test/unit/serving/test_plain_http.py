@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from topology_controller.serve import address
 from topology_controller.serve import server as servers
 
 from . import ground
@@ -41,7 +40,7 @@ from . import ground
 )
 async def test_only_a_name_of_this_machine_is_answered(host, code):
     """A web site may let its own name lead to 127.0.0.1; the browser then sends that name."""
-    async with servers.Server(address.Address("127.0.0.1", 0), ground.ROUTES) as server:
+    async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES) as server:
         limit = aiohttp.ClientTimeout(total=5)
         async with (
             aiohttp.ClientSession(timeout=limit) as client,
@@ -51,7 +50,7 @@ async def test_only_a_name_of_this_machine_is_answered(host, code):
 
 
 async def test_there_is_nothing_to_sign_in_to():
-    async with servers.Server(address.Address("127.0.0.1", 0), ground.ROUTES) as server:
+    async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES) as server:
         limit = aiohttp.ClientTimeout(total=5)
         async with (
             aiohttp.ClientSession(timeout=limit) as client,
@@ -80,7 +79,7 @@ def test_an_address_counts_when_it_is_one_of_this_machine_alone(where, port):
 
 async def test_a_port_that_is_taken_is_said():
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        place = address.Address("127.0.0.1", taken.getsockname()[1])
+        place = servers.Address("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(OSError, match="in use"):
             async with servers.Server(place, ground.ROUTES):
                 pass
@@ -88,12 +87,10 @@ async def test_a_port_that_is_taken_is_said():
 
 async def test_without_a_host_every_family_of_the_machine_is_served(tmp_path):
     folder = ground.serving_pair(tmp_path / "serving")
-    from topology_controller.serve import security  # noqa: PLC0415 - plain HTTP has no other use for it
-
-    made = security.Security(ground.Cluster(), folder)  # type: ignore[arg-type]  # stands in for the client
+    made = servers.Security(ground.Cluster(), folder)  # type: ignore[arg-type]  # stands in for the client
     tls = ground.client_tls(tmp_path)
     async with (
-        servers.Server(address.Address.parse(":0"), ground.ROUTES, made) as server,
+        servers.Server(servers.Address.parse(":0"), ground.ROUTES, made) as server,
         ground.session(tls) as client,
     ):
         for host in ("127.0.0.1", *(("[::1]",) if socket.has_dualstack_ipv6() else ())):

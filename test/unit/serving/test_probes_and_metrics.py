@@ -9,10 +9,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from topology_controller.definitions import load
 from topology_controller.report import metrics
-from topology_controller.serve import address, probes, scrape
+from topology_controller.serve import routes
 from topology_controller.serve import server as servers
-from topology_controller.transitions import load
 
 TRANSITIONS = load.load(pathlib.Path(__file__).resolve().parents[3] / "bindata" / "transitions")
 
@@ -37,8 +37,11 @@ def queue():
 def server(queue: Queue, *troubles: str) -> servers.Server:
     measured = metrics.Metrics(TRANSITIONS, lease="test")
     watches = Watches(*troubles)
-    routes = (*probes.Probes(watches, queue).routes(), *scrape.Scrape(measured, watches).routes())
-    return servers.Server(address.Address.parse("127.0.0.1:0"), routes)
+    served = (
+        *routes.probes(lambda: watches.troubles, lambda: queue.working_since),
+        *routes.scrape(measured, watches.last_activity),
+    )
+    return servers.Server(servers.Address.parse("127.0.0.1:0"), served)
 
 
 async def get(url: str, **options: Any) -> tuple[int, str]:
@@ -62,7 +65,7 @@ async def test_a_blind_operator_is_not_ready_and_says_which_watch(queue):
 
 async def test_a_loop_that_hangs_is_not_alive(queue):
     async with server(queue) as served:
-        queue.working_since = asyncio.get_running_loop().time() - probes.STUCK_BOUND - 1
+        queue.working_since = asyncio.get_running_loop().time() - routes.STUCK_BOUND - 1
         status, text = await get(f"http://127.0.0.1:{served.bound}/healthz")
         assert (status, "one pass" in text) == (500, True), text
 
@@ -89,18 +92,18 @@ async def test_metrics_are_there_from_the_start(queue):
 
 @pytest.mark.parametrize("text", ["0.0.0.0:8443", ":8443", "[::]:8443", "10.0.0.1:80", "example:80"])
 def test_metrics_are_not_served_openly(text):
-    listening = address.Address.parse(text)
+    listening = servers.Address.parse(text)
     with pytest.raises(ValueError, match="--serving-cert-dir"):
-        address.refuse_open_http(listening, None)
-    address.refuse_open_http(listening, pathlib.Path("certificates"))
+        servers.refuse_open_http(listening, None)
+    servers.refuse_open_http(listening, pathlib.Path("certificates"))
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1:8443", "[::1]:0", "localhost:1"])
 def test_loopback_needs_no_certificate(text):
-    address.refuse_open_http(address.Address.parse(text), None)
+    servers.refuse_open_http(servers.Address.parse(text), None)
 
 
 @pytest.mark.parametrize("text", ["", "8443", "host:", "host:port", "host:65536", "host:-1"])
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(ValueError, match="HOST:PORT"):
-        address.Address.parse(text)
+        servers.Address.parse(text)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topology_controller.serve import profile, tls
+from topology_controller.serve import tls
 
 from . import ground
 
@@ -56,15 +56,13 @@ def spec(kind: object = None, adherence: str | None = None, **custom: object) ->
     ids=str,
 )
 def test_the_lowest_version_that_is_spoken(raw, minimum):
-    assert profile.wanted(raw).minimum == minimum
+    assert tls.wanted(raw).minimum == minimum
 
 
 def test_without_strict_adherence_nothing_weaker_than_our_own_profile_is_taken_over():
-    assert profile.wanted(spec("Old", LEGACY)) == profile.INTERMEDIATE
-    assert (
-        profile.wanted(spec("Custom", minTLSVersion="VersionTLS10", ciphers=["DES-CBC3-SHA"])) == profile.INTERMEDIATE
-    )
-    assert profile.wanted(spec("Old", STRICT)) == profile.OLD
+    assert tls.wanted(spec("Old", LEGACY)) == tls.INTERMEDIATE
+    assert tls.wanted(spec("Custom", minTLSVersion="VersionTLS10", ciphers=["DES-CBC3-SHA"])) == tls.INTERMEDIATE
+    assert tls.wanted(spec("Old", STRICT)) == tls.OLD
 
 
 def test_what_is_no_name_of_a_cipher_never_reaches_openssl():
@@ -79,7 +77,7 @@ def test_what_is_no_name_of_a_cipher_never_reaches_openssl():
         "-AES128-SHA",
         "ECDHE-RSA-AES256-SHA",
     ]
-    found = profile.wanted(spec("Custom", STRICT, minTLSVersion="VersionTLS12", ciphers=names))
+    found = tls.wanted(spec("Custom", STRICT, minTLSVersion="VersionTLS12", ciphers=names))
     assert found.ciphers == ("ECDHE-RSA-AES256-SHA",)
 
 
@@ -97,7 +95,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_nothing_in_the_object_can_raise(found):
-    assert isinstance(profile.wanted({"spec": found}), profile.Profile)
+    assert isinstance(tls.wanted({"spec": found}), tls.Profile)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +103,7 @@ def pair(tmp_path_factory):
     return tls.read(ground.serving_pair(tmp_path_factory.mktemp("serving")))
 
 
-def offered(pair: tls.Pair, wanted: profile.Profile, newest: ssl.TLSVersion, oldest: ssl.TLSVersion) -> str | None:
+def offered(pair: tls.Pair, wanted: tls.Profile, newest: ssl.TLSVersion, oldest: ssl.TLSVersion) -> str | None:
     """Shake hands in memory; return the version, or None when there is none that both speak."""
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
@@ -136,13 +134,13 @@ def offered(pair: tls.Pair, wanted: profile.Profile, newest: ssl.TLSVersion, old
 @pytest.mark.parametrize(
     ("wanted", "newest", "version"),
     [
-        (profile.MODERN, V13, "TLSv1.3"),
-        (profile.MODERN, V12, None),
-        (profile.INTERMEDIATE, V13, "TLSv1.3"),
-        (profile.INTERMEDIATE, V12, "TLSv1.2"),
-        (profile.INTERMEDIATE, V11, None),
-        (profile.OLD, V11, "TLSv1.1"),
-        (profile.OLD, V10, "TLSv1"),
+        (tls.MODERN, V13, "TLSv1.3"),
+        (tls.MODERN, V12, None),
+        (tls.INTERMEDIATE, V13, "TLSv1.3"),
+        (tls.INTERMEDIATE, V12, "TLSv1.2"),
+        (tls.INTERMEDIATE, V11, None),
+        (tls.OLD, V11, "TLSv1.1"),
+        (tls.OLD, V10, "TLSv1"),
     ],
     ids=lambda value: getattr(value, "name", str(value)),
 )
@@ -152,13 +150,13 @@ def test_what_is_negotiated(pair, wanted, newest, version):
 
 def test_a_custom_cipher_is_the_only_one_below_tls_13(pair):
     name = "ECDHE-ECDSA-AES256-GCM-SHA384"
-    wanted = profile.wanted(spec("Custom", minTLSVersion="VersionTLS12", ciphers=[name]))
+    wanted = tls.wanted(spec("Custom", minTLSVersion="VersionTLS12", ciphers=[name]))
     below = {one["name"] for one in tls.make(pair, "", wanted).get_ciphers() if one["protocol"] != "TLSv1.3"}
     assert below == {name}
 
 
 def test_every_profile_of_the_api_is_one_that_this_openssl_can_make(pair):
-    for one in (profile.OLD, profile.INTERMEDIATE, profile.MODERN):
+    for one in (tls.OLD, tls.INTERMEDIATE, tls.MODERN):
         made = tls.make(pair, "", one)
         known = {cipher["name"] for cipher in made.get_ciphers()}
-        assert set(profile.INTERMEDIATE.ciphers) <= known or one is profile.MODERN
+        assert set(tls.INTERMEDIATE.ciphers) <= known or one is tls.MODERN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime as dt
 import gzip
@@ -12,14 +13,14 @@ import pytest
 from aiohttp import web
 
 from topology_controller.kube import errors
-from topology_controller.serve import access, gate
+from topology_controller.serve import authn
 
 from . import ground
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-METRICS, PAGE = access.METRICS.path, access.PAGE.path
+METRICS, PAGE = authn.METRICS.path, authn.PAGE.path
 HTML = {"Accept": "text/html,application/xhtml+xml"}
 
 
@@ -180,7 +181,7 @@ def certified(*subject: tuple[str, str], days: int = 1) -> dict[str, object]:
 )
 def test_whom_a_certificate_names(found, name, groups):
     """One that has ended while its connection lives on names nobody."""
-    identity = gate.by_certificate(found)
+    identity = authn.certified(found)
     assert (identity and identity.name, identity.groups if identity else ()) == (name, groups)
 
 
@@ -262,16 +263,20 @@ async def test_a_name_is_shown_as_it_is_and_does_nothing(cluster, folder, tmp_pa
 
 
 async def test_a_session_ends_when_its_token_does(cluster, folder, tmp_path):
-    async with ground.served(cluster, folder) as server, browser(tmp_path) as client:
-        async with client.post(ground.url(server, "/sign-in"), data={"token": "viewers"}):
-            pass
-        ground.guarding(server).gate._reviews._known._kept.clear()
-        del cluster.tokens["viewers"]
+    believed = authn.Timing(known=0.2, unknown=0.0)
+    async with ground.served(cluster, folder, reviewing=believed) as server, browser(tmp_path) as client:
+        async with client.post(ground.url(server, "/sign-in"), data={"token": "viewers"}) as answer:
+            cookie = answer.history[0].cookies["topology_session"].value
+        user = cluster.tokens.pop("viewers")
+        await asyncio.sleep(0.3)
         async with client.get(ground.url(server, "/")) as answer:
             assert answer.status == 401
             assert "Your session has ended." in await answer.text()
             assert 'topology_session=""' in answer.headers["Set-Cookie"]
-        assert len(ground.guarding(server).gate._sessions) == 0
+        cluster.tokens["viewers"] = user
+        headers = {"Cookie": f"topology_session={cookie}"}
+        async with client.get(ground.url(server, "/"), headers=headers) as answer:
+            assert answer.status == 401, "it does not begin again with its token"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from topology_api.types import TopologyPair
-from topology_controller.operands import load
+from topology_controller.definitions import operands as matrices
 from topology_simulator import client, cluster, conditions, follow, install, kinds, machines
 
-MATRIX = load.shipped()
+MATRIX = matrices.shipped()
 EVERYTHING = cluster.Shape(masters=3, registry="Managed", registry_replicas=2)
 
 

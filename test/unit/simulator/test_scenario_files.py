@@ -62,8 +62,8 @@ def field(kind):
         ({"steps": []}, r"steps"),
         ({"expect": {"phase": "Idle", "topology": "HA", "conditions": {}}}, r"expect → topology: String should match"),
         ({"steps": [{"hold": "dns"}]}, r"step 1 → hold: 'dns' is none of .*console"),
-        ({"steps": [{"break": "nobody"}]}, r"step 1 → break: 'nobody' is none of"),
-        ({"steps": [{"break_": "console"}]}, r"step 1 → break_: Extra inputs"),
+        ({"steps": [{"release": "nobody"}]}, r"step 1 → release: 'nobody' is none of"),
+        ({"steps": [{"wait_for": {"voters": 1}}]}, r"step 1 → wait_for: Extra inputs"),
         ({"steps": [{"run-printed": {}}]}, r"step 1 → run-printed: exactly one of advisory, condition .* found none"),
         ({"steps": [{"evict-operator": False}]}, r"step 1 → evict-operator: Input should be True"),
         (
@@ -103,7 +103,7 @@ def test_a_cluster_is_given_in_the_words_of_its_shape(load):
         "schedulable": False,
         "without": ["Console"],
     }
-    shape = load(GOOD | {"cluster": asked}).cluster.shape()
+    shape = load(GOOD | {"cluster": asked}).shape()
     assert (shape.control_plane, shape.infrastructure, shape.masters) == ("HighlyAvailable", "SingleReplica", 3)
     assert (shape.workers, shape.schedulable, shape.without) == (1, False, ("Console",))
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from topology_simulator import kinds, machines, story, tables, terminal
+from topology_simulator import kinds, machines, story, terminal
 
 
 class Screen(io.StringIO):
@@ -43,7 +43,7 @@ def test_a_sentence_stays_a_line_outside_a_terminal():
 def test_a_table_is_laid_out_as_kubectl_does():
     columns = [{"name": "Name", "priority": 0}, {"name": "Phase", "priority": 0}, {"name": "Hidden", "priority": 1}]
     rows = [{"cells": ["cluster", None, "x"]}, {"cells": ["b", "Idle", "x"]}]
-    assert tables.layout({"columnDefinitions": columns, "rows": rows}) == "NAME      PHASE\ncluster\nb         Idle"
+    assert terminal.layout({"columnDefinitions": columns, "rows": rows}) == "NAME      PHASE\ncluster\nb         Idle"
 
 
 @pytest.fixture

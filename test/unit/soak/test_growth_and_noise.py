@@ -134,7 +134,7 @@ def test_the_server_understands_every_fault() -> None:
     made = [disturb.made(0.0, what, TARGETS[0]) for what in disturb.FAR_REACHING]
     for one in (*made, *disturb.planned(1, 1800.0, TARGETS)):
         for raw in one.faults:
-            assert faults.from_json(raw).user_agent == disturb.AGENT
+            assert faults.Fault.model_validate(raw).user_agent == disturb.AGENT
     assert any(one.compact for one in made)
 
 

@@ -8,7 +8,7 @@ import pydantic
 import pytest
 import yaml
 
-from topology_controller.transitions import model
+from topology_controller.definitions import model
 
 FILE = pathlib.Path(__file__).resolve().parents[3] / "bindata" / "transitions" / "sno-to-ha-compact.yaml"
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from topology_api.vocabulary import CheckName
-from topology_controller.transitions import load, model
+from topology_controller.definitions import load, model
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "bindata" / "transitions"
 DIRECT, COUNTED = CheckName.ETCD_MEMBERS_DIRECT, CheckName.ETCD_VOTING_MEMBERS

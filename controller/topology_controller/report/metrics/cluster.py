@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from topology_api import shape
-from topology_api.vocabulary import CheckName
+from topology_api.vocabulary import CheckName, CheckStatus
 
-from ...checks import etcd, nodes
-from ...observe import census, facts
+from ...checks import etcd
+from ...observe import facts
 from . import family, labels
 
 if TYPE_CHECKING:
@@ -68,13 +68,9 @@ def _nodes(decision: Decision, known: facts.Facts) -> Iterator[family.Series]:
     yield ("present",), len(found)
     yield ("ready",), sum(node.ready == "True" for node in whole)
     yield ("schedulable",), sum(not node.cordoned and not node.taints for node in whole)
-    definition = decision.definition
-    asked = () if definition is None else definition.preflight
-    spec = next((one for one in asked if one.check is CheckName.CONTROL_PLANE_NODES), None)
-    if definition is not None and spec is not None:
-        fit = nodes.candidates(known, spec, definition)
-        if not isinstance(fit, facts.Unobserved):
-            yield ("eligible",), sum(why is None for why in fit.values())
+    answer = next((result for result in decision.results if result.name is CheckName.CONTROL_PLANE_NODES), None)
+    if answer is not None and (answer.findings or answer.status is not CheckStatus.UNKNOWN):
+        yield ("eligible",), sum(finding.status is CheckStatus.MET for finding in answer.findings)
 
 
 def _members(known: facts.Facts) -> Iterator[family.Series]:
@@ -100,7 +96,7 @@ def _info(known: facts.Facts) -> Iterator[family.Series]:
     found = known.infrastructure
     if isinstance(found, facts.Unobserved):
         return
-    fitting = shape.classify(census.vector(known, found))
+    fitting = shape.classify(known.shape_vector(found))
     yield (
         (
             labels.told(found.desired, labels.WISHES),

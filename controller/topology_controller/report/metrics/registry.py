@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ...decide.decision import Decision
-    from ...transitions import load
+    from ...definitions import load
     from . import family
 
 FAMILIES: Final[tuple[family.Family, ...]] = (

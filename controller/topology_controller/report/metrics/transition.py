@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage
 
-from ...decide import happenings
+from ...decide import events
 from . import family, labels
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ...decide.decision import Decision
-    from ...transitions import load
+    from ...definitions import load
 
 _STAGES = frozenset(stage.value for stage in Stage)
 _STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
@@ -202,7 +202,7 @@ class Counts:
         elif (
             after.phase is Phase.IDLE
             and _phase(before) in {Phase.PENDING, Phase.ADMITTING, Phase.UNSUPPORTED}
-            and happenings.withdrawn(before, wish)
+            and events.withdrawn(before, wish)
         ):
             if (source, target) not in self._routes and source in self._sources:
                 self._cancelled.labels(source, labels.OTHER).inc()

@@ -1,0 +1,169 @@
+"""What every phase works with: the context of one decision, and what decisions have in common.
+
+`phases` makes the context; `admission` and `convergence` decide on it. Everything here is small and pure: how a record
+is turned into steps, when time alone could change a decision, and what has been unreadable for too long.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import CheckStatus, Phase, Reason
+
+from ..checks import advisories, etcd
+from ..checks.result import Yardstick, listed
+from ..observe import facts
+from . import cadence, discovery, events, records
+from .decision import Said, Step
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from topology_api.types import Advisory, AvailableTransition, Baseline, Check, TopologyPair
+    from topology_api.vocabulary import CheckName
+
+    from ..checks.result import CheckResult
+    from ..definitions import load
+    from .decision import Decision
+    from .leader import LeaderState
+
+UNREADABLE_BOUND = timedelta(minutes=5)
+"""How long a fact may be unreadable before the operator calls itself Degraded."""
+_ADVISED = {check: name for name, check in advisories.WAITED_FOR.items()}
+"""Checks that wait for ever where there is such an advisory. The others may be told and need not be waited for."""
+_EVERY = 64
+"""Checks that a definition may ask at most: each of them that is waited for is named."""
+BEFORE_FLIP = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything that one decision looks at, once it is clear that there is something to decide."""
+
+    known: facts.Facts
+    infrastructure: facts.Infrastructure
+    record: TopologyTransition | None
+    transitions: load.Transitions
+    leader: LeaderState
+    now: datetime
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the record; without one nothing has been decided yet."""
+        return self.record.phase if self.record is not None else Phase.IDLE
+
+    def yardstick(self, baseline: Baseline | None, accepted: frozenset[CheckName] = frozenset()) -> Yardstick:
+        """What convergence is measured by."""
+        return Yardstick(baseline, self.transitions.matrix, accepted)
+
+    @property
+    def evidence_awaited(self) -> bool:
+        """Is a fact of an open wish still on its way? Then deciding now would publish "not read yet" as news."""
+        known = self.known
+        # Read only where somebody asks about them: there they have a name once they are on their way.
+        at_times = (known.controller_config, known.dnsmasq, known.lifecycle_agent, known.workers)
+        found = (
+            known.cluster_version, known.cluster_operators, known.control_plane_nodes, known.other_nodes,
+            known.scheduler, known.etcd_endpoints, known.etcd, known.etcd_lease, known.etcd_members,
+            known.machine_config_pools, known.ingress_controller, *known.operands.values(),
+            *(fact for fact in at_times if fact is not facts.NOT_READ),
+        )  # fmt: skip
+        return any(isinstance(fact, facts.Unobserved) and fact.awaited for fact in found)
+
+
+def available(context: Context) -> tuple[AvailableTransition, ...]:
+    """What the record says could be asked for: what was discovered last, as far as it still leads away from here."""
+    found = discovery.merged(context.record.available if context.record else (), context.leader.available)
+    # What was discovered before the topology moved leads away from where the cluster no longer is.
+    here = {definition.name for definition in context.transitions.starting_at(records.pair(context.infrastructure))}
+    return tuple(item for item in found if item.name in here)
+
+
+def advised(context: Context, record: TopologyTransition) -> tuple[Advisory, ...]:
+    """What an administrator has to do on the way to the record's target, by what is watched."""
+    target = record.target or records.pair(context.infrastructure)
+    return advisories.advise(context.known, target, context.transitions.matrix, record, context.now)
+
+
+def requested(context: Context, target: TopologyPair | None) -> datetime:
+    """When this wish was first seen: kept while the target stays."""
+    record = context.record
+    if record is not None and record.phase in BEFORE_FLIP and record.requested_time and record.target == target:
+        return record.requested_time
+    own = context.known.own_operator
+    copy = None if isinstance(own, facts.Unobserved) else own.copy
+    if record is None and copy is not None and copy.phase in BEFORE_FLIP and copy.target == target:
+        # Somebody dropped the record: it is the same wish, and its events were told under this time.
+        return copy.requested_time or context.now.replace(microsecond=0)
+    return context.now.replace(microsecond=0)
+
+
+def what_is_unmet(failing: list[CheckResult]) -> str:
+    """Name the checks that keep something waiting."""
+    return f"Waiting for {listed((result.name for result in failing), most=_EVERY)}"
+
+
+def what_is_awaited(
+    results: tuple[CheckResult, ...], disturbed: tuple[str, ...], left: tuple[Advisory, ...] = ()
+) -> str:
+    """Name what convergence waits for: checks, with the advisories about them, watches that can be believed, quiet."""
+    failing = [result for result in results if not result.met]
+    if failing:
+        told = {advisory.name for advisory in left}
+        names = [_ADVISED[one.name] for one in failing if one.name in _ADVISED and _ADVISED[one.name] in told]
+        hint = f". Nobody else will change that: see status.topologyTransition.advisories for {listed(names)}"
+        return what_is_unmet(failing) + (hint if names else "")
+    if disturbed:
+        return f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
+    return "All convergence checks are met; waiting until it stays quiet"
+
+
+def unreadable(checks: tuple[Check, ...], now: datetime) -> Said | None:
+    """A fact that could not be read for long makes the operator Degraded; a moment does not."""
+    lasting = [
+        check
+        for check in checks
+        if check.status is CheckStatus.UNKNOWN and now - check.last_transition_time >= UNREADABLE_BOUND
+    ]
+    if not lasting:
+        return None
+    text = "; ".join(f"{check.name}: {check.message}" for check in lasting)
+    return Said(Reason.EVIDENCE_UNREADABLE, f"Cannot be told for more than 5 minutes: {text}")
+
+
+def written(context: Context, decision: Decision) -> Decision:
+    """Add the steps that a decision without a flip needs: save the record when it is time for that, then report."""
+    found = context.infrastructure.record
+    stored = found if isinstance(found, TopologyTransition) else None
+    reported = dataclasses.replace(decision, steps=(Step.REPORT,))
+    return with_events(context, cadence.due(reported, stored, context.leader, context.now))
+
+
+def with_events(context: Context, decision: Decision) -> Decision:
+    """Add the events for the way from the present record to the decided one."""
+    desired, after = context.infrastructure.desired, decision.record
+    happened = () if after is None else events.between(context.record, after, desired, decision.note, context.now)
+    return dataclasses.replace(decision, happened=happened)
+
+
+def lease_moments(known: facts.Facts) -> list[datetime]:
+    """When the lease of the etcd operator expires if nobody renews it, and when one from the future counts."""
+    lease = known.etcd_lease
+    if isinstance(lease, facts.Unobserved) or lease.renew_time is None:
+        return []
+    return [lease.renew_time - etcd.LEASE_GRACE, lease.renew_time + etcd.expiry(lease)]
+
+
+def unreadable_moments(checks: tuple[Check, ...]) -> list[datetime]:
+    """When each Unknown will have lasted too long."""
+    return [check.last_transition_time + UNREADABLE_BOUND for check in checks if check.status is CheckStatus.UNKNOWN]
+
+
+def until(moments: list[datetime], now: datetime) -> float | None:
+    """Seconds until the first of these that is still to come; a moment after it, so that it has passed then."""
+    ahead = [(moment - now).total_seconds() for moment in moments if moment > now]
+    return min(ahead) + 0.05 if ahead else None

@@ -1,0 +1,82 @@
+"""What is worth an event when the record changes: one per change of phase, from facts only.
+
+Told after the writes of the decision, never before the flip. The name of the event is made from the attempt and the
+phase (`report.events`), so a crash between the write and the telling can repeat the telling without repeating the
+event.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import CheckStatus, EventReason, Phase, Stage
+
+from . import acceptance
+from .decision import EventSpec
+
+if TYPE_CHECKING:
+    from topology_api.types import TopologyTransition
+
+_OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+STANDING = timedelta(minutes=5)
+"""How long other checks must have been unmet, none of them changing, until that is told: a flapping node is no news."""
+
+
+def between(
+    before: TopologyTransition | None, after: TopologyTransition, wish: str | None, note: str, now: datetime
+) -> tuple[EventSpec, ...]:
+    """Events for the way from one record to the next; `note` is what Progressing says.
+
+    What blocks a wish is told when the wish is made, when a check takes its admission back, and whenever it has stood
+    for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
+    """
+    phase = after.phase
+    was = before.phase if before is not None else Phase.IDLE
+    if phase is Phase.PENDING and was in _OPEN:
+        stands = now >= stands_at(after) or (was is Phase.ADMITTING and bool(unmet(after)))
+        return (EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True),) if stands else ()
+    if was is phase:
+        return ()
+    route = f"from {after.source} to {after.target}" if after.source and after.target else ""
+    found: list[EventSpec] = []
+    if phase in _OPEN and was not in _OPEN:
+        found.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"Topology {wish} is wanted"))
+    if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
+        found.append(EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True))
+    if phase is Phase.CONVERGING:
+        found.append(EventSpec(EventReason.TRANSITION_ADMITTED, f"Transition {after.name} {route} was admitted"))
+        found.append(EventSpec(EventReason.TOPOLOGY_CHANGED, f"Topology moved {route}"))
+    if phase is Phase.COMPLETED:
+        said = f"Transition {after.name} {route} is completed{acceptance.told(after)}"
+        found.append(EventSpec(EventReason.TRANSITION_COMPLETED, said))
+    if phase is Phase.IDLE and was in _OPEN and withdrawn(before, wish):
+        found.append(EventSpec(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn before the topology moved"))
+    return tuple(found)
+
+
+def unmet(record: TopologyTransition) -> list[str]:
+    """The preflight checks that block the wish of this record, by name."""
+    return sorted(
+        check.name for check in record.checks if check.stage is Stage.PREFLIGHT and check.status is not CheckStatus.MET
+    )
+
+
+def stands_at(record: TopologyTransition) -> datetime:
+    """From when on what blocks the wish of this record counts as standing."""
+    changed = [check.last_transition_time for check in record.checks if check.stage is Stage.PREFLIGHT]
+    if record.phase_transition_time is not None:
+        changed.append(record.phase_transition_time)
+    return max(changed, default=_LONG_AGO) + STANDING
+
+
+def withdrawn(before: TopologyTransition | None, wish: str | None) -> bool:
+    """Was the wish of that record taken back: removed, or set to where the transition would have started?
+
+    Otherwise it still stands, and it is somebody else who has moved the topology there.
+    """
+    if wish is None or before is None or before.source is None:
+        return True
+    target = before.target.control_plane if before.target is not None else None
+    return wish == before.source.control_plane != target

@@ -1,0 +1,132 @@
+"""Reads the transition definitions and the operand matrix, and says exactly where one is wrong.
+
+`read` reads one file and `model` says what a definition is; this module checks what concerns several files: names,
+definitions that could match the same cluster, and whether the operand matrix answers what the definitions ask. All
+problems of all files come in one error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api.crd import Edge
+from topology_api.types import TopologyPair
+from topology_api.vocabulary import CheckName
+
+from . import model, read
+from . import operands as matrices
+
+if TYPE_CHECKING:
+    import pathlib
+
+DefinitionError = read.DefinitionError
+"""What `load` raises, whichever file is at fault."""
+_FORM = read.Form(model.Definition, "definition", [check.value for check in CheckName if check in model.STAGES])
+
+
+@dataclass(frozen=True, slots=True)
+class Transitions:
+    """Every transition that exists, ordered by name, and the operand matrix that their checks go by."""
+
+    definitions: tuple[model.Definition, ...]
+    matrix: matrices.Matrix = dataclasses.field(default_factory=matrices.Matrix)
+
+    def edges(self) -> tuple[Edge, ...]:
+        """Return the graph, as the schema needs it."""
+        return tuple(
+            Edge(
+                name=definition.name,
+                source_control_plane=definition.source.control_plane.value,
+                source_infrastructures=tuple(definition.source.infrastructure),
+                target=definition.target.pair,
+            )
+            for definition in self.definitions
+        )
+
+    def starting_at(self, pair: TopologyPair) -> tuple[model.Definition, ...]:
+        """Return the definitions that lead away from this pair."""
+        return tuple(definition for definition in self.definitions if definition.source.matches(pair))
+
+    def named(self, name: str | None) -> model.Definition | None:
+        """Return the definition of that name, None when there is none."""
+        return next((definition for definition in self.definitions if definition.name == name), None)
+
+    def asks(self, check: CheckName) -> bool:
+        """Does any definition ask this check, in any stage?"""
+        stages = [specs for definition in self.definitions for specs in definition.stages.values()]
+        return any(spec.check is check for specs in stages for spec in specs)
+
+
+def load(
+    directory: pathlib.Path, *, members_directly: bool = False, matrix: matrices.Matrix | None = None
+) -> Transitions:
+    """Read every `*.yaml` file of a folder, and the operand matrix that comes with the operator if none is given.
+
+    With `members_directly` every definition that asks for the number of etcd's voters also asks the members
+    themselves: the administrator has given certificates for that, and the definitions need not be written anew.
+    Raises DefinitionError when the folder or any of the files cannot be used, and bindata.BindataMissingError when
+    the operator came without its matrix.
+    """
+    files, problems = read.folder(directory, _FORM)
+    problems += _conflicts(files)
+    if matrix is None:
+        try:
+            matrix = matrices.shipped()
+        except DefinitionError as error:
+            raise DefinitionError((*problems, *error.problems)) from None
+    problems += [problem for file in files for problem in _unanswered(file, matrix)]
+    if problems:
+        raise DefinitionError(tuple(problems))
+    definitions = sorted((file.value for file in files if file.value), key=lambda definition: definition.name)
+    if members_directly:
+        definitions = [definition.asking_members() for definition in definitions]
+    return Transitions(tuple(definitions), matrix)
+
+
+def _conflicts(files: list[read.File[model.Definition]]) -> list[read.Problem]:
+    """What is wrong with names, and which two definitions could match the same cluster."""
+    problems: list[read.Problem] = []
+    read_well = [(file, file.value) for file in files if file.value]
+    for file, definition in read_well:
+        if definition.name != file.place.stem:
+            text = f"name {definition.name!r} differs from the file's name; wanted {file.place.stem!r}"
+            problems.append(file.problem(("name",), text))
+    for (earlier, other), (later, definition) in itertools.combinations(read_well, 2):
+        if definition.name == other.name:
+            text = f"name {definition.name!r} is used in {earlier.place.name} already"
+            problems.append(later.problem(("name",), text))
+        elif definition.conflicts_with(other):
+            text = (
+                f"{definition.name} could match the same cluster as {other.name} ({earlier.place.name}): "
+                "make source, target, platforms or workers tell them apart"
+            )
+            problems.append(later.problem(("name",), text))
+    return problems
+
+
+def _unanswered(file: read.File[model.Definition], matrix: matrices.Matrix) -> list[read.Problem]:
+    """What the definition asks of operands and the matrix has no figure for."""
+    definition = file.value
+    if definition is None:
+        return []
+    problems: list[read.Problem] = []
+    sources = [
+        TopologyPair(control_plane=definition.source.control_plane.value, infrastructure=infrastructure)
+        for infrastructure in definition.source.infrastructure
+    ]
+    for index, spec in enumerate(definition.convergence.checks):
+        if spec.check not in matrices.OPERAND_CHECKS:
+            continue
+        path = ("convergence", "checks", index, "check")
+        group = matrix.group(spec.check)
+        if group is None:
+            problems.append(
+                file.problem(path, f"check {spec.check} has no operand file: nothing says what it looks at")
+            )
+            continue
+        lacks = dict.fromkeys(lack for source in sources for lack in group.lacks(source, definition.target.pair))
+        problems += [file.problem(path, f"check {spec.check}: its operand file has no {lack}") for lack in lacks]
+    return problems

@@ -1,0 +1,264 @@
+"""What a transition definition says, as types.
+
+A definition is one edge of the graph: where it starts, where it leads, what must be true before (preflight) and after
+(convergence). The files are written by people, so everything is strict: an unknown key, check or parameter is an error
+that `load` turns into file, line and what is allowed. `checks` answers the questions that a definition asks; which
+parameters a question takes, and in which stage it may be asked, stands here, because a file that asks it wrongly must
+be refused before the operator starts.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from topology_api.types import TopologyPair
+from topology_api.vocabulary import CheckName, Stage, Topology
+
+from . import read
+from .operands import OPERAND_CHECKS
+
+Infrastructure = Literal["SingleReplica", "HighlyAvailable"]
+
+
+_BOTH = frozenset(Stage)
+_PREFLIGHT = frozenset({Stage.PREFLIGHT})
+_CONVERGENCE = frozenset({Stage.CONVERGENCE})
+
+STAGES: dict[CheckName, frozenset[Stage]] = {
+    CheckName.CLUSTER_OPERATORS_STABLE: _BOTH,
+    CheckName.NO_UPGRADE_IN_PROGRESS: _PREFLIGHT,
+    CheckName.CONTROL_PLANE_NODES: _BOTH,
+    CheckName.DEDICATED_WORKERS: _PREFLIGHT,
+    CheckName.ELIGIBLE_WORKERS: _BOTH,
+    CheckName.MASTERS_SCHEDULABLE: _PREFLIGHT,
+    CheckName.ETCD_VOTING_MEMBERS: _BOTH,
+    CheckName.ETCD_HEALTHY: _BOTH,
+    CheckName.ETCD_OPERATOR_ALIVE: _BOTH,
+    CheckName.ETCD_MEMBERS_DIRECT: _PREFLIGHT,
+    CheckName.MACHINE_CONFIG_POOLS_READY: _PREFLIGHT,
+    CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: _CONVERGENCE,
+    **dict.fromkeys(sorted(OPERAND_CHECKS), _CONVERGENCE),
+}
+"""In which stage a definition may ask each check. `UpgradesBlocked` is implied by every admission, never asked."""
+
+REQUIRED: dict[CheckName, frozenset[str]] = {
+    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast"}),
+    CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
+    CheckName.ETCD_MEMBERS_DIRECT: frozenset({"atLeast"}),
+    CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
+    CheckName.ELIGIBLE_WORKERS: frozenset({"atLeast"}),
+}
+"""Parameters without which a check cannot be answered, as they are written in the file."""
+
+PARAMETERS: dict[CheckName, frozenset[str]] = {
+    **REQUIRED,
+    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast", "minCpus", "minMemoryGib"}),
+}
+"""Parameters that a check takes; a check that is not listed takes none."""
+
+_COUNTED = (CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS)
+"""What a control plane that becomes HighlyAvailable must be asked for, and no less than a quorum."""
+_PAIR = 2
+"""Nodes that infrastructure pods are spread over once infrastructure is HighlyAvailable."""
+_QUORUM = 3
+"""Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
+MOST_ASKED_FOR = 7
+"""The largest `atLeast` that a definition may have."""
+
+
+class CheckSpec(read.Strict):
+    """One question of a definition: the check and its parameters."""
+
+    check: CheckName
+    at_least: Annotated[int, Field(ge=1, le=MOST_ASKED_FOR)] | None = None
+    """How many are wanted: control-plane nodes, etcd voters, or nodes that can carry infrastructure pods."""
+    min_cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
+    """Smallest `status.capacity.cpu` of a control-plane node, in CPUs; None means the default (4)."""
+    min_memory_gib: Annotated[float, Field(gt=0, le=65536)] | None = None
+    """Smallest `status.capacity.memory` of a control-plane node, in GiB; None means the default (14.5)."""
+    wanted: bool | None = None
+    """The value of `Scheduler.spec.mastersSchedulable` that the target shape needs."""
+
+    @model_validator(mode="after")
+    def _parameters_fit(self) -> Self:
+        if self.check not in STAGES:
+            raise ValueError(f"check {self.check} is part of every admission and cannot be asked by a definition")
+        given = {to_camel(name) for name in self.model_fields_set if name != "check"}
+        allowed = PARAMETERS.get(self.check, frozenset())
+        if extra := given - allowed:
+            takes = ", ".join(sorted(allowed)) or "no parameters"
+            raise ValueError(f"check {self.check} does not take {', '.join(sorted(extra))}; it takes {takes}")
+        if missing := REQUIRED.get(self.check, frozenset()) - given:
+            raise ValueError(f"check {self.check} needs {', '.join(sorted(missing))}")
+        return self
+
+
+class Source(read.Strict):
+    """Where a transition starts."""
+
+    control_plane: Topology
+    infrastructure: Annotated[tuple[Infrastructure, ...], Field(min_length=1)]
+
+    def matches(self, pair: TopologyPair) -> bool:
+        """Does the transition start at this pair?"""
+        return pair.control_plane == self.control_plane and pair.infrastructure in self.infrastructure
+
+
+class Target(read.Strict):
+    """Where a transition leads."""
+
+    control_plane: Topology
+    infrastructure: Infrastructure
+
+    @property
+    def pair(self) -> TopologyPair:
+        """The target as the API writes it."""
+        return TopologyPair(control_plane=self.control_plane, infrastructure=self.infrastructure)
+
+
+class Workers(read.Strict):
+    """How many dedicated workers the cluster may have; it tells definitions with the same source apart."""
+
+    min: Annotated[int, Field(ge=0)] = 0
+    max: Annotated[int, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _range_is_not_empty(self) -> Self:
+        if self.max is not None and self.max < self.min:
+            raise ValueError(f"workers.max ({self.max}) is smaller than workers.min ({self.min})")
+        return self
+
+    def fits(self, count: int) -> bool:
+        """Is this number of dedicated workers within the range?"""
+        return self.min <= count and (self.max is None or count <= self.max)
+
+    def overlaps(self, other: Workers) -> bool:
+        """Is there a number of workers that fits both?"""
+        low = max(self.min, other.min)
+        return all(bound.max is None or low <= bound.max for bound in (self, other))
+
+    def __str__(self) -> str:
+        if self.max is None:
+            return f"at least {self.min}"
+        return f"exactly {self.min}" if self.min == self.max else f"{self.min} to {self.max}"
+
+
+class Convergence(read.Strict):
+    """What must be true after the flip before the transition is called completed."""
+
+    settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
+    """How long every check must have been Met without a break."""
+    deadline_minutes: Annotated[int, Field(ge=1, le=1440)] = 60
+    """After this long, and the minutes for machines, the transition is overdue; nothing is rolled back."""
+    machine_minutes: dict[str, Annotated[int, Field(ge=0, le=240)]] = Field(default_factory=dict)
+    """By platform: minutes that each machine of the largest pool adds, since one after the other restarts."""
+    stuck_minutes: Annotated[int, Field(ge=0, le=1440)] = 10
+    """Overdue, and without progress for this long, it is stuck."""
+    checks: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
+
+
+class Definition(read.Strict):
+    """One transition: an edge with its proofs."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", max_length=64)]
+    summary: Annotated[str, Field(min_length=1, max_length=256)]
+    source: Source
+    workers: Workers = Workers()
+    target: Target
+    platforms: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Values of Infrastructure `status.platformStatus.type` on which this transition is possible."""
+    preflight: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
+    convergence: Convergence
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if self.source.matches(self.target.pair):
+            raise ValueError(f"the transition starts where it leads to ({self.target.pair})")
+        for stage, specs in self.stages.items():
+            seen: set[CheckName] = set()
+            for spec in specs:
+                if spec.check in seen:
+                    raise ValueError(f"check {spec.check} is asked twice in {stage.value.lower()}")
+                if stage not in STAGES[spec.check]:
+                    raise ValueError(f"check {spec.check} cannot be asked in {stage.value.lower()}")
+                seen.add(spec.check)
+        return self
+
+    @model_validator(mode="after")
+    def _knows_its_machines(self) -> Self:
+        minutes = self.convergence.machine_minutes
+        if minutes and (missing := [platform for platform in self.platforms if platform not in minutes]):
+            raise ValueError(f"convergence.machineMinutes must also name platform {', '.join(missing)}")
+        return self
+
+    @model_validator(mode="after")
+    def _asks_for_proof(self) -> Self:
+        """A definition may not leave out what keeps a cluster from a deadlock."""
+        asked = {spec.check: spec for spec in self.preflight}
+        wanted: list[CheckName] = [CheckName.NO_UPGRADE_IN_PROGRESS, CheckName.CLUSTER_OPERATORS_STABLE]
+        if any(spec.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT for spec in self.convergence.checks):
+            wanted.append(CheckName.MACHINE_CONFIG_POOLS_READY)
+        if self.workers != Workers():
+            wanted.append(CheckName.DEDICATED_WORKERS)
+        if (
+            self.target.control_plane is Topology.HIGHLY_AVAILABLE
+            and self.source.control_plane != self.target.control_plane
+        ):
+            wanted += [CheckName.ETCD_HEALTHY, CheckName.ETCD_OPERATOR_ALIVE, *_COUNTED]
+            for name in (*_COUNTED, CheckName.ETCD_MEMBERS_DIRECT):
+                if name in asked and (asked[name].at_least or 0) < _QUORUM:
+                    raise ValueError(
+                        f"check {name} must ask for atLeast {_QUORUM} before a control plane becomes HighlyAvailable"
+                    )
+        if missing := [name for name in wanted if name not in asked]:
+            raise ValueError(f"preflight must ask {', '.join(missing)} for this transition")
+        self._asks_for_room(asked)
+        return self
+
+    def _asks_for_room(self, asked: dict[CheckName, CheckSpec]) -> None:
+        """Infrastructure that becomes HighlyAvailable needs nodes for it, or its operators never finish."""
+        if self.target.infrastructure != "HighlyAvailable" or "SingleReplica" not in self.source.infrastructure:
+            return
+        eligible, schedulable = asked.get(CheckName.ELIGIBLE_WORKERS), asked.get(CheckName.MASTERS_SCHEDULABLE)
+        on_workers = eligible is not None and (eligible.at_least or 0) >= _PAIR
+        on_masters = (
+            self.workers.max == 0
+            and schedulable is not None
+            and schedulable.wanted is True
+            and CheckName.CONTROL_PLANE_NODES in asked
+        )
+        if not on_workers and not on_masters:
+            raise ValueError(
+                f"preflight must ask {CheckName.ELIGIBLE_WORKERS} with atLeast {_PAIR} before infrastructure becomes "
+                f"HighlyAvailable, or, with workers: {{max: 0}}, {CheckName.CONTROL_PLANE_NODES} and "
+                f"{CheckName.MASTERS_SCHEDULABLE} with wanted: true"
+            )
+
+    def asking_members(self) -> Self:
+        """The same definition, which also asks the members of etcd themselves wherever it asks for their number."""
+        if any(spec.check is CheckName.ETCD_MEMBERS_DIRECT for spec in self.preflight):
+            return self
+        asked: list[CheckSpec] = []
+        for spec in self.preflight:
+            asked.append(spec)
+            if spec.check is CheckName.ETCD_VOTING_MEMBERS:
+                asked.append(spec.model_copy(update={"check": CheckName.ETCD_MEMBERS_DIRECT}))
+        return self.model_copy(update={"preflight": tuple(asked)})
+
+    @property
+    def stages(self) -> dict[Stage, tuple[CheckSpec, ...]]:
+        """The questions by stage."""
+        return {Stage.PREFLIGHT: self.preflight, Stage.CONVERGENCE: self.convergence.checks}
+
+    def conflicts_with(self, other: Definition) -> bool:
+        """Could both match the same cluster with the same wish? Such a pair is refused when it is loaded."""
+        return (
+            self.target.control_plane is other.target.control_plane
+            and self.source.control_plane is other.source.control_plane
+            and bool(set(self.source.infrastructure) & set(other.source.infrastructure))
+            and bool(set(self.platforms) & set(other.platforms))
+            and self.workers.overlaps(other.workers)
+        )

@@ -1,0 +1,299 @@
+"""The operand matrix: what OpenShift's operators make of a topology, as types, and read from its files.
+
+They react on their own; how is knowledge, not logic, so it stands in `bindata/operands/*.yaml`, one file for each
+convergence check that is about operands, named after it. Adding an operand is adding lines there. `observe` derives
+from it which objects are read, `checks` what is wanted of them, and the manifests which rights that takes.
+`bindata/startup-readers.yaml` lists the operators that read the topology only at their start. Whether the matrix
+answers what the definitions ask is checked by `load.load`, which has both.
+
+Sources of the figures: the operators' own code, see docs/reference.md.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, Topology
+
+from .. import bindata
+from . import read
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from topology_api.types import TopologyPair
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$", max_length=253)]
+KindName = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z]*$", max_length=63)]
+"""A kind of operator.openshift.io or a group made like it, where the plural is the kind in lower case and an s."""
+Kind = Literal["Deployment", "StatefulSet", "StaticPods", "PodDisruptionBudget", "IngressController"]
+Words = dict[Topology, Annotated[str, Field(min_length=1, max_length=32)]]
+"""A word for each topology: what is made for two topologies with the same word is the same."""
+
+OPERAND_CHECKS: frozenset[CheckName] = frozenset(
+    {
+        CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT,
+        CheckName.KUBE_API_SERVER_REVISION,
+        CheckName.KUBE_CONTROLLER_MANAGER_REVISION,
+        CheckName.KUBE_SCHEDULER_REVISION,
+        CheckName.ETCD_REVISION,
+        *ACCEPTABLE_CHECKS,
+    }
+)
+"""The checks that cannot be answered without their group of the matrix."""
+
+
+Replicas = Annotated[
+    Annotated[dict[Topology, Annotated[int, Field(ge=0, le=16)]], Tag("counts")]
+    | Annotated[Literal["perConfiguration", "perControlPlaneNode"], Tag("word")],
+    Discriminator(lambda value: "word" if isinstance(value, str) else "counts"),
+]
+
+
+class Operand(read.Strict):
+    """One object whose state shows whether its operator has followed."""
+
+    kind: Kind
+    resource: KindName | None = None
+    """For StaticPods: kind of the operator.openshift.io resource whose status.nodeStatuses tells the revisions."""
+    namespace: Name | None = None
+    name: Name
+    replicas: Replicas | None = None
+    """Ready replicas that each topology implies; of Deployment, StatefulSet and IngressController only.
+    perConfiguration: topology implies no number, the configuration that manages it has one."""
+    variant: Words | None = None
+    """For StaticPods: topologies with different words need a new revision; none means that no topology does."""
+    operator: Name | None = None
+    """ClusterOperator that answers for it, where that is not the group's. See `Group.operator_of`."""
+    restarts: bool = False
+    """Deployment whose pods every write of Infrastructure replaces, ours too, all but one of them at hand meanwhile."""
+    optional: bool = False
+    """May be missing by configuration: where it was missing at the flip, nothing has to follow."""
+
+    @property
+    def plural(self) -> str:
+        """Resource and group as kubectl spells them."""
+        if self.kind == "StaticPods":
+            return f"{(self.resource or '').lower()}s.operator.openshift.io"
+        return {
+            "Deployment": "deployments.apps",
+            "StatefulSet": "statefulsets.apps",
+            "PodDisruptionBudget": "poddisruptionbudgets.policy",
+            "IngressController": "ingresscontrollers.operator.openshift.io",
+        }[self.kind]
+
+    @property
+    def key(self) -> str:
+        """What `Facts.operand` and the baseline know it by."""
+        return "/".join(part for part in (self.plural, self.namespace, self.name) if part)
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        static_pods = self.kind == "StaticPods"
+        for field, given, needed in (
+            ("replicas", self.replicas is not None, self.kind in {"Deployment", "StatefulSet", "IngressController"}),
+            ("resource", self.resource is not None, static_pods),
+            ("namespace", self.namespace is not None, not static_pods),
+        ):
+            if given is not needed:
+                raise ValueError(f"{self.kind} {self.name} {'needs' if needed else 'does not take'} {field}")
+        if self.restarts and self.kind != "Deployment":
+            raise ValueError(f"{self.kind} {self.name} does not take restarts; Deployments do")
+        if self.variant is not None and not static_pods:
+            raise ValueError(f"{self.kind} {self.name} does not take variant; StaticPods do")
+        return self
+
+
+class ManagedBy(read.Strict):
+    """Configuration object of the operator: with managementState Removed there is no operand."""
+
+    kind: KindName
+    group: Name
+    name: Name
+
+    @property
+    def resource(self) -> str:
+        """Plural and group, such as consoles.operator.openshift.io."""
+        return f"{self.kind.lower()}s.{self.group}"
+
+    @property
+    def key(self) -> str:
+        """What `Facts.operand` knows it by."""
+        return f"{self.resource}/{self.name}"
+
+
+class Group(read.Strict):
+    """The operands of one convergence check."""
+
+    check: CheckName
+    operator: Name
+    """ClusterOperator that answers for them."""
+    follows: Literal["controlPlane", "infrastructure"]
+    """Which of the two topologies the operator reads."""
+    capability: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    """ClusterVersion capability without which they do not exist."""
+    managed_by: ManagedBy | None = None
+    variant: Words | None = None
+    """Of MachineConfigPoolsRolledOut only, which has no operands, because the pools are found in the cluster: between
+    two control plane topologies with the same word the pool master keeps its rendered configuration, between two with
+    different words it must get another."""
+    operands: tuple[Operand, ...] = ()
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Every ClusterOperator that answers for one of them, each once."""
+        return tuple(dict.fromkeys(self.operator_of(operand) for operand in self.operands)) or (self.operator,)
+
+    def operator_of(self, operand: Operand) -> str:
+        """The ClusterOperator that answers for this operand."""
+        return operand.operator or self.operator
+
+    def topology(self, pair: TopologyPair) -> str:
+        """The one of the two topologies that the operator goes by."""
+        return pair.control_plane if self.follows == "controlPlane" else pair.infrastructure
+
+    def lacks(self, source: TopologyPair, target: TopologyPair) -> tuple[str, ...]:
+        """What the file would have to say, and does not, before a transition between the two can be judged by it."""
+        before, after = self.topology(source), self.topology(target)
+        missing = [
+            f"replicas of {operand.key} for {after}"
+            for operand in self.operands
+            if isinstance(operand.replicas, dict) and after not in operand.replicas
+        ]
+        variants = [("the machine config pools", self.variant)]
+        variants += [(operand.key, operand.variant) for operand in self.operands]
+        for topology in dict.fromkeys((before, after)):
+            missing += [f"variant of {of} for {topology}" for of, words in variants if words and topology not in words]
+        return tuple(missing)
+
+    @model_validator(mode="after")
+    def _fits_its_check(self) -> Self:
+        if self.check not in OPERAND_CHECKS:
+            raise ValueError(f"check {self.check} is not about operands")
+        pools = self.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT
+        if pools is (self.variant is None):
+            raise ValueError(f"check {self.check} {'needs' if pools else 'does not take'} variant")
+        if pools is bool(self.operands):
+            raise ValueError(f"check {self.check} {'does not take' if pools else 'needs'} operands")
+        seen: set[str] = set()
+        for operand in self.operands:
+            if operand.replicas == "perConfiguration" and self.managed_by is None:
+                raise ValueError(f"operand {operand.key} needs managedBy for replicas perConfiguration")
+            if operand.key in seen:
+                raise ValueError(f"operand {operand.key} stands here twice")
+            seen.add(operand.key)
+        return self
+
+
+class StartupReader(read.Strict):
+    """An operator that reads the topology only when it starts."""
+
+    operator: Name
+    """ClusterOperator that it reports through."""
+    namespace: Name
+    selector: Annotated[str, Field(pattern=r"^[-a-zA-Z0-9./]+=[-a-zA-Z0-9.]+$")]
+    """Label that its pods carry, as key=value."""
+    matters: Annotated[str, Field(min_length=1, max_length=256)]
+    """What stays as it was until it is started again."""
+
+    @property
+    def key(self) -> str:
+        """What `Facts.operand` knows its pods by."""
+        return f"pods/{self.namespace}/{self.selector}"
+
+    @property
+    def command(self) -> str:
+        """What starts it again."""
+        return f"oc -n {self.namespace} delete pod -l {self.selector}"
+
+
+class StartupReaders(read.Strict):
+    """What `startup-readers.yaml` holds."""
+
+    startup_readers: tuple[StartupReader, ...]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        seen: set[str] = set()
+        for reader in self.startup_readers:
+            if reader.key in seen:
+                raise ValueError(f"startup reader {reader.key} stands here twice")
+            seen.add(reader.key)
+        return self
+
+
+def same(words: Words | None, source: str, target: str) -> bool:
+    """Is what is made for both topologies the same? A topology without a word is never proven to be."""
+    if words is None:
+        return True
+    by_name = {topology.value: word for topology, word in words.items()}
+    return source in by_name and by_name[source] == by_name.get(target)
+
+
+class Matrix(read.Strict):
+    """Everything that `bindata` says about operands."""
+
+    groups: tuple[Group, ...] = ()
+    startup_readers: tuple[StartupReader, ...] = ()
+
+    def group(self, check: CheckName) -> Group | None:
+        """The operands of a check, None for a check that is about something else."""
+        return next((group for group in self.groups if group.check is check), None)
+
+    def reads_at_start(self, operator: str) -> bool:
+        """Does this ClusterOperator's operator read the topology only when it starts?"""
+        return any(reader.operator == operator for reader in self.startup_readers)
+
+
+_GROUP = read.Form(Group, "operand file", sorted(check.value for check in OPERAND_CHECKS))
+_READERS = read.Form(StartupReaders, "list of startup readers")
+
+
+@functools.cache
+def shipped() -> Matrix:
+    """The matrix that came with the operator.
+
+    Raises what `load` does, and bindata.BindataMissingError when it came without one.
+    """
+    return load(bindata.root())
+
+
+def load(directory: pathlib.Path) -> Matrix:
+    """Read `operands/*.yaml` and `startup-readers.yaml` below a folder such as `bindata`.
+
+    Raises read.DefinitionError, and nothing else, when any of it cannot be used.
+    """
+    files, problems = read.folder(directory / "operands", _GROUP)
+    readers = read.file(directory / "startup-readers.yaml", _READERS)
+    problems += [*readers.problems, *_conflicts(files)]
+    if problems or readers.value is None:
+        raise read.DefinitionError(tuple(problems))
+    groups = sorted((file.value for file in files if file.value), key=lambda group: group.check.value)
+    return Matrix.model_validate({"groups": groups, "startupReaders": readers.value.startup_readers})
+
+
+def _conflicts(files: list[read.File[Group]]) -> list[read.Problem]:
+    """What is wrong with several files: a check or an operand that is in two, and a name that is not the check's."""
+    problems: list[read.Problem] = []
+    checks: dict[CheckName, str] = {}
+    operands: dict[str, str] = {}
+    for file in files:
+        group, name = file.value, file.place.name
+        if group is None:
+            continue
+        if group.check in checks:
+            text = f"check {group.check} has its operands in {checks[group.check]} already"
+            problems.append(file.problem(("check",), text))
+        elif group.check.value != file.place.stem:
+            text = f"check {group.check.value!r} differs from the file's name; wanted {file.place.stem!r}"
+            problems.append(file.problem(("check",), text))
+        checks.setdefault(group.check, name)
+        for index, operand in enumerate(group.operands):
+            if operand.key in operands:
+                text = f"operand {operand.key} stands in {operands[operand.key]} already"
+                problems.append(file.problem(("operands", index), text))
+            operands.setdefault(operand.key, name)
+    return problems

@@ -1,0 +1,229 @@
+"""Who we are, and how that stays true while we run.
+
+Credentials change. A token file is read again every minute; a credential plugin runs again when what it printed
+expires; both at once after `transport` said `rejected`.
+
+Certificates and keys inside a kubeconfig, or printed by a plugin, never become files. TLS takes a client certificate
+only from files, and the library would write some, which a killed process leaves behind. `transport` borrows them as
+files in memory while it makes its TLS context.
+
+`config` makes all of this from a kubeconfig, or from the service account of a pod.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pathlib
+import tempfile
+import time
+import urllib.parse
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+
+    from kubernetes_asyncio.client.configuration import Configuration
+
+PLUGIN_TIMEOUT = 300.0
+"""Seconds for a credential plugin: it may ask a person to log in."""
+# Seconds between two runs of a credential plugin, at least.
+_PLUGIN_PERIOD = 10.0
+# Seconds between two reads of a token file: well within the ten minutes that the kubelet leaves between a new token
+# and the end of the old one.
+_TOKEN_PERIOD = 60.0
+DATA = {
+    "ssl_ca_cert": "certificate-authority-data",
+    "cert_file": "client-certificate-data",
+    "key_file": "client-key-data",
+}
+"""Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead."""
+# A word in the first lines of a key with a passphrase.
+_PASSPHRASE = b"ENCRYPTED"
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """The user in whose name everything is asked, as `kubectl --as` has it. Needs the right to impersonate.
+
+    `extra` are names and values; a name may come more than once.
+    """
+
+    user: str
+    groups: tuple[str, ...] = ()
+    uid: str | None = None
+    extra: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, user: str | None, groups: Iterable[str] = (), uid: str | None = None) -> Acting | None:
+        """Return None when no user is named: the rest means nothing alone."""
+        return None if user is None else cls(user, tuple(groups), uid)
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers of each request."""
+        groups = (("Impersonate-Group", group) for group in self.groups)
+        uid = (("Impersonate-Uid", self.uid),) if self.uid is not None else ()
+        # A name may have letters that no header has: client-go escapes them so.
+        extra = ((f"Impersonate-Extra-{urllib.parse.quote(name, safe='')}", value) for name, value in self.extra)
+        return (("Impersonate-User", self.user), *groups, *uid, *extra)
+
+    def __str__(self) -> str:
+        return f"{self.user} in {', '.join(self.groups)}" if self.groups else self.user
+
+
+@dataclass(slots=True)
+class Extras:
+    """What a kubeconfig says and a Configuration has no field for.
+
+    `certificates` are PEM, by the field of a Configuration that would name their file; replaced, never changed.
+    """
+
+    certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    acting: Acting | None = None
+
+    def names(self) -> list[str]:
+        """Return what the certificates are called in a kubeconfig."""
+        return [DATA[name] for name in self.certificates]
+
+
+def extras(configuration: Configuration) -> Extras:
+    """Return the extras of a Configuration; each has its own."""
+    kept: Extras = vars(configuration).setdefault("topology_extras", Extras())
+    return kept
+
+
+def rejected(configuration: Configuration) -> None:
+    """Note that the server refused our credentials: they are read again before the next request."""
+    hook = configuration.refresh_api_key_hook
+    if isinstance(hook, TokenFile | ExecPlugin):
+        hook.rejected()
+
+
+class TokenFile:
+    """A bearer token in a file that is replaced now and then. The library calls it before each request.
+
+    A reader may meet the file empty or half-way: the last good token is still good for a while.
+    """
+
+    def __init__(self, path: pathlib.Path, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._monotonic = monotonic
+        self._read_again = float("-inf")
+        self.last_good = ""
+
+    def rejected(self) -> None:
+        """Read the file before the next request."""
+        self._read_again = float("-inf")
+
+    def __call__(self, configuration: Configuration) -> None:
+        """Put the newest good token into the configuration. Never raises."""
+        now = self._monotonic()
+        if now >= self._read_again:
+            self._read_again = now + _TOKEN_PERIOD
+            try:
+                token = self._path.read_text(encoding="ascii").strip()
+            except (OSError, ValueError):
+                token = ""
+            if token and token.isprintable() and " " not in token:
+                self.last_good = token
+            else:
+                self._read_again = now + 1.0
+        if self.last_good:
+            configuration.api_key["BearerToken"] = f"Bearer {self.last_good}"
+
+
+class ExecPlugin:
+    """A credential plugin of a kubeconfig: a program that prints a token, or a certificate with its key.
+
+    `run` runs it once and returns the status that it printed. The library calls this object before each request.
+    """
+
+    def __init__(self, run: Callable[[], Awaitable[Any]], monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._run = run
+        self._monotonic = monotonic
+        self._refused = False
+        self._expires: datetime | None = None
+        self._ask_again = float("-inf")
+
+    def rejected(self) -> None:
+        """Run the program before the next request (at most every ten seconds)."""
+        self._refused = True
+
+    def __call__(self, configuration: Configuration) -> Awaitable[None] | None:
+        """Refresh when it is time; the library awaits what is returned."""
+        # As in the library: what is about to expire counts as expired.
+        expired = self._expires is not None and self._expires - timedelta(minutes=5) <= datetime.now(UTC)
+        if self._monotonic() < self._ask_again or not (self._refused or expired):
+            return None
+        return self.refresh(configuration)
+
+    async def refresh(self, configuration: Configuration) -> None:
+        """Run the program, and put what it prints into the configuration.
+
+        Raises what the program, or running it, raises; TimeoutError after 5 minutes.
+        """
+        # Meanwhile other requests go on with what there is.
+        self._ask_again = float("inf")
+        try:
+            async with asyncio.timeout(PLUGIN_TIMEOUT):
+                status = await self._run()
+        finally:
+            self._ask_again = self._monotonic() + _PLUGIN_PERIOD
+        self._refused = False
+        self._take(status, configuration)
+
+    def _take(self, status: Any, configuration: Configuration) -> None:
+        names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
+        token, certificate, key, expires = (status.get(name) if isinstance(status, dict) else None for name in names)
+        if any(value is not None and not isinstance(value, str) for value in (token, certificate, key, expires)):
+            raise ValueError("exec: the program printed something that is not a text")
+        if not token and not (certificate and key):
+            raise ValueError("exec: the program printed neither a token nor a certificate with its key")
+        try:
+            moment = datetime.fromisoformat(expires) if expires else None
+        except ValueError:
+            raise ValueError("exec: the program printed an expirationTimestamp that is no time") from None
+        self._expires = moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+        if token:
+            configuration.api_key["BearerToken"] = f"Bearer {token}"
+        if certificate and key:
+            pair = {"cert_file": certificate.encode(), "key_file": key.encode()}
+            extras(configuration).certificates = {**extras(configuration).certificates, **pair}
+            configuration.cert_file = configuration.key_file = None
+
+
+@contextlib.contextmanager
+def certificates_as_files(configuration: Configuration) -> Iterator[None]:
+    """Let a Configuration name files for all certificates, also for those in memory, until this is left.
+
+    Raises ValueError for a key with a passphrase, which would be asked for on the terminal, and OSError when there is
+    no place.
+    """
+    with contextlib.ExitStack() as stack:
+        for name, content in extras(configuration).certificates.items():
+            stack.callback(setattr, configuration, name, getattr(configuration, name))
+            setattr(configuration, name, stack.enter_context(_as_file(content)))
+        if configuration.key_file:
+            with pathlib.Path(configuration.key_file).open("rb") as key:
+                if _PASSPHRASE in key.read(1024 * 1024):
+                    raise ValueError("the key of the client certificate has a passphrase, and nobody is asked for one")
+        yield
+
+
+@contextlib.contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("certificate"), "wb") as memory:
+            memory.write(content)
+            memory.flush()
+            yield f"/proc/self/fd/{memory.fileno()}"
+    else:
+        # Not Linux, so not the operator but a person's own computer: a private file, for a few milliseconds.
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name

@@ -1,0 +1,98 @@
+"""Reads the files of a mounted volume (Secret, ConfigMap), or of a folder that is written in another way.
+
+kubelet replaces all files of a volume at once, by turning the link `..data` to another folder. So a set of files is
+read from the one folder that the link names, and once more when the link was turned meanwhile. Without the link, files
+may be seen half-written: whether they fit together is for the caller to find out.
+
+`lent` is for OpenSSL, which takes a certificate and its key from named files only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Iterator
+
+LARGEST = 1024 * 1024
+_TRIES = 3
+
+
+class MountedFileError(OSError):
+    """`path` cannot be read, for this `reason`; neither holds anything of its content."""
+
+    def __init__(self, path: pathlib.Path, reason: str) -> None:
+        super().__init__(f"{path} {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def read(folder: pathlib.Path, *names: str, largest: int = LARGEST) -> tuple[bytes, ...]:
+    """Return the contents of these files, all of one set.
+
+    Raises MountedFileError, with the path as it is seen in `folder`, for a file that is missing, unreadable, not a
+    regular file, or larger than `largest` bytes. Never waits for the writer of a pipe.
+    """
+    for _ in range(_TRIES):
+        place = _set(folder)
+        failure = None
+        try:
+            contents = tuple(_content(place / name, folder / name, largest) for name in names)
+        except MountedFileError as error:
+            failure = error
+        if _set(folder) == place:
+            if failure is not None:
+                raise failure
+            return contents
+    raise MountedFileError(folder, "changes while it is being read")
+
+
+@contextlib.contextmanager
+def lent(content: bytes) -> Iterator[str]:
+    """Give content the name of a file until this is left: one in memory, where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("certificate"), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    import tempfile  # noqa: PLC0415 - for systems without the above only
+
+    with tempfile.NamedTemporaryFile() as named:  # readable by its owner only
+        named.write(content)
+        named.flush()
+        yield named.name
+
+
+def _set(folder: pathlib.Path) -> pathlib.Path:
+    """Return where the whole set is: what the link of a volume names, or else the folder itself."""
+    try:
+        return (folder / "..data").resolve(strict=True)
+    except (OSError, RuntimeError):  # no such link, or one to itself
+        return folder
+
+
+def _content(place: pathlib.Path, shown: pathlib.Path, largest: int) -> bytes:
+    try:
+        number = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            regular = stat.S_ISREG(os.fstat(number).st_mode)
+            content = b""
+            if regular:
+                with open(number, "rb", closefd=False) as file:
+                    content = file.read(largest + 1)
+        finally:
+            os.close(number)
+    except FileNotFoundError:
+        raise MountedFileError(shown, "does not exist") from None
+    except OSError as error:
+        raise MountedFileError(shown, f"cannot be read: {error.strerror or error}") from None
+    if not regular:
+        raise MountedFileError(shown, "is no regular file")
+    if len(content) > largest:
+        raise MountedFileError(shown, f"is larger than {largest} bytes")
+    return content

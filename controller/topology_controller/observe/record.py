@@ -1,0 +1,88 @@
+"""Our own record, as it stands in status.topologyTransition and, as a copy, on ClusterOperator `topology`.
+
+No version may misread what another one wrote: a phase that only a newer version has is a fact of its own
+(`facts.Newer`), answers that only a newer version gives are left out, and everything else must be as the schema
+promises. Used by `parse`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pydantic
+
+from topology_api import vocabulary
+from topology_api.types import RecordCopy, TopologyTransition
+
+from . import facts, fields
+
+_WHAT = "infrastructures.config.openshift.io/cluster"
+_LONGEST_NAME = 64
+_PHASES = frozenset(vocabulary.Phase)
+_STAGES, _STATUSES = frozenset(vocabulary.Stage), frozenset(vocabulary.CheckStatus)
+_WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
+"""What values of our enumerations look like; anything else in their place is no value of a newer version."""
+
+
+def record(raw: object) -> TopologyTransition | facts.Unobserved | None:
+    """The record; None when there is none, Unobserved when it is not what the schema promises."""
+    if not raw:
+        return None
+    if (newer_record := newer(raw)) is not None:
+        return newer_record
+    try:
+        transition = TopologyTransition.from_api(_without_newer_checks(raw))
+    except pydantic.ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        return facts.Unobserved(_WHAT, f"status.topologyTransition.{where}")
+    times = (
+        transition.requested_time, transition.phase_transition_time,
+        transition.admitted_time, transition.completed_time,
+        *(check.last_transition_time for check in transition.checks),
+        *(item.evaluated_time for item in transition.available),
+        *(item.accepted_time for item in transition.accepted),
+        *(item.settled_time for item in (transition.baseline.cluster_operators if transition.baseline else ())),
+    )  # fmt: skip
+    # A time without a zone passes the schema; bounds are computed from these, and it could not be compared with now.
+    if not all(time is None or fields.computable(time) for time in times):
+        return facts.Unobserved(_WHAT, "status.topologyTransition has a time that cannot be reckoned with")
+    return transition
+
+
+def copy(extension: object) -> RecordCopy | None:
+    """The copy in status.extension. No schema guards it: what a record could not be rebuilt from is no copy."""
+    is_record = isinstance(extension, dict) and isinstance(record(extension), TopologyTransition)
+    return RecordCopy.model_validate(extension) if is_record else None
+
+
+def newer(raw: object) -> facts.Newer | None:
+    """A record in a phase that may be one of a newer version, with as much of the rest as can be read.
+
+    Every version writes when the phase was entered: a phase without that is of no version.
+    """
+    if not isinstance(raw, dict):
+        return None
+    phase, since, target = raw.get("phase"), raw.get("phaseTransitionTime"), raw.get("target")
+    if not isinstance(since, str) or not _is_newer(phase, _PHASES):
+        return None
+    names = (raw.get("name"), target.get("controlPlane") if isinstance(target, dict) else None)
+    name, control_plane = (value if isinstance(value, str) and len(value) <= _LONGEST_NAME else None for value in names)
+    why = f"status.topologyTransition.phase is {phase}, which this version does not know"
+    return facts.Newer(_WHAT, why, phase=str(phase), name=name, target=control_plane)
+
+
+def _is_newer(value: object, known: frozenset[str]) -> bool:
+    return isinstance(value, str) and value not in known and _WORD.fullmatch(value) is not None
+
+
+def _without_newer_checks(raw: object) -> object:
+    """The record without checks whose stage or status only a newer version has: the leader asks them anew."""
+    if not isinstance(raw, dict) or not isinstance(raw.get("checks"), list):
+        return raw
+    kept = [
+        check
+        for check in raw["checks"]
+        if not isinstance(check, dict)
+        or not (_is_newer(check.get("stage"), _STAGES) or _is_newer(check.get("status"), _STATUSES))
+    ]
+    return {**raw, "checks": kept}

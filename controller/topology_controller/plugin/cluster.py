@@ -1,0 +1,363 @@
+"""Reads the cluster: one connection, one consistent snapshot of facts, and the definitions as the operator asks them.
+
+A kubeconfig that cannot be used, a server that does not answer, a cluster that is not OpenShift or an Infrastructure
+that may not be read ends the command with one line (`PluginError`). Everything that cannot be read after that is a
+fact, and every check that needs it answers Unknown. The operator's words for a refusal name its own role; here a person
+asks, so the fact and the answer name the right that this person lacks.
+
+The same sources as the operator's are read (`observe.catalog`): all at once, and Infrastructure last (`observe.live`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import pathlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from topology_api import vocabulary
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import Phase
+
+from .._version import __version__
+from ..decide import records
+from ..definitions import read, settings
+from ..kube import client as clients
+from ..kube import config, credentials
+from ..kube import errors as kube
+from ..kube import resource as resources
+from ..observe import catalog, facts, live, parse
+from . import answers, arguments, errors, interruption
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncIterator, Callable, Iterable
+
+    from ..definitions import load
+
+Acting = credentials.Acting
+_FIRST_TRY = 1.0
+"""Seconds. A server that refuses connections is given up after this; one that is only slow then gets its whole time."""
+_CONFIGURATION_TIMEOUT = 1.0
+"""Seconds. The next request reports a server that does not answer."""
+_CLOCK_SKEW = timedelta(seconds=30)
+_LEASE_DURATION = timedelta(seconds=270)
+"""Of a Lease that does not say its own: the longest that the operator uses."""
+_CANNOT_IMPERSONATE = "cannot impersonate"
+"""In the message of an API server that refuses to take a user for another one."""
+_OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
+_IDLE = tuple(source for source in catalog.IDLE if source is not catalog.INFRASTRUCTURE)
+_CENSUS = tuple(
+    source for source in catalog.EVIDENCE if source.field in {"control_plane_nodes", "other_nodes", "scheduler"}
+)
+_CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
+_CRD = resources.Selection(catalog.CRDS, name=f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}")
+# The fact of a refused read, made where it is always made and compared with that.
+_REFUSED = live.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 403, "Forbidden", "")).why
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach the cluster, as the command line says it. `request_timeout` is in seconds."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    request_timeout: float = arguments.DEFAULT_REQUEST_TIMEOUT
+    insecure: bool = False
+    acting: Acting | None = None
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Access:
+        """From the flags about the connection."""
+        acting = Acting.of(options.as_user, options.as_group, options.as_uid)
+        insecure = options.insecure_skip_tls_verify
+        return cls(options.kubeconfig, options.context, options.request_timeout, insecure, acting)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An open client, how messages name the server and the user, and what is said if the command is interrupted now."""
+
+    client: clients.Client
+    server: str
+    acting: Acting | None = None
+    interruption: interruption.Interruption = field(default_factory=interruption.Interruption)
+
+    def lacks(self, error: kube.Forbidden) -> str:
+        """Whose right lacks, and which: `you have no right to patch infrastructures...`."""
+        who = "you have" if self.acting is None else f"{self.acting.user} has"
+        return f"{who} no right to {error.verb} {error.resource.describe(error.name, error.namespace)}"
+
+
+@contextlib.asynccontextmanager
+async def opened(access: Access, interrupted: interruption.Interruption | None = None) -> AsyncIterator[Connection]:
+    """Open a client. Raises PluginError when what says how to reach the cluster cannot be used."""
+    try:
+        configuration = await config.load(access.kubeconfig, access.context)
+        if access.insecure:
+            configuration.verify_ssl = False
+        acting = access.acting or credentials.extras(configuration).acting
+        client = clients.Client(
+            configuration,
+            user_agent=f"{arguments.PROGRAM}/{__version__}",
+            field_manager=arguments.PROGRAM,
+            request_timeout=access.request_timeout,
+            extra_headers=acting.headers if acting is not None else (),
+        )
+        async with client:
+            yield Connection(client, str(configuration.host), acting, interrupted or interruption.Interruption())
+    except config.ConfigError as error:
+        raise errors.PluginError(str(error)) from error
+
+
+async def infrastructure(connection: Connection) -> dict[str, Any]:
+    """Read Infrastructure `cluster`: the first request, which shows whether this cluster can be asked at all.
+
+    Raises PluginError.
+    """
+    client, name = connection.client, catalog.INFRASTRUCTURE.selection.name or ""
+    first_try = min(_FIRST_TRY, client.request_timeout)
+    try:
+        try:
+            return await client.get(catalog.INFRASTRUCTURES, name, timeout=first_try)
+        except kube.TimedOut:
+            if first_try >= client.request_timeout:
+                raise
+        return await client.get(catalog.INFRASTRUCTURES, name)
+    except kube.KubeError as error:
+        raise explained(connection, error) from error
+
+
+def explained(connection: Connection, error: kube.KubeError) -> errors.PluginError:
+    """What a person is told when the cluster cannot be asked."""
+    server, message = connection.server, error.message
+    match error:
+        case kube.Unreachable() | kube.TimedOut():
+            return errors.PluginError(f"cannot reach {server}: {message or error.reason}")
+        case kube.Unauthorized():
+            because = f": {message}" if message else ""
+            login = "Log in again, for example with oc login"
+            return errors.PluginError(f"{server} does not accept the credentials{because}", login)
+        case kube.Forbidden() if connection.acting is not None and _CANNOT_IMPERSONATE in message:
+            return errors.PluginError(f"you may not act as {connection.acting}: {message}")
+        case kube.Forbidden():
+            return errors.PluginError(connection.lacks(error), "Nothing can be told without it")
+        case kube.NotFound() if error.reason != "NotFound":
+            # The path itself is unknown: an object that is missing is answered with a Status of reason NotFound.
+            return errors.PluginError(
+                f"{server} does not serve {error.resource.label}: this is no OpenShift cluster, or not yet one"
+            )
+        case kube.NotFound():
+            what = error.resource.describe(error.name)
+            installer = "The installer makes it; nothing can be told without it"
+            return errors.PluginError(f"{what} does not exist", installer)
+        case _:
+            return errors.PluginError(str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An object that could not be read, and why. `right` is the right that lacks, None for any other reason."""
+
+    what: str
+    why: str
+    right: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC."""
+
+    known: facts.Facts
+    infrastructure: facts.Infrastructure
+    operator: facts.Fact[facts.EtcdLease]
+    now: datetime
+    unread: tuple[Unread, ...] = ()
+
+    @property
+    def record(self) -> TopologyTransition | None:
+        """What the operator has recorded, None when it has not, or what stands there is no record."""
+        return records.shown(self.infrastructure, self.known.own_operator)
+
+
+async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+    """Read what the transitions that start here are judged by."""
+    here = await _infrastructure(connection)
+    sources = catalog.offered(*transitions.starting_at(records.pair(here)))
+    return await _read(connection, namespace, (*_IDLE, *sources))
+
+
+async def everything(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+    """Read what the operator watches while a request is open: what a decision about it is made from."""
+    await _infrastructure(connection)
+    return await _read(connection, namespace, (*_IDLE, *catalog.watched(transitions)))
+
+
+async def present(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+    """Read what `status` shows: everything while a request is open, else only the phase."""
+    here = await _infrastructure(connection)
+    record = here.record if isinstance(here.record, TopologyTransition) else None
+    return await _read(connection, namespace, about(record, transitions), served=record is not None)
+
+
+def about(record: TopologyTransition | None, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
+    """The sources, besides Infrastructure, of what `status` shows of this record."""
+    phase = record.phase if record is not None else None
+    if phase is Phase.CONVERGING:
+        return (*_IDLE, *catalog.watched(transitions))
+    return (*_IDLE, *catalog.EVIDENCE) if phase in _OPEN else _IDLE
+
+
+async def head(connection: Connection, namespace: str) -> Snapshot:
+    """Read the desired topology and the phase, and no more: a cancel is in a hurry."""
+    here = await _infrastructure(connection)
+    return await _read(connection, namespace, _IDLE, served=isinstance(here.record, TopologyTransition))
+
+
+async def census(connection: Connection, namespace: str) -> Snapshot:
+    """Read what the shape of a cluster is derived from. The API need not have our fields."""
+    await _infrastructure(connection)
+    return await _read(connection, namespace, _CENSUS, served=True)
+
+
+async def _infrastructure(connection: Connection) -> facts.Infrastructure:
+    raw = await infrastructure(connection)
+    try:
+        return parse.infrastructure(raw)
+    except ValueError as error:
+        raise errors.PluginError(f"Infrastructure cluster makes no sense: {error}") from error
+
+
+async def _read(
+    connection: Connection, namespace: str, sources: tuple[catalog.Source, ...], *, served: bool = False
+) -> Snapshot:
+    """Read everything at once. `served`: our fields are known to be there, because a record stands in them."""
+    client = connection.client
+    async with asyncio.TaskGroup() as group:
+        gathering = group.create_task(live.gather(client, facts.Facts(), sources))
+        holder = group.create_task(live.read(client, lease(namespace)))
+        crd = None if served else group.create_task(live.installed(client))
+    known = dataclasses.replace(gathering.result().facts, installed=facts.Installed() if crd is None else crd.result())
+    return assembled(known, holder.result(), sources, namespace, datetime.now(UTC))
+
+
+def assembled(
+    known: facts.Facts,
+    operator: facts.Fact[facts.EtcdLease],
+    sources: Iterable[catalog.Source],
+    namespace: str,
+    now: datetime,
+) -> Snapshot:
+    """The snapshot of what was read of these sources, in whatever way. `operator` is the operator's Lease.
+
+    What was refused names the right that lacks. Raises PluginError when the API lacks our fields, or Infrastructure is
+    not known.
+    """
+    if isinstance(known.installed, facts.Installed) and known.installed.lacks:
+        raise errors.PluginError(
+            f"the API of this cluster lacks our fields: CustomResourceDefinition {known.installed.lacks}",
+            f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
+        )
+    here = known.infrastructure
+    if isinstance(here, facts.Unobserved):
+        raise errors.PluginError(f"Infrastructure was there and cannot be read any more: {here}")
+    changed: dict[str, facts.Unobserved] = {}
+    operands = dict(known.operands)
+    unread: list[Unread] = []
+    for source in sources:
+        fact = getattr(known, source.field) if source.operand is None else operands.get(source.operand)
+        if not isinstance(fact, facts.Unobserved) or fact.missing or fact.awaited:
+            continue
+        fact, missing = _with_right(fact, source.selection)
+        unread.append(missing)
+        if source.operand is None:
+            changed[source.field] = fact
+        else:
+            operands[source.operand] = fact
+    if isinstance(known.installed, facts.Unobserved):
+        changed["installed"], missing = _with_right(known.installed, _CRD)
+        unread.append(missing)
+    known = dataclasses.replace(known, operands=operands, **changed)  # type: ignore[arg-type] # each one is a fact
+    if isinstance(operator, facts.Unobserved):
+        operator, _ = _with_right(operator, lease(namespace).selection)
+    return Snapshot(known, here, operator, now, tuple(unread))
+
+
+def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, Unread]:
+    """The same fact, with the right that lacks when the read was refused: a verb and a resource, as in a role."""
+    if fact.why != _REFUSED:
+        return fact, Unread(fact.what, fact.why)
+    verb = "list" if selection.name is None else "get"
+    right = f"{verb} {selection.resource.describe(selection.name, selection.namespace)}"
+    fact = dataclasses.replace(fact, why=f"Forbidden: you lack the right to {right}")
+    return fact, Unread(fact.what, fact.why, right)
+
+
+def lease(namespace: str) -> catalog.Source:
+    """The operator's own Lease, where it runs in that namespace."""
+    selection = resources.Selection(catalog.LEASES, namespace=namespace, name=vocabulary.LEASE)
+    return catalog.Source("operator", selection, parse.etcd_lease)
+
+
+def operator_state(snapshot: Snapshot) -> answers.Operator:
+    """Whether the operator runs, by its Lease: renewed every minute at most, and released when the operator stops.
+
+    Conditions and the record outlive the operator, so they do not count.
+    """
+    held, own = snapshot.operator, snapshot.known.own_operator
+    if isinstance(held, facts.Unobserved) and not held.missing:
+        return {"state": "Unknown", "message": f"Cannot tell whether the operator runs: {held}"}
+    if isinstance(held, facts.Unobserved):
+        if isinstance(own, facts.Unobserved) and own.missing:
+            absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
+            return {"state": "NotInstalled", "message": f"{absent}, so nobody would act on a wish"}
+        return {"state": "NotRunning", "message": "The operator has no Lease: it has not run yet, or not in this place"}
+    if not held.holder:
+        return {"state": "NotRunning", "message": "The operator was stopped: nobody acts on a wish until it runs"}
+    holder = held.holder.partition("_")[0]
+    if held.renew_time is None:
+        return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
+    seconds = held.duration_seconds
+    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=seconds)
+    if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
+        return {"state": "Running", "message": f"{holder} leads"}
+    when = answers.stamp(held.renew_time)
+    until = "nobody acts on a wish until the operator runs"
+    return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
+
+
+async def configured(
+    connection: Connection, namespace: str, transitions: load.Transitions, warn: Callable[[str], None]
+) -> load.Transitions:
+    """The definitions with what ConfigMap cluster-topology-operator-config says, as the operator asks them.
+
+    One request. `warn` gets a line where the defaults are used instead: for want of the right to read it, and when it
+    cannot be used (the operator may go on with one that it has read before). Other errors are left to the requests
+    that follow.
+    """
+    what = _CONFIG_MAPS.describe(vocabulary.CONFIGURATION, namespace)
+    timeout = min(_CONFIGURATION_TIMEOUT, connection.client.request_timeout)
+    try:
+        raw = await connection.client.get(_CONFIG_MAPS, vocabulary.CONFIGURATION, namespace=namespace, timeout=timeout)
+    except kube.Forbidden:
+        warn(f"you lack the right to get {what}: judged by the defaults, the operator may be configured otherwise")
+        return transitions
+    except kube.KubeError:
+        return transitions
+    data = raw.get("data")
+    text = data.get(vocabulary.CONFIGURATION_KEY) if isinstance(data, dict) else None
+    content = text.encode(errors="surrogatepass") if isinstance(text, str) else None
+    names = [definition.name for definition in transitions.definitions]
+    path = pathlib.Path(what, vocabulary.CONFIGURATION_KEY)
+    try:
+        return settings.applied(transitions, settings.load(path, content, names))
+    except read.DefinitionError as error:
+        trouble = "; ".join(settings.complaints(error))
+        warn(
+            f"the configuration of the operator cannot be used: {trouble}. Judged by the defaults; the operator goes "
+            "on with the last good one"
+        )
+        return transitions

@@ -1,0 +1,80 @@
+"""`audit`: which kind of cluster is this, and do status, scheduler and nodes fit together?
+
+The rules are those of `topology_api.audit`, the numbers those of `observe.facts`, as the operator counts them. It also
+audits a cluster that the operator has never seen, a hosted one, and one whose API lacks our fields. `audit` is pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from topology_api import audit as rules
+
+from .. import answers, cluster, errors, printing
+from . import about_cluster, phase, show, unread
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ...definitions import load
+
+_NAMES: Final = {
+    "control_plane": "controlPlaneTopology",
+    "infrastructure": "infrastructureTopology",
+    "masters_schedulable": "mastersSchedulable",
+    "control_plane_nodes": "controlPlaneNodes",
+    "control_plane_workers": "controlPlaneWorkers",
+    "arbiter_nodes": "arbiterNodes",
+    "dedicated_workers": "dedicatedWorkers",
+    "fencing": "fencing",
+}
+"""How the answer names what the rules go by."""
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
+    """Print what was found."""
+    answer, code = audit(await cluster.census(connection, options.operator_namespace))
+    show(options, answer, printing.audit)
+    return code
+
+
+def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
+    """The answer, and the exit code: blocked when something disagrees. What is left open is no disagreement."""
+    workers = snapshot.known.control_plane_workers()
+    result = rules.audit(snapshot.known.shape_vector(snapshot.infrastructure), workers)
+    vector = result.vector
+    answer: answers.Audit = {
+        "apiVersion": answers.API_VERSION,
+        "kind": "TopologyAudit",
+        "evaluated": answers.stamp(snapshot.now),
+        "cluster": about_cluster(snapshot.infrastructure),
+        "phase": phase(snapshot),
+        "shape": None if result.shape is None else result.shape.value,
+        "candidates": [shape.value for shape in result.candidates],
+        "vector": {
+            "controlPlaneTopology": vector.control_plane,
+            "infrastructureTopology": vector.infrastructure,
+            "mastersSchedulable": vector.masters_schedulable,
+            "controlPlaneNodes": vector.control_plane_nodes,
+            "controlPlaneWorkers": workers,
+            "arbiterNodes": vector.arbiter_nodes,
+            "dedicatedWorkers": vector.dedicated_workers,
+            "fencing": vector.fencing,
+        },
+        "disagreements": [
+            {
+                "question": disagreement.question.value,
+                "between": [part.value for part in disagreement.between],
+                "found": disagreement.found,
+                "wanted": disagreement.wanted,
+                "meaning": disagreement.meaning,
+            }
+            for disagreement in result.disagreements
+        ],
+        "open": [
+            {"question": question.question.value, "missing": [_NAMES[name] for name in question.missing]}
+            for question in result.open
+        ],
+        "unread": unread(snapshot),
+    }
+    return answer, errors.ExitCode.BLOCKED if result.disagreements else errors.ExitCode.DONE

@@ -1,0 +1,154 @@
+"""`cancel`: withdraws the request, as long as the topology has not changed.
+
+spec.desiredTopology is removed, not set back to what the cluster is: that is right for every transition, also for one
+of the infrastructure alone, whose request equals the topology of the control plane. The server does it only if
+Infrastructure is as it was read (`write`), so a change of the topology that comes in between wins, is read, and is
+told: there is no way back then, and this says what there is instead. `judged` is pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+from topology_api.vocabulary import Phase
+
+from ...decide import records
+from .. import answers, cluster, errors, printing, simulate, write
+from . import about_cluster, show
+from . import phase as recorded_phase
+
+if TYPE_CHECKING:
+    import argparse
+
+    from topology_api.types import TopologyTransition
+
+    from ...definitions import load
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    """Withdraw the request and print what became of that."""
+    answer, code = await withdraw(connection, transitions, options.operator_namespace)
+    show(options, answer, printing.cancel)
+    return code
+
+
+async def withdraw(
+    connection: cluster.Connection, transitions: load.Transitions, namespace: str
+) -> tuple[answers.Cancel, errors.ExitCode]:
+    """Read, judge, write, and see whether the operator answers.
+
+    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
+    or writes in between again and again.
+    """
+    snapshots: list[cluster.Snapshot] = []
+
+    async def judge(attempt: int) -> tuple[tuple[answers.Cancel, errors.ExitCode], write.Raw | None]:
+        raw = await cluster.infrastructure(connection)
+        snapshot = await cluster.head(connection, namespace)
+        snapshots.append(snapshot)
+        before, desired = snapshots[0].infrastructure.desired, snapshot.infrastructure.desired
+        if desired not in {None, before}:
+            who = write.writers(raw) or write.UNKNOWN_WRITER
+            raise errors.PluginError(
+                f"{who} has changed the wish from {before} to {desired} while it was being withdrawn. Nothing was "
+                "written",
+                "If that is to go too, the same command withdraws it",
+            )
+        answer, code = judged(snapshot, transitions, write.writers(raw, vocabulary.WISH), connection.acting)
+        if attempt and answer["patch"] is None:
+            answer["message"] = f"Infrastructure changed while the wish was being withdrawn. {answer['message']}"
+        patch = answer["patch"]
+        return (answer, code), patch["body"] if patch is not None else None
+
+    (answer, code), outcome = await write.write(connection, judge)
+    if outcome is None:
+        return answer, code
+    if isinstance(outcome, write.Refused):
+        answer["result"] = "Refused"
+        answer["message"] = f"The API server refuses to withdraw the wish: {outcome.why}"
+        answer["next"] = _instead(snapshots[-1].record)
+        return answer, errors.ExitCode.BLOCKED
+    connection.interruption.now(f"the wish {answer['wish']} was withdrawn. See: oc topology status")
+    answer["result"] = "Written"
+    answer["message"] = f"The wish {answer['wish']} is withdrawn; the topology has not moved"
+    if outcome.note:
+        answer["warnings"].append(outcome.note)
+    if answer["operator"]["state"] in {"Running", "Unknown"}:
+        record = await write.observed_generation(connection, outcome.generation, Phase.IDLE)
+        if record is not None:
+            answer["phase"] = record.phase.value
+        else:
+            answer["warnings"].append(
+                f"The operator has not gone back to Idle within {write.OBSERVED_TIMEOUT:g} s; the wish is withdrawn "
+                "all the same. Look at it with: oc topology status"
+            )
+    elif answer["phase"] not in {None, Phase.IDLE.value}:
+        answer["warnings"].append(
+            f"The operator does not run, so its record goes on saying {answer['phase']} until it does"
+        )
+    return answer, errors.ExitCode.DONE
+
+
+def judged(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, by: str | None, acting: cluster.Acting | None = None
+) -> tuple[answers.Cancel, errors.ExitCode]:
+    """Whether there is a request that can be withdrawn. `by` is the field manager that made it."""
+    result, message, code = _result(snapshot, transitions)
+    desired, version = snapshot.infrastructure.desired, snapshot.infrastructure.resource_version
+    plan = simulate.item("Plan", "What could be asked for from here", "oc topology plan")
+    return {
+        "apiVersion": answers.API_VERSION,
+        "kind": "TopologyCancel",
+        "evaluated": answers.stamp(snapshot.now),
+        "cluster": about_cluster(snapshot.infrastructure),
+        "wish": desired,
+        "wishedBy": by if desired is not None else None,
+        "phase": recorded_phase(snapshot),
+        "operator": cluster.operator_state(snapshot),
+        "result": result,
+        "message": message,
+        "patch": write.patch(version, None, acting) if result == "WouldWrite" else None,
+        "warnings": [],
+        "next": _instead(snapshot.record) if result == "Refused" else [plan],
+    }, code
+
+
+def _result(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[answers.Result, str, errors.ExitCode]:
+    desired, record = snapshot.infrastructure.desired, snapshot.record
+    here = records.pair(snapshot.infrastructure)
+    # The transition of this record counts, and only where it is that of this request.
+    is_reached = record is not None and record.target is not None and record.target == here
+    if record is not None and is_reached and desired in {None, here.control_plane}:
+        if record.phase is Phase.CONVERGING:
+            return "Refused", (
+                f"The topology has moved to {here}, and there is no way back: other operators have begun to follow, "
+                "and a control plane that has grown cannot give up its members of etcd in service"
+            ), errors.ExitCode.BLOCKED  # fmt: skip
+        if record.phase is Phase.COMPLETED and desired is not None:
+            return "Refused", (
+                f"The transition is completed: the cluster is {here}, and no transition leads back. The wish may stay; "
+                "it does no harm"
+            ), errors.ExitCode.BLOCKED  # fmt: skip
+    if desired is None:
+        return "Unchanged", "There is no wish, so there is nothing to cancel", errors.ExitCode.DONE
+    leads = any(definition.target.control_plane == desired for definition in transitions.starting_at(here))
+    if desired == here.control_plane and not leads:
+        message = f"The cluster is {here}: the wish {desired} is fulfilled, and nothing is under way"
+        return "Unchanged", message, errors.ExitCode.DONE
+    return "WouldWrite", f"The wish {desired} can be withdrawn: the topology has not moved", errors.ExitCode.DONE
+
+
+def _instead(record: TopologyTransition | None) -> list[answers.Expected]:
+    """What there is where there is no way back."""
+    if record is not None and record.phase is Phase.COMPLETED:
+        return [simulate.item("Status", "How it stands, and what is left to do", "oc topology status")]
+    return [
+        simulate.item("Status", "How far it is, and what it waits for", "oc topology status"),
+        simulate.item("Wait", "Wait until it is completed", "oc topology wait"),
+        simulate.item(
+            "Accept",
+            "Past the deadline only: declare that an operand will not come, so that the transition can be completed",
+            "oc topology accept --check NAME",
+        ),
+    ]

@@ -1,0 +1,149 @@
+"""`plan`: what could be asked for from here, or what would come of one request. Nothing is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+
+from .. import answers, cluster, printing, simulate, write
+from . import about_cluster, phase, show, unread
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from ...checks.result import CheckResult
+    from ...definitions import load
+    from .. import manifest as manifests
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    """Print the plan of TARGET, of a manifest, or of everything that starts here."""
+    if options.target is None and options.filename is None:
+        snapshot = await cluster.overview(connection, transitions, options.operator_namespace)
+        ways, verdict = overview(snapshot, transitions)
+        show(options, ways, printing.overview)
+        return verdict.exit_code
+    snapshot = await cluster.everything(connection, transitions, options.operator_namespace)
+    plan, judgement = (
+        target(snapshot, transitions, options.target)
+        if options.filename is None
+        else manifest(snapshot, transitions, options.manifest)
+    )
+    show(options, plan, printing.plan)
+    return judgement.verdict.exit_code
+
+
+def manifest(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: manifests.Wanted
+) -> tuple[answers.Plan, simulate.Judgement]:
+    """What would come of these manifests. Raises PluginError when the API lacks our fields."""
+    if wanted.desired is None:
+        judgement = simulate.removed(snapshot.known, transitions, snapshot.now)
+        plan = _plan(snapshot, transitions, "", judgement)
+    else:
+        plan, judgement = target(snapshot, transitions, wanted.desired)
+    plan["manifest"] = wanted.answer()
+    return plan, judgement
+
+
+def target(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: str
+) -> tuple[answers.Plan, simulate.Judgement]:
+    """What would come of this request. Raises PluginError when the API lacks our fields."""
+    judgement = simulate.requested(snapshot.known, transitions, wanted, snapshot.now)
+    return _plan(snapshot, transitions, wanted, judgement), judgement
+
+
+def _plan(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: str, judgement: simulate.Judgement
+) -> answers.Plan:
+    definition, source = judgement.definition, judgement.source
+    checks = _checks(judgement.results)
+    met = sum(check["status"] == "Met" for check in checks)
+    unasked = judgement.leads and snapshot.infrastructure.desired != wanted
+    plan: answers.Plan = {
+        "apiVersion": answers.API_VERSION,
+        "kind": "TopologyPlan",
+        "evaluated": answers.stamp(snapshot.now),
+        "cluster": about_cluster(snapshot.infrastructure),
+        "wish": snapshot.infrastructure.desired,
+        "phase": phase(snapshot),
+        "operator": cluster.operator_state(snapshot),
+        "target": wanted,
+        "verdict": judgement.verdict.value,
+        "message": judgement.message,
+        "transition": None,
+        "checks": checks,
+        "progress": {"met": met, "total": len(checks)} if checks else None,
+        "onlyOperator": _checks(simulate.only_recorded(snapshot.record, judgement)),
+        "advisories": [
+            {"name": advisory.name, "message": advisory.message, "command": advisory.command}
+            for advisory in judgement.advisories
+        ],
+        "changes": [],
+        "expected": [],
+        "checklist": [],
+        "command": _command(wanted) if unasked else None,
+        "unread": unread(snapshot),
+    }
+    if judgement.leads and definition is not None:
+        plan["transition"] = {
+            "name": definition.name,
+            "summary": definition.summary,
+            "source": answers.pair(source),
+            "target": answers.pair(definition.target.pair),
+        }
+        plan["changes"] = simulate.changes(source, definition.target.pair)
+        plan["expected"] = simulate.disruption(snapshot.known, definition, source, transitions)
+        plan["checklist"] = simulate.checklist(snapshot.known, definition, source)
+    if judgement.left:
+        plan["notCompleteUntil"] = [
+            {"check": check.value, "advisory": advisory.name, "command": advisory.command}
+            for check, advisory in judgement.left
+        ]
+    return plan
+
+
+def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[answers.Overview, simulate.Verdict]:
+    """What could be asked for from here."""
+    ways, message = simulate.ways(snapshot.known, transitions, snapshot.now)
+    possible = sorted({way.definition.name for way in ways if way.verdict is simulate.Verdict.POSSIBLE})
+    if not message and possible:
+        message = f"Possible now: {', '.join(possible)}"
+    verdict = simulate.best(ways)
+    return {
+        "apiVersion": answers.API_VERSION,
+        "kind": "TopologyPlanList",
+        "evaluated": answers.stamp(snapshot.now),
+        "cluster": about_cluster(snapshot.infrastructure),
+        "wish": snapshot.infrastructure.desired,
+        "phase": phase(snapshot),
+        "operator": cluster.operator_state(snapshot),
+        "verdict": verdict.value,
+        "message": message or "Nothing is possible now; what blocks each of them stands below",
+        "transitions": [_way(way) for way in ways],
+        "unread": unread(snapshot),
+    }, verdict
+
+
+def _way(way: simulate.Way) -> answers.Way:
+    blockers = way.available.blockers if way.available is not None else ()
+    return {
+        "name": way.definition.name,
+        "summary": way.definition.summary,
+        "target": answers.pair(way.definition.target.pair),
+        "verdict": way.verdict.value,
+        "blockers": [{"name": blocker.name, "message": blocker.message} for blocker in blockers],
+        "elsewhere": way.elsewhere,
+        "command": _command(way.definition.target.control_plane.value),
+    }
+
+
+def _checks(results: Iterable[CheckResult]) -> list[answers.Check]:
+    return [{"name": result.name.value, "status": result.status.value, "message": result.message} for result in results]
+
+
+def _command(wanted: str) -> str:
+    return write.command({"spec": {vocabulary.WISH: wanted}})

@@ -1,0 +1,208 @@
+"""`set`: requests a topology, if the checks that the operator asks allow it.
+
+It is read and judged as `plan` does, and written only if nothing has changed since (`write`). A check that is not met
+refuses it, unless the operator is to wait for that; no flag skips a check, since the operator would not. When
+Infrastructure has moved on it is read and judged again, but a request that another client has made meanwhile is never
+replaced unseen. `judged` is pure.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import Phase, Reason
+
+from .. import answers, cluster, errors, printing, simulate, write
+from . import plan, show, wait
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ...definitions import load
+
+_WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
+_MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for. Without `confirm` nothing is written."""
+
+    target: str
+    confirm: bool = False
+    allow_pending: bool = False
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    """Request the topology, print what became of that, and with --wait wait until the transition is completed."""
+    asked = Asked(options.target, options.confirm, options.allow_pending)
+    answer, code = await request(
+        connection, transitions, options.operator_namespace, asked, ask_operator=not options.wait
+    )
+    show(options, answer, printing.wish)
+    # When the cluster is what was asked for and nothing is requested, there is nothing to wait for.
+    is_settled = answer["result"] == "Unchanged" and answer["wish"] is None
+    if not options.wait or code != errors.ExitCode.DONE or is_settled:
+        return code
+    sys.stdout.flush()
+    return await wait.until_completed(
+        connection, options.timeout, sys.stdout if options.output == "text" else sys.stderr
+    )
+
+
+async def request(
+    connection: cluster.Connection,
+    transitions: load.Transitions,
+    namespace: str,
+    asked: Asked,
+    *,
+    ask_operator: bool = True,
+) -> tuple[answers.Set, errors.ExitCode]:
+    """Read, judge, write; with `ask_operator` also see whether the operator answers.
+
+    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
+    or writes in between again and again.
+    """
+    first: cluster.Snapshot | None = None
+
+    async def judge(_: int) -> tuple[tuple[answers.Set, errors.ExitCode], write.Raw | None]:
+        nonlocal first
+        snapshot = await cluster.everything(connection, transitions, namespace)
+        first = first or snapshot
+        before, desired = first.infrastructure.desired, snapshot.infrastructure.desired
+        if desired not in {before, asked.target}:
+            raise errors.PluginError(
+                f"{await write.last_writer(connection)} has changed the wish from {before or 'none'} to "
+                f"{desired or 'none'} while it was being judged. Nothing was written",
+                "Look at it before it is replaced: oc topology status",
+            )
+        answer, code = judged(snapshot, transitions, asked, connection.acting)
+        patch = answer["patch"] if asked.confirm else None
+        return (answer, code), patch["body"] if patch is not None else None
+
+    (answer, code), outcome = await write.write(connection, judge)
+    if outcome is None:
+        return answer, code
+    if isinstance(outcome, write.Refused):
+        answer["result"] = "Refused"
+        answer["message"] = f"The API server refuses this wish: {outcome.why}"
+        answer["next"] = [_look(answer["wish"])]
+        return answer, errors.ExitCode.BLOCKED
+    connection.interruption.now(
+        f"the wish {asked.target} was made and stands. The operator goes on with it; wait on with: oc topology wait. "
+        "Until the topology has moved it is withdrawn with: oc topology cancel"
+    )
+    answer["result"] = "Written"
+    answer["message"] = f"The wish {asked.target} is made"
+    if outcome.note:
+        answer["warnings"].append(outcome.note)
+    if not ask_operator:
+        # The command itself waits next.
+        answer["next"] = [step for step in answer["next"] if step["name"] != "Wait"]
+    elif answer["plan"]["operator"]["state"] in {"Running", "Unknown"}:
+        record = await write.observed_generation(connection, outcome.generation)
+        if record is not None:
+            answer["operatorSays"] = wait.progress(record)
+        else:
+            answer["warnings"].append(
+                f"The operator has not answered within {write.OBSERVED_TIMEOUT:g} s; the wish stands, and is taken up "
+                "as soon as the operator runs. Look at it with: oc get co topology"
+            )
+    return answer, errors.ExitCode.DONE
+
+
+def judged(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, asked: Asked, acting: cluster.Acting | None = None
+) -> tuple[answers.Set, errors.ExitCode]:
+    """What would be written, or why not. Raises PluginError when the API lacks our fields."""
+    planned, judgement = plan.target(snapshot, transitions, asked.target)
+    # It does not wait where nothing can come of waiting.
+    degraded, phase = judgement.decision.degraded, judgement.decision.phase
+    overwritten = degraded is not None and degraded.reason is Reason.TOPOLOGY_OVERWRITTEN
+    waits = not overwritten and phase not in _MOVED and (phase in _WAITING or judgement.decision.watch)
+    result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits)
+    would, operator = result == "WouldWrite", planned["operator"]
+    acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED}
+    version = snapshot.infrastructure.resource_version
+    return {
+        "apiVersion": answers.API_VERSION,
+        "kind": "TopologySet",
+        "evaluated": answers.stamp(snapshot.now),
+        "target": asked.target,
+        "wish": snapshot.infrastructure.desired,
+        "dryRun": not asked.confirm,
+        "result": result,
+        "message": message,
+        "patch": write.patch(version, asked.target, acting) if would else None,
+        "operatorSays": None,
+        "warnings": [operator["message"]] if acts and operator["state"] != "Running" else [],
+        "next": _next(planned, asked, judgement, result, waits=waits),
+        "plan": planned,
+    }, code
+
+
+def _result(
+    desired: str | None, asked: Asked, judgement: simulate.Judgement, *, waits: bool
+) -> tuple[answers.Result, str, errors.ExitCode]:
+    verdict, message, target = judgement.verdict, judgement.message, asked.target
+    if verdict is simulate.Verdict.UNSUPPORTED:
+        return "Refused", message, errors.ExitCode.UNSUPPORTED
+    if verdict is simulate.Verdict.BLOCKED and not waits:
+        return "Refused", message, errors.ExitCode.BLOCKED
+    if desired == target:
+        return "Unchanged", f"The wish {target} stands already. {message}", errors.ExitCode.DONE
+    if verdict is simulate.Verdict.FULFILLED and desired is None:
+        return "Unchanged", f"There is nothing to wish for. {message}", errors.ExitCode.DONE
+    if verdict is simulate.Verdict.BLOCKED and not asked.allow_pending:
+        return "Refused", message, errors.ExitCode.BLOCKED
+    if verdict is simulate.Verdict.FULFILLED:
+        return "WouldWrite", f"{message}: this withdraws the wish {desired}", errors.ExitCode.DONE
+    replaced = f". It replaces the wish {desired}" if desired is not None else ""
+    return "WouldWrite", f"{message}{replaced}", errors.ExitCode.DONE
+
+
+def _next(
+    planned: answers.Plan, asked: Asked, judgement: simulate.Judgement, result: answers.Result, *, waits: bool
+) -> list[answers.Expected]:
+    verdict = judgement.verdict
+    if judgement.decision.disabled is not None:
+        # Whatever else is asked here gets the same answer.
+        return []
+    if result == "Refused":
+        allowing = simulate.item(
+            "AllowPending",
+            "Make the wish all the same: the operator waits until every check is met and goes on by itself then. No "
+            "check can be skipped",
+            f"oc topology set {asked.target} --confirm --allow-pending",
+        )
+        return [_look(planned["wish"]), *([allowing] if waits else [])]
+    if not asked.confirm and result == "WouldWrite":
+        flag = " --allow-pending" if verdict is simulate.Verdict.BLOCKED else ""
+        return [simulate.item("Confirm", "Make the wish", f"oc topology set {asked.target} --confirm{flag}")]
+    if verdict is simulate.Verdict.FULFILLED:
+        return [simulate.item("Status", "How it stands", "oc topology status")]
+    following = [
+        simulate.item("Wait", "Wait until it is completed", "oc topology wait"),
+        simulate.item("Status", "How far it is, and what it waits for", "oc topology status"),
+    ]
+    if verdict is simulate.Verdict.UNDER_WAY:
+        return following
+    absent = planned["operator"]["state"] in {"NotRunning", "NotInstalled"}
+    goes_on = (
+        f"The operator waits{', once it runs,' if absent else ''} until every check is met and then goes on by itself, "
+        "whenever that is: it moves the topology, and from then on there is no way back"
+        if verdict is simulate.Verdict.BLOCKED
+        else f"The operator goes on {'as soon as it runs' if absent else 'at once'}: it holds minor upgrades back, "
+        "looks at everything once more and moves the topology. From then on there is no way back"
+    )
+    cancel = simulate.item("Cancel", "Withdraw it, until the topology has moved", "oc topology cancel")
+    return [simulate.item("GoesOn", goes_on), *following, cancel]
+
+
+def _look(desired: str | None) -> answers.Expected:
+    """Where to look when it was refused."""
+    if desired is None:
+        return simulate.item("Plan", "What could be asked for from here, and what blocks it", "oc topology plan")
+    return simulate.item("Status", "How the wish that stands is getting on", "oc topology status")

@@ -1,0 +1,151 @@
+"""`wait`: until the transition is completed, or it is certain that it will not be.
+
+The idle watches of the operator (`observe.watches`) bring everything that is needed: Infrastructure with the record,
+and ClusterOperator `topology`. A watch that is cut goes on by itself. Only a record that speaks of the present
+generation counts, since a request that was made a moment ago still finds the record of the one before. `standing` is
+pure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from topology_api.vocabulary import CheckStatus, ConditionType, Phase, Reason, Stage
+
+from ...decide import acceptance, records
+from ...observe import facts, watches
+from .. import cluster, document, errors
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from topology_api.types import TopologyTransition
+
+    from ...definitions import load
+
+_FINAL = frozenset(
+    {Reason.HOSTED_CONTROL_PLANE, Reason.UNKNOWN_TOPOLOGY, Reason.IMAGE_BASED_INSTALL, Reason.NATIVE_CONTROLLER_ACTIVE}
+)
+"""Reasons of Disabled with which the operator never carries a request out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How it stands. `code` is the exit code when there is nothing more to wait for, None while there is."""
+
+    message: str
+    code: errors.ExitCode | None = None
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
+    """Wait, and print how it ended."""
+    return await until_completed(connection, options.timeout, sys.stdout)
+
+
+async def until_completed(connection: cluster.Connection, seconds: float | None, out: TextIO) -> int:
+    """Wait for at most so many `seconds`, None for ever; progress goes to standard error, the end to `out`."""
+
+    def tell(text: str) -> None:
+        sys.stderr.write(f"{document.plain(text)}\n")
+        sys.stderr.flush()
+
+    ended = await wait(connection, seconds, tell)
+    if ended.code == errors.ExitCode.DONE:
+        out.write(f"{document.plain(ended.message)}\n")
+        return errors.ExitCode.DONE
+    errors.complain(document.plain(ended.message))
+    return errors.ExitCode.FAILED if ended.code is None else ended.code
+
+
+async def wait(connection: cluster.Connection, seconds: float | None, tell: Callable[[str], None]) -> Standing:
+    """Wait, telling what is new, for at most so many `seconds`, None for ever.
+
+    Raises PluginError when the cluster cannot be asked, or there is nothing to wait for.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = None if seconds is None else loop.time() + seconds
+    await cluster.infrastructure(connection)
+    news = asyncio.Event()
+    before = ""
+    async with watches.Watches(connection.client, news.set, sources=()) as watched:
+        try:
+            async with asyncio.timeout_at(deadline):
+                await watched.first_answers()
+                while True:
+                    news.clear()
+                    watched.raise_failed()
+                    now = standing(watched.known())
+                    if now.code is not None:
+                        return now
+                    if now.message != before:
+                        before = now.message
+                        tell(before)
+                    await news.wait()
+        except TimeoutError:
+            return Standing(f"not completed after {seconds:g} s. {before}".strip(), errors.ExitCode.TIMED_OUT)
+
+
+def standing(known: facts.Facts) -> Standing:
+    """Is it over, and how? Raises PluginError when there is nothing to wait for."""
+    here = known.infrastructure
+    if isinstance(here, facts.Unobserved):
+        # It was there when the waiting began: what cannot be read for a while is waited for like everything else.
+        return Standing(f"Infrastructure cannot be read: {here.why}")
+    own = known.own_operator
+    conditions = {} if isinstance(own, facts.Unobserved) else _conditions(own)
+    disabled, degraded = conditions.get(ConditionType.DISABLED), conditions.get(ConditionType.DEGRADED)
+    if disabled is not None and disabled.reason in _FINAL:
+        return Standing(f"{disabled.message} ({disabled.reason})", errors.ExitCode.UNSUPPORTED)
+    if here.desired is None:
+        raise errors.PluginError("there is no wish to wait for", "How to make one is told by: oc topology plan TARGET")
+    record = records.recover(here, own)
+    if record is None or (record.observed_generation or 0) < here.generation:
+        return Standing(f"{here.desired} is wished for; the operator has not said anything about that yet")
+    if degraded is not None and degraded.reason == Reason.TOPOLOGY_OVERWRITTEN:
+        return Standing(f"{degraded.message} ({degraded.reason})", errors.ExitCode.BLOCKED)
+    if degraded is not None and degraded.reason == Reason.API_NOT_INSTALLED:
+        raise errors.PluginError(degraded.message)
+    if record.phase is Phase.COMPLETED:
+        return Standing(
+            f"Completed: the cluster is {records.pair(here)}{acceptance.told(record)}", errors.ExitCode.DONE
+        )
+    if record.phase is Phase.IDLE and here.desired == here.control_plane:
+        return Standing(f"Fulfilled: the cluster is {records.pair(here)}", errors.ExitCode.DONE)
+    if record.phase is Phase.UNSUPPORTED:
+        now = conditions.get(ConditionType.PROGRESSING)
+        why = now.message if now is not None and now.reason == Reason.UNSUPPORTED_TRANSITION else ""
+        return Standing(why or f"No transition leads to {here.desired}", errors.ExitCode.UNSUPPORTED)
+    return Standing(progress(record, degraded))
+
+
+def progress(record: TopologyTransition, degraded: facts.Condition | None = None) -> str:
+    """Where it is and what it waits for, from the record alone: the conditions are written a moment later."""
+    stage = Stage.CONVERGENCE if record.phase is Phase.CONVERGING else Stage.PREFLIGHT
+    checks = records.of_stage(record, stage)
+    accepted = acceptance.names(record)
+    failing = [check.name for check in checks if check.status is not CheckStatus.MET and check.name not in accepted]
+    text = record.phase.value
+    if checks:
+        text += f" {sum(check.status is CheckStatus.MET for check in checks)}/{len(checks)}"
+    if failing:
+        text += f": waiting for {', '.join(failing)}"
+    if stage is Stage.CONVERGENCE:
+        text += acceptance.told(record)
+    return text if degraded is None else f"{text}. {degraded.message} ({degraded.reason})"
+
+
+def _conditions(own: facts.OwnOperator) -> dict[str, facts.Condition]:
+    """What stands on ClusterOperator `topology`: Disabled and Degraded while they are True, Progressing always."""
+    items = own.status.get("conditions")
+    conditions = {}
+    for item in items if isinstance(items, list) else []:
+        if not isinstance(item, dict):
+            continue
+        condition = facts.Condition(*(str(item.get(name) or "") for name in ("type", "status", "reason", "message")))
+        if condition.status == "True" or condition.type == ConditionType.PROGRESSING:
+            conditions[condition.type] = condition
+    return conditions

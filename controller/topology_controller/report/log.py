@@ -1,0 +1,103 @@
+"""What a leader says in the log about its decisions: one line when something changes, none when nothing does.
+
+`reconcile` decides often: at every heartbeat that leads to a new fact, at every look that it asked for. So the last
+words are remembered here, and only what differs from them is said: the phase with what it waits for, each check whose
+answer has changed, a failure that is another one than before. A failure that stays is repeated every five minutes, so
+that whoever reads only the end of a log sees it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from ..kube import errors
+
+if TYPE_CHECKING:
+    from topology_api.types import TopologyTransition
+
+    from ..checks.result import CheckResult
+    from ..decide.decision import Decision
+
+_LOG = logging.getLogger(__name__)
+_FAILING_STILL = 300.0
+
+
+class DecisionLog:
+    """The voice of one term of leadership."""
+
+    def __init__(self) -> None:
+        self._said = ""
+        self._answers: dict[str, CheckResult] = {}
+        self._ignored: tuple[str, ...] = ()
+        self._taken: set[tuple[str | None, str]] = set()
+        self._failed: object = None
+        self._complained = 0.0
+
+    def decided(self, decision: Decision) -> None:
+        """Say the phase if it, or what is said about it, has changed; and every check that answers differently."""
+        stopped = decision.disabled or decision.degraded
+        # What is added to a sentence of a condition begins where that ended.
+        text = f"{stopped.reason}: {stopped.message}" if stopped else decision.note.lstrip(".,; ")
+        said = f"{decision.phase}: {text}"
+        if said != self._said:
+            self._said = said
+            sentence = "phase %(phase)s: %(message)s" if text else "phase %(phase)s"
+            reason = stopped.reason if stopped else None
+            facts = {"phase": decision.phase, "message": text or None, "reason": reason}
+            _LOG.info(sentence, {**facts, **about(decision.record)})
+        self._told_of_acceptances(decision)
+        if not decision.results:
+            if not decision.watch:
+                # The next wish is told from its beginning.
+                self._answers = {}
+            return
+        for answer in decision.results:
+            # What is met from the beginning needs no line.
+            if answer != self._answers.get(answer.name) and (not answer.met or answer.name in self._answers):
+                _LOG.info(
+                    "check %(check)s is %(status)s: %(message)s",
+                    {"check": answer.name, "status": answer.status, "message": answer.message},
+                )
+        self._answers = {answer.name: answer for answer in decision.results}
+
+    def _told_of_acceptances(self, decision: Decision) -> None:
+        """Say what is taken up and what is ignored of what somebody accepts, each when it is new."""
+        record = decision.record
+        if record is None or not decision.results:
+            return
+        for sentence in decision.ignored:
+            if sentence not in self._ignored:
+                _LOG.warning("%(message)s", {"message": sentence, **about(record)})
+        self._ignored = decision.ignored
+        for one in decision.taken:
+            # A decision that was made again, because somebody else wrote in between, is no news.
+            if (record.attempt, one.name) not in self._taken:
+                self._taken.add((record.attempt, one.name))
+                _LOG.warning(
+                    "check %(check)s is accepted and not waited for any more: %(reason)s; it says: %(message)s",
+                    {
+                        "check": one.name,
+                        "reason": one.reason or "no reason was given",
+                        "message": one.message,
+                        **about(record),
+                    },
+                )
+
+    def failed(self, error: Exception, delay: float) -> None:
+        """Say what went wrong, and in how many seconds it is tried again."""
+        now = asyncio.get_running_loop().time()
+        kind = error.same_as if isinstance(error, errors.KubeError) else str(error)
+        news = kind != self._failed or now >= self._complained + _FAILING_STILL
+        if news:
+            self._failed, self._complained = kind, now
+        level = logging.WARNING if news else logging.DEBUG
+        _LOG.log(level, "%(error)s; trying again in %(seconds).1f s", {"error": error, "seconds": delay})
+
+
+def about(record: TopologyTransition | None) -> dict[str, object]:
+    """The facts that tell one transition from another, for a line about its record."""
+    if record is None:
+        return {}
+    return {"definition": record.name, "attempt": record.attempt, "generation": record.observed_generation}

@@ -1,0 +1,188 @@
+"""Makes the roles that it takes to read what the operand matrix names: one file of `bindata/manifests`, and its table.
+
+Adding an operand is adding lines to `bindata/operands`, and a right that has to be remembered is a right that is
+missing. So these roles are made from the matrix, by `make generate`, and `make lint` says when they are not current.
+What the operator reads besides operands, and what it writes, is granted in the files beside it, by hand: each of those
+rules has a reason of its own. What one of them grants already is not granted again here.
+
+Unit tests hold every rule against the sources of `observe.catalog`; docs/rights.md says what each is for, and tests on
+a real API server take each away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from topology_api import vocabulary
+from topology_controller import bindata, manifests
+from topology_controller.definitions import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from topology_controller.definitions import operands as matrices
+
+FILE = "0000_30_topology-operator_04_roles_operands.yaml"
+"""The one file of `bindata/manifests` that is generated."""
+NAME = f"{vocabulary.OPERATOR_NAME}-operands"
+"""Of every role and binding here: their namespaces may have a role that was written by hand."""
+PROFILES = ("self-managed-high-availability", "single-node-developer")
+"""The cluster profiles of a release payload that have this operator: a hosted control plane has no use for it."""
+_RBAC = "rbac.authorization.k8s.io"
+_WATCH = ("list", "watch")
+_WATCH_AND_READ = ("get", *_WATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One object, or with an empty `name` all of a kind, that is read; `namespace` is empty for the whole cluster."""
+
+    namespace: str
+    group: str
+    plural: str
+    name: str
+    why: str
+    again: bool = False
+    """Is it read by itself too, when nothing is watched any more?"""
+
+
+def current_roles() -> str:
+    """Return the text of FILE. Raises load.DefinitionError when the transitions or the operand matrix are damaged."""
+    return render(_asked(), *_roles_by_hand())
+
+
+def current_table() -> str:
+    """Return the table of docs/rights.md. Raises as `current_roles`."""
+    return table(_asked(), *_roles_by_hand())
+
+
+def _asked() -> matrices.Matrix:
+    """Return the operand matrix without what no definition asks about: that is not read either."""
+    transitions = load.load(bindata.root() / "transitions")
+    groups = tuple(group for group in transitions.matrix.groups if transitions.asks(group.check))
+    return transitions.matrix.model_copy(update={"groups": groups})
+
+
+def _roles_by_hand() -> list[dict[str, Any]]:
+    texts = [place.read_text(encoding="utf-8") for place in manifests.operator_files() if place.name != FILE]
+    return [obj for text in texts for obj in yaml.safe_load_all(text) if obj["kind"] in {"Role", "ClusterRole"}]
+
+
+def reads(matrix: matrices.Matrix) -> Iterator[Read]:
+    """Return everything that the matrix has the operator read, in its order; the same object may come twice."""
+    for group in matrix.groups:
+        why = group.check.value
+        for operand in group.operands:
+            plural, _, api_group = operand.plural.partition(".")
+            # Without the capability there is no namespace, so no place for a role; and a list that is refused does
+            # not tell that there is nothing. So these names may be read wherever they are.
+            namespace = "" if group.capability else operand.namespace or ""
+            yield Read(namespace, api_group, plural, operand.name, why)
+        if group.managed_by is not None:
+            plural, _, api_group = group.managed_by.resource.partition(".")
+            # An advisory about it stays after the transition is completed, until it is seen to be done.
+            again = group.check is vocabulary.CheckName.IMAGE_REGISTRY_REPLICAS
+            yield Read("", api_group, plural, group.managed_by.name, why, again)
+    for reader in matrix.startup_readers:
+        # The names of pods are not known before: the one kind here that cannot be limited to a name.
+        yield Read(reader.namespace, "", "pods", "", f"Was {reader.operator} restarted?")
+
+
+def render(matrix: matrices.Matrix, *others: dict[str, Any]) -> str:
+    """Return the roles and bindings as YAML; `others` are the roles that are granted besides."""
+    documents = [text for namespace, wanted in _places(matrix, others) for text in _documents(namespace, wanted)]
+    return _HEAD + "---\n".join(documents)
+
+
+def table(matrix: matrices.Matrix, *others: dict[str, Any]) -> str:
+    """Return the same as a table of Markdown: where, resource, name, verbs, what for; and how many rights that is."""
+    lines = ["| where | resource | name | verbs | what for |", "|---|---|---|---|---|"]
+    count = 0
+    for namespace, wanted in _places(matrix, others):
+        for rule in _rules(wanted):
+            resource = f"{rule.plural}.{rule.group}" if rule.group else rule.plural
+            names = ", ".join(f"`{name}`" for name in rule.names) or "any"
+            count += len(rule.verbs) * max(1, len(rule.names))
+            lines.append(f"| {namespace or 'cluster'} | `{resource}` | {names} | {' '.join(rule.verbs)} | {rule.why} |")
+    return "\n".join([*lines, "", f"{count} single rights, one verb on one resource each.", ""])
+
+
+_HEAD = """\
+# Generated by `make generate` from bindata/operands and bindata/startup-readers.yaml. Do not edit.
+# What convergence and advisories look at, and nothing else. A namespace that belongs to a capability may not be there,
+# and no role in it: what is looked at there is granted by its name in the whole cluster.
+"""
+
+
+def _granted(roles: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
+    """Return what these roles let the operator list: namespace, group, plural, name."""
+    for role in roles:
+        namespace = role["metadata"].get("namespace", "")
+        for rule in role["rules"]:
+            if set(_WATCH) <= set(rule["verbs"]):
+                for group in rule["apiGroups"]:
+                    for resource in rule["resources"]:
+                        for name in rule.get("resourceNames", [""]):
+                            yield namespace, group, resource, name
+
+
+def _places(matrix: matrices.Matrix, others: Iterable[dict[str, Any]]) -> Iterator[tuple[str, list[Read]]]:
+    """Return what is to be granted in each namespace, the whole cluster first."""
+    granted = set(_granted(others))
+    wanted = [read for read in reads(matrix) if (read.namespace, read.group, read.plural, read.name) not in granted]
+    for namespace in sorted({read.namespace for read in wanted}):
+        yield namespace, [read for read in wanted if read.namespace == namespace]
+
+
+def _documents(namespace: str, wanted: list[Read]) -> tuple[str, str]:
+    kind = "Role" if namespace else "ClusterRole"
+    meta = [f"  name: {NAME}"]
+    if namespace:
+        meta.append(f"  namespace: {namespace}")
+    meta.append("  annotations:")
+    meta += [f'    include.release.openshift.io/{profile}: "true"' for profile in PROFILES]
+    head = f"apiVersion: {_RBAC}/v1\nkind: {{kind}}\nmetadata:\n" + "\n".join(meta)
+    return (
+        f"{head.format(kind=kind)}\nrules:\n{''.join(map(str, _rules(wanted)))}",
+        f"""\
+{head.format(kind=f"{kind}Binding")}
+roleRef:
+  apiGroup: {_RBAC}
+  kind: {kind}
+  name: {NAME}
+subjects:
+  - kind: ServiceAccount
+    name: {vocabulary.OPERATOR_NAME}
+    namespace: {vocabulary.DEFAULT_NAMESPACE}
+""",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One rule of a role; without names it is about all objects of the kind."""
+
+    group: str
+    plural: str
+    names: tuple[str, ...]
+    verbs: tuple[str, ...]
+    why: str
+
+    def __str__(self) -> str:
+        group = self.group or '""'
+        limited = f"    resourceNames: [{', '.join(self.names)}]\n" if self.names else ""
+        return (
+            f"  # {self.why}\n  - apiGroups: [{group}]\n    resources: [{self.plural}]\n"
+            f"{limited}    verbs: [{', '.join(self.verbs)}]\n"
+        )
+
+
+def _rules(wanted: list[Read]) -> Iterator[_Rule]:
+    for group, plural, again in dict.fromkeys((read.group, read.plural, read.again) for read in wanted):
+        alike = [read for read in wanted if (read.group, read.plural, read.again) == (group, plural, again)]
+        names = tuple(dict.fromkeys(read.name for read in alike))
+        why = ", ".join(dict.fromkeys(read.why for read in alike))
+        yield _Rule(group, plural, () if "" in names else names, _WATCH_AND_READ if again else _WATCH, why)

@@ -1,0 +1,287 @@
+"""`plan -f`: which manifest of a file speaks for the cluster, and what would come of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topology_api.vocabulary import Phase
+from topology_controller.plugin import manifest, simulate
+from topology_controller.plugin.commands import plan
+
+from ..core import worlds
+from . import replies
+from .test_answers_and_their_schemas import conforms
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from topology_controller.observe import facts
+
+ONE = """\
+apiVersion: config.openshift.io/v1
+kind: Infrastructure
+metadata:
+  name: cluster
+spec:
+  desiredTopology: HighlyAvailable
+"""
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {kind: nothing}\n"
+WISHLESS = ONE.replace("  desiredTopology: HighlyAvailable\n", "  cloudConfig: {name: ''}\n")
+
+
+def _file(folder: pathlib.Path, text: str) -> str:
+    place = folder / "infrastructure.yaml"
+    place.write_text(text)
+    return str(place)
+
+
+def _refused(source: str) -> list[str]:
+    with pytest.raises(manifest.ManifestError) as raised:
+        manifest.wanted(source)
+    assert "\n".join(raised.value.problems) == str(raised.value)
+    return [problem.removeprefix(f"{source}:").strip() for problem in raised.value.problems]
+
+
+def _asked(known: facts.Facts, wanted: manifest.Wanted) -> tuple[dict[str, Any], int]:
+    found, judgement = plan.manifest(replies.seen(known), worlds.TRANSITIONS, wanted)
+    answer = replies.through_json(found)
+    conforms(answer)
+    for width in (0, 80):
+        assert replies.printed(answer, width)
+    return answer, judgement.verdict.exit_code
+
+
+# What is found
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (ONE, 6),
+        (f"---\n{CONFIG_MAP}---\n{ONE}---\n{CONFIG_MAP}", 12),
+        (f"{CONFIG_MAP}---\n{ONE}".replace("\n", "\r\n"), 11),
+        ("\ufeff" + ONE, 6),
+        (ONE.replace("Infrastructure", '"Infrastructure"').replace("HighlyAvailable", "'HighlyAvailable'"), 6),
+        (ONE.replace("name: cluster", "name: cluster\n  labels: {a: &t HighlyAvailable}").replace(
+            "desiredTopology: HighlyAvailable", "desiredTopology: *t"), 5),
+        (json.dumps(yaml.safe_load(ONE)), 1),
+        (json.dumps(yaml.safe_load(ONE), indent=2), 8),
+        (json.dumps(yaml.safe_load(ONE), indent="\t"), 8),
+        (f'{{"kind": "ConfigMap"}}\n{json.dumps(yaml.safe_load(ONE))}', 2),
+        (f'{{"kind": "ConfigMap"}} {json.dumps(yaml.safe_load(ONE))}\n---\n{CONFIG_MAP}', 1),
+        (yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [
+            yaml.safe_load(CONFIG_MAP), yaml.safe_load(ONE)]}), 14),
+        (json.dumps({"apiVersion": "config.openshift.io/v1", "kind": "InfrastructureList",
+                     "items": [yaml.safe_load(ONE)]}), 1),
+        (f"{{{{ if .Values.x }}}}\nkind: ConfigMap\n{{{{ end }}}}\n---\n{ONE}", 10),
+        (f"{ONE}status: {{}}\n", 6),
+        (ONE.replace("config.openshift.io", "infrastructure.cluster.x-k8s.io") + f"---\n{ONE}", 13),
+    ],
+)  # fmt: skip
+def test_the_manifest_is_found_however_it_is_written(tmp_path: pathlib.Path, text: str, line: int) -> None:
+    found = manifest.wanted(_file(tmp_path, text))
+    assert (found.desired, found.lines, found.skipped) == ("HighlyAvailable", (line,), ())
+
+
+def test_the_same_twice_is_one_request(tmp_path: pathlib.Path) -> None:
+    found = manifest.wanted(_file(tmp_path, f"{ONE}---\n# again\n{ONE}"))
+    assert (found.desired, found.lines) == ("HighlyAvailable", (6, 14))
+
+
+def test_standard_input_can_stand_for_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{CONFIG_MAP}---\n{ONE}".encode())))
+    found = manifest.wanted("-")
+    assert (found.desired, found.answer()["files"]) == ("HighlyAvailable", [{"file": "standard input", "line": 11}])
+
+
+def test_other_objects_are_named_when_they_could_have_been_meant(tmp_path: pathlib.Path) -> None:
+    misspelt = ONE.replace("name: cluster", "name: clsuter")
+    old = ONE.replace("/v1", "/v1alpha1")
+    machines = ONE.replace("config.openshift.io", "infrastructure.cluster.x-k8s.io")
+    source = _file(tmp_path, f"{misspelt}---\n{old}---\n{machines}")
+    (line,) = _refused(source)
+    assert line == (
+        f"no manifest of Infrastructure cluster (config.openshift.io/v1); {source}:1 is an Infrastructure named "
+        f"'clsuter', not cluster; {source}:8 has apiVersion 'config.openshift.io/v1alpha1', not config.openshift.io/v1"
+    )
+    found = manifest.wanted(_file(tmp_path, f"{misspelt}---\n{ONE}"))
+    assert found.answer()["skipped"] == [
+        {"file": f"{source}:1", "why": "is an Infrastructure named 'clsuter', not cluster"}
+    ]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        (ONE.replace("HighlyAvailable", "HighAvailable"), 6, "unknown target 'HighAvailable'; did you mean HighlyAv"),
+        (ONE.replace("HighlyAvailable", "External"), 6, "a hosted control plane is made on the management cluster"),
+        (ONE.replace("HighlyAvailable", "3"), 6, "'3', which reads as int; wanted one of SingleReplica"),
+        (ONE.replace("HighlyAvailable", "[HighlyAvailable]"), 6, "spec.desiredTopology is a list"),
+        (ONE.replace("HighlyAvailable", '""'), 6, "unknown target ''"),
+        (ONE.replace("HighlyAvailable", "{{ .Values.topology }}"), 6, "a template that has not been rendered"),
+        (ONE.replace("desiredTopology: HighlyAvailable", "{{ .Values.topology }}"), 6, "spec: a key is a mapping, or"),
+        (ONE.replace("HighlyAvailable", "!mine x"), 6, "spec.desiredTopology is 'x', which reads as !mine"),
+        (ONE + "  desiredTopology: SingleReplica\n", 7, "spec: the key 'desiredTopology' stands here twice"),
+        (ONE + "spec: {}\n", 7, "the key 'spec' stands here twice"),
+        (ONE.replace("name: cluster", "name: cluster\n  name: other"), 5, "metadata: the key 'name' stands here twice"),
+        (ONE + "  <<: {a: b}\n", 7, "spec: a key is '<<', which reads as merge; wanted a text"),
+        (ONE + "status: {controlPlaneTopology: HighlyAvailable}\n", 7, "sets status, which an apply does not write"),
+        (ONE.replace("spec:\n  desiredTopology: ", "spec: "), 5, "spec is 'HighlyAvailable'; wanted a mapping"),
+        (
+            ONE + "  a: 'b\n",
+            8,
+            "cannot be parsed: found unexpected end of stream. If it is a template, render it first",
+        ),
+        (ONE + "\tb: c\n", 7, "cannot be parsed: found character '\\t' that cannot start any token"),
+        (ONE + "x: " + "[\n" * 5000, 1, "cannot be parsed: nested too deeply"),
+        (ONE + "# " + "x" * manifest.LARGEST_DOCUMENT, 1, "this document is larger than 1048576 characters"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: pathlib.Path, text: str, line: int, told: str) -> None:
+    above = f"{CONFIG_MAP}---\n"
+    (found,) = _refused(_file(tmp_path, f"{above}{text}---\n{ONE}" if "[\n" not in text else above + text))
+    # A document that cannot be placed more exactly is named by its first line, the mark.
+    shift = len(CONFIG_MAP.splitlines()) + (1 if line > 1 else 0)
+    assert found.startswith(f"{line + shift}: "), found
+    assert told in found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"kind": "Infrastructure",\n "spec": {,}}', "2: cannot be parsed: expected the node content, but found ','"),
+        ('{"kind": "Infrastructure", "a": ' + "[" * 100_000, "1: cannot be parsed: nested too deeply"),
+        (
+            json.dumps(yaml.safe_load(ONE)).replace('"spec"', '"spec": {}, "spec"'),
+            "1: the key 'spec' stands here twice",
+        ),
+    ],
+)
+def test_what_is_wrong_in_json_is_told_too(tmp_path: pathlib.Path, text: str, told: str) -> None:
+    (found,) = _refused(_file(tmp_path, text))
+    assert found.startswith(told)
+
+
+def test_everything_that_is_wrong_is_told_at_once(tmp_path: pathlib.Path) -> None:
+    both = ONE.replace("HighlyAvailable", "Mine") + "status: {a: b}\n"
+    source = _file(tmp_path, f"{both}---\n{ONE}- x\n")
+    assert [line.partition(": ")[0] for line in _refused(source)] == ["6", "7", "15"]
+
+
+def test_manifests_that_differ_are_each_named(tmp_path: pathlib.Path) -> None:
+    source = _file(tmp_path, f"{WISHLESS}---\n{ONE}---\n{ONE.replace('HighlyAvailable', 'DualReplica')}")
+    assert _refused(source) == [
+        "the manifests of Infrastructure cluster differ",
+        "1: this one has no spec.desiredTopology",
+        "13: this one asks for HighlyAvailable",
+        "20: this one asks for DualReplica",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (b"", "no manifest of Infrastructure cluster (config.openshift.io/v1)"),
+        (b"a: b\nc: \xff\n", "2: is not UTF-8 text"),
+        (b"#" * (manifest.LARGEST + 1), "is larger than 16777216 bytes"),
+    ],
+    ids=["empty", "not UTF-8", "too large"],
+)
+def test_what_is_no_text_is_refused(tmp_path: pathlib.Path, raw: bytes, told: str) -> None:
+    place = tmp_path / "one.yaml"
+    place.write_bytes(raw)
+    assert _refused(str(place)) == [told]
+    assert _refused(str(tmp_path)) == ["cannot be read: Is a directory"]
+
+
+def test_aliases_upon_aliases_cost_nothing(tmp_path: pathlib.Path) -> None:
+    bomb = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" if n else "a0: &a0 [x]\n" for n in range(40))
+    items = "items: &i [{apiVersion: v1, kind: List, items: *a39}]\n"
+    text = f"apiVersion: v1\nkind: List\n{bomb}{items}# kind: Infrastructure\n---\n{ONE}"
+    assert manifest.wanted(_file(tmp_path, text)).desired == "HighlyAvailable"
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_no_file_can_end_the_program(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
+    place = tmp_path_factory.getbasetemp() / "any-manifest"
+    for begin in (b"kind: Infrastructure\napiVersion: config.openshift.io/v1\n", b'{"kind": "Infrastructure", '):
+        place.write_bytes(begin + raw)
+        problems: tuple[str, ...] = ("none",)
+        try:
+            manifest.wanted(str(place))
+        except manifest.ManifestError as error:
+            problems = error.problems
+        assert problems
+        assert all(problems)
+
+
+# What would come of it
+
+
+def _wanted(wish: str | None) -> manifest.Wanted:
+    return manifest.Wanted("clusters/edge/infrastructure.yaml", wish, (6,))
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("wish", ["HighlyAvailable", "DualReplica"])
+def test_a_manifest_with_a_wish_is_judged_as_plan_judges_that_target(phase: Phase, wish: str) -> None:
+    known = replies.in_phase(phase)
+    found, code = _asked(known, _wanted(wish))
+    said = found.pop("manifest")
+    assert found == replies.planned(known, wish)
+    assert said["files"] == [{"file": "clusters/edge/infrastructure.yaml", "line": 6}]
+    assert said["desiredTopology"] == wish
+    assert code == simulate.Verdict(found["verdict"]).exit_code
+
+
+@pytest.mark.parametrize(
+    ("phase", "verdict", "code", "told"),
+    [
+        (Phase.IDLE, "Fulfilled", 0, "The manifest wishes for nothing, and nothing is wanted"),
+        (Phase.UNSUPPORTED, "Possible", 0, "DualReplica is wanted: to prune that field"),
+        (Phase.PENDING, "Possible", 0, "would withdraw the wish"),
+        (Phase.ADMITTING, "Possible", 0, "would withdraw the wish"),
+        (Phase.CONVERGING, "Blocked", 3, "is refused until the cluster has followed to Highly"),
+        (Phase.COMPLETED, "Possible", 0, "would remove a wish that is fulfilled; the topology stays"),
+    ],
+)  # fmt: skip
+def test_a_manifest_without_a_wish_takes_the_wish_back_where_that_is_possible(
+    phase: Phase, verdict: str, code: int, told: str
+) -> None:
+    known = replies.in_phase(phase)
+    found, ended = _asked(known, _wanted(None))
+    assert (found["verdict"], ended, found["target"], found["checks"], found["command"]) == (
+        verdict,
+        code,
+        "",
+        [],
+        None,
+    )
+    assert told in found["message"]
+    assert "clusters/edge/infrastructure.yaml:6 has no spec.desiredTopology" in replies.printed(found)
+
+
+def test_a_record_that_was_lost_still_forbids_to_take_the_wish_back() -> None:
+    known = worlds.moved(worlds.healthy(), worlds.converging())
+    lost = worlds.with_infrastructure(known, record=None, raw_record=None)
+    copy = worlds.copy_of(worlds.converging())
+    found, code = _asked(dataclasses.replace(lost, own_operator=copy), _wanted(None))
+    assert (found["verdict"], code) == ("Blocked", 3)
+
+
+def test_a_hosted_cluster_takes_no_wish_but_a_manifest_without_one() -> None:
+    known = worlds.with_infrastructure(worlds.healthy(), control_plane="External", desired=None)
+    assert _asked(known, _wanted("HighlyAvailable"))[1] == 4
+    assert _asked(known, _wanted(None))[1] == 0
