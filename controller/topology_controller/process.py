@@ -230,7 +230,7 @@ async def _reconcile(opened: _Opened, holder: str, held: act.Lease, on_topology:
         watches=opened.watches,
         queue=opened.queue,
         act=act.Act(opened.client, held),
-        events=events.EventRecorder(opened.client, holder, lease.utcnow),
+        events=events.EventRecorder(opened.client, holder, reconcile.utcnow),
         metrics=opened.metrics,
         board=opened.board,
         etcd=opened.etcd,

@@ -15,6 +15,7 @@ import dataclasses
 import logging
 import uuid
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyTransition
@@ -23,13 +24,12 @@ from topology_api.vocabulary import Phase
 from . import act, discover
 from .decide import leader, phases
 from .decide.decision import Step
-from .kube import errors, lease
+from .kube import errors
 from .observe import catalog, facts, live
 from .report import clusteroperator, events, log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from .decide.decision import Decision, EventSpec
     from .definitions import current as configured
@@ -48,6 +48,11 @@ _MIN_RETRY = 1.0
 _UNSEEN = 1.0
 """Seconds. News that waited for longer were not looked at one by one: what lay between them nobody saw."""
 _DISCOVER_AGAIN = 30.0
+
+
+def utcnow() -> datetime:
+    """The time that is decided by, aware of its zone."""
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ class Reconciler:
         settings: Settings,
         *,
         on_topology: Callable[[str], None] = lambda _: None,
-        now: Callable[[], datetime] = lease.utcnow,
+        now: Callable[[], datetime] = utcnow,
     ) -> None:
         self._rooms = rooms
         self._transitions = transitions

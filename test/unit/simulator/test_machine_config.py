@@ -53,7 +53,9 @@ async def copied(living):
     found, infrastructure = await controller(living), await living.api.get(kinds.INFRASTRUCTURES, "cluster")
     copy, original = found["spec"]["infra"]["metadata"], infrastructure["metadata"]
     same = copy.get("resourceVersion") == original["resourceVersion"]
-    return same and conditions.is_true(found, "TemplateControllerCompleted")
+    # Right after the copy it is completed still: of what was there before.
+    seen = found["status"]["observedGeneration"] == found["metadata"]["generation"]
+    return same and seen and conditions.is_true(found, "TemplateControllerCompleted")
 
 
 async def touch(living, value):
