@@ -35,7 +35,7 @@ _SLEW = 0.1
 """Share of the time that a clock may be off that is merely corrected slowly: NTP slews by less."""
 _DISAGREED_FIRST = 1.0
 """Seconds until an admission may begin again after live evidence disagreed; twice as long each time."""
-DISAGREED_CAP = 30.0
+_DISAGREED_CAP = 30.0
 _MOST_ANSWERS = 2048
 """Answers that are remembered; a transition that has given more only comes and goes."""
 
@@ -205,7 +205,7 @@ def _answers(record: TopologyTransition) -> frozenset[int]:
 
 def disagreed(leader: LeaderState, now: datetime) -> LeaderState:
     """The leader after live evidence led back to Pending: for a while that is believed, and not the watches."""
-    seconds = min(max(_DISAGREED_FIRST, 2 * leader.hold_seconds), DISAGREED_CAP)
+    seconds = min(max(_DISAGREED_FIRST, 2 * leader.hold_seconds), _DISAGREED_CAP)
     hold = max(timedelta(seconds=seconds), cadence.pause(leader))
     return dataclasses.replace(leader, hold_seconds=seconds, hold_until=now + hold)
 

@@ -1,8 +1,7 @@
 """The administrator's certificate folder: `ca.crt`, `tls.crt`, `tls.key`, as a Kubernetes Secret volume has them.
 
-The files change while we run. A Secret volume swaps a whole set at once, by turning the link `..data`; other writers
-replace file by file, and may be seen half-way. So a set is taken from one place, must be the same after it was loaded,
-and is used only if OpenSSL accepts key and certificate together. Until then the last good set goes on, and the log
+The files change while we run (`mounted`): other writers than kubelet replace file by file, and may be seen half-way. So
+a set is used only if OpenSSL accepts key and certificate together. Until then the last good set goes on, and the log
 reports that once. Contents are compared, not times: three small files a few times a minute cost nothing, and a time
 can lie. When a certificate has expired, the TLS alert says so (`client`).
 """
@@ -14,6 +13,7 @@ import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .. import mounted
 from .client import tls_reason
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 CA, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
 _FILES = (CA, CERTIFICATE, KEY)
-_LARGEST = 1024 * 1024
-_TRIES = 3
 
 
 class FolderError(Exception):
@@ -72,48 +70,15 @@ class Folder:
         return newest.context
 
     def _load(self) -> _Set:
-        trouble = FolderError(str(self._path), "the files change while they are being read")
-        for _ in range(_TRIES):
-            place = self._place()
-            try:
-                files = self._read(place)
-                if self._good is not None and files == self._good.files:
-                    return self._good
-                loaded = _Set(files, self._context(files, place))
-                # OpenSSL has read certificate and key from the files once more: they must still be the same.
-                if self._place() == place and self._read(place) == files:
-                    return loaded
-            except FolderError as error:
-                if self._place() == place:
-                    raise
-                # The link was turned meanwhile: the next set may be whole.
-                trouble = error
-        raise trouble
-
-    def _place(self) -> pathlib.Path:
-        """Where one whole set is: behind the link of a Secret volume, else the folder itself."""
         try:
-            return (self._path / "..data").resolve(strict=True)
-        except (OSError, RuntimeError):  # not there, or a link to itself
-            return self._path
+            files = mounted.read(self._path, *_FILES)
+        except mounted.MountedFileError as error:
+            raise FolderError(str(error.path), f"it {error.reason}") from None
+        if self._good is not None and files == self._good.files:
+            return self._good
+        return _Set(files, self._context(files))
 
-    def _read(self, place: pathlib.Path) -> tuple[bytes, ...]:
-        contents = []
-        for name in _FILES:
-            shown = str(self._path / name)
-            try:
-                with (place / name).open("rb") as file:
-                    content = file.read(_LARGEST + 1)
-            except FileNotFoundError:
-                raise FolderError(shown, "it does not exist") from None
-            except OSError as error:
-                raise FolderError(shown, f"it cannot be read: {error.strerror or error}") from None
-            if len(content) > _LARGEST:
-                raise FolderError(shown, f"it is larger than {_LARGEST} bytes")
-            contents.append(content)
-        return tuple(contents)
-
-    def _context(self, files: tuple[bytes, ...], place: pathlib.Path) -> ssl.SSLContext:
+    def _context(self, files: tuple[bytes, ...]) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         # Our own certificate is loaded as an authority of a context that is not used: a key that does not fit it and
@@ -125,8 +90,9 @@ class Folder:
             except (OSError, ValueError):  # ssl.SSLError is an OSError
                 raise FolderError(str(self._path / name), "it holds no certificate, or a broken one") from None
         try:
-            # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
-            context.load_cert_chain(place / CERTIFICATE, place / KEY, password=lambda: "")
+            with mounted.lent(files[1]) as certificate, mounted.lent(files[2]) as key:
+                # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
+                context.load_cert_chain(certificate, key, password=lambda: "")
         except (OSError, ValueError) as error:
             why = f"it is no unencrypted key that goes with {CERTIFICATE}: {tls_reason(error)}"
             raise FolderError(str(self._path / KEY), why) from error

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import pathlib
-import tempfile
 import time
 import urllib.parse
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+from .. import mounted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -206,24 +206,9 @@ def certificates_as_files(configuration: Configuration) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name, content in extras(configuration).certificates.items():
             stack.callback(setattr, configuration, name, getattr(configuration, name))
-            setattr(configuration, name, stack.enter_context(_as_file(content)))
+            setattr(configuration, name, stack.enter_context(mounted.lent(content)))
         if configuration.key_file:
             with pathlib.Path(configuration.key_file).open("rb") as key:
                 if _PASSPHRASE in key.read(1024 * 1024):
                     raise ValueError("the key of the client certificate has a passphrase, and nobody is asked for one")
         yield
-
-
-@contextlib.contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
-    if hasattr(os, "memfd_create"):
-        with os.fdopen(os.memfd_create("certificate"), "wb") as memory:
-            memory.write(content)
-            memory.flush()
-            yield f"/proc/self/fd/{memory.fileno()}"
-    else:
-        # Not Linux, so not the operator but a person's own computer: a private file, for a few milliseconds.
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(content)
-            file.flush()
-            yield file.name

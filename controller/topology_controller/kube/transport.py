@@ -44,7 +44,7 @@ Raw = dict[str, Any]
 
 _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
-_METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH"}
+METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH"}
 # etcd keeps no object above about 1.5 MB; this is far above any page or event, and bounds what garbage can take.
 _LONGEST_BODY = 64 * 1024 * 1024
 _CONNECT = 5.0
@@ -168,7 +168,7 @@ class Transport:
         try:
             response = await stack.enter_async_context(
                 self._session.request(
-                    _METHODS[request.verb],
+                    METHODS[request.verb],
                     url,
                     data=data,
                     headers=[*headers.items(), *self._extra_headers] if self._extra_headers else headers,
@@ -185,7 +185,7 @@ class Transport:
             if self._observer is not None:
                 self._observer(request.verb, request.resource.plural, code, seconds)
             if _LOG.isEnabledFor(logged.REQUESTS):
-                facts: dict[str, object] = {"verb": request.verb, "method": _METHODS[request.verb]}
+                facts: dict[str, object] = {"verb": request.verb, "method": METHODS[request.verb]}
                 facts |= {"path": request.path, "code": int(code) if code.isdigit() else code, "ms": 1000 * seconds}
                 _LOG.log(logged.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", facts)
         if not 200 <= response.status < 300:

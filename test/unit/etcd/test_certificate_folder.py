@@ -64,6 +64,9 @@ def test_a_file_that_is_not_what_it_should_be_is_named(folder: pathlib.Path, nam
 def test_a_file_without_end_is_not_read_to_its_end(folder: pathlib.Path):
     (folder / "ca.crt").unlink()
     (folder / "ca.crt").symlink_to("/dev/zero")
+    assert refused(folder) == f"{folder / 'ca.crt'}: it is no regular file"
+    (folder / "ca.crt").unlink()
+    (folder / "ca.crt").write_bytes(b"A" * (1024 * 1024 + 1))
     assert "larger than" in refused(folder)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import http
 from typing import TYPE_CHECKING, Final
 
+from ...kube import transport
 from . import family, labels
 
 if TYPE_CHECKING:
@@ -20,15 +21,6 @@ if TYPE_CHECKING:
 ERROR: Final = "<error>"
 """The code that client-go gives to a request without an answer."""
 _CODES = frozenset(str(status.value) for status in http.HTTPStatus) | {ERROR, labels.OTHER}
-_METHODS = {
-    "get": "GET",
-    "list": "GET",
-    "watch": "GET",
-    "create": "POST",
-    "update": "PUT",
-    "patch": "PATCH",
-    "delete": "DELETE",
-}
 _USUAL = (("200", "GET"), ("201", "POST"), ("200", "PUT"), ("200", "PATCH"))
 _MOST = 20
 _ETCD_CODES = ("200", "401", "403", "503", ERROR, labels.OTHER)
@@ -38,7 +30,7 @@ REQUESTS = family.Family(
     "rest_client_requests_total",
     "counter",
     "Requests to the API server by HTTP status, method and host; <error> when no answer came.",
-    {"code": _CODES, "method": frozenset(_METHODS.values()), "host": None},
+    {"code": _CODES, "method": frozenset(transport.METHODS.values()), "host": None},
 )
 WATCH_REQUESTS = family.Family(
     "topology_watch_requests_total",
@@ -81,7 +73,7 @@ class Traffic:
         """Count a request to the API server; `code` is its HTTP status, or not a number when no answer came."""
         if verb == "watch":
             self._openings["success" if code.startswith("2") else "error"].inc()
-        pair = (_code(code), _METHODS[verb])
+        pair = (_code(code), transport.METHODS[verb])
         known = self._pairs.get(pair)
         if known is None:
             if len(self._pairs) >= _MOST:
