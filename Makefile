@@ -8,12 +8,12 @@ JOBS ?= 5
 ETCD ?= pretended
 # What one runs after each edit: the core, and a few stories of an operator as a process.
 QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration \
-  test/component/test_wish_to_topology.py::test_a_wish_becomes_a_topology \
-  test/component/test_cancelling.py::test_a_wish_that_is_withdrawn_while_admitting_is_never_flipped \
-  test/component/test_guards_of_the_flip.py::test_a_flip_without_an_answer_is_followed_by_a_look \
+  test/component/test_request_to_topology.py::test_a_request_becomes_a_topology \
+  test/component/test_cancelling.py::test_a_request_that_is_cancelled_while_admitting_is_never_changed \
+  test/component/test_guards_of_the_change.py::test_a_change_without_an_answer_is_followed_by_a_look \
   test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
 OLDEST_KUBERNETES := 1.33
-ON_OLDEST := $(addprefix test/component/,test_wish_to_topology.py test_openshift_definitions.py test_guards_of_the_flip.py test_real_server.py \
+ON_OLDEST := $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
   admission/test_expressions_have_types.py)
 CORE_TESTS := $(addprefix test/unit/,core etcd operands transitions plugin upgrading logs configuration)
 VENV := .venv

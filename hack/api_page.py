@@ -105,9 +105,9 @@ def _plain(words: type[enum.Enum], head: str, intro: str = "", outro: str = "") 
 # -- fields
 
 
-def _wish(_: load.Transitions) -> str:
-    intro = f"`{crd.WISH_PATH[1:]}` of `{crd.PLURAL}.{crd.GROUP}/{crd.VERSION}`, object `cluster`:\n\n"
-    return intro + _fields({"properties": {crd.WISH: crd.wish_schema()}}, "spec")
+def _request(_: load.Transitions) -> str:
+    intro = f"`{crd.DESIRED_PATH[1:]}` of `{crd.PLURAL}.{crd.GROUP}/{crd.VERSION}`, object `cluster`:\n\n"
+    return intro + _fields({"properties": {crd.DESIRED: crd.desired_schema()}}, "spec")
 
 
 def _record(_: load.Transitions) -> str:
@@ -272,7 +272,7 @@ def _metrics(_: load.Transitions) -> str:
 
 
 _SECTIONS: dict[str, Callable[[load.Transitions], str]] = {
-    "The wish": _wish,
+    "The request": _request,
     "The record": _record,
     "Columns": _columns,
     "Topologies": lambda _: _plain(

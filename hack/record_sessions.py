@@ -48,7 +48,7 @@ _BLURRED = (
 
 _ABOUT = f"""Recorded by `hack/record_sessions.py`, {_COLUMNS} columns wide.
 What differs each time is `<time>`, `<age>`, `<version>` or `<attempt>`; `...` stands for news that come and go."""
-_NEWS = re.compile(r"(?:Pending|Admitting|Converging|Completed)\b|\w+ is wished for;")
+_NEWS = re.compile(r"(?:Pending|Admitting|Converging|Completed)\b|\w+ is requested;")
 _PROGRESSING = "status.conditions[type=Progressing].status"
 
 
@@ -62,7 +62,7 @@ class Typed:
 
 Part = str | dict[str, object] | Typed
 """A sentence of the page; a step of a scenario; a command."""
-_WISH = "HighlyAvailable"
+_DESIRED = "HighlyAvailable"
 _GROWN: tuple[Part, ...] = (
     {"wait-for": {"ready-nodes": 3}},
     {"wait-for": {"voters": 3}},
@@ -77,10 +77,10 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         "Two machines join, and in the end three members of etcd vote.",
         {"join": ["master-1", "master-2"]},
         *_GROWN,
-        Typed(f"plan {_WISH}"),
-        Typed(f"set {_WISH}"),
+        Typed(f"plan {_DESIRED}"),
+        Typed(f"set {_DESIRED}"),
         "Every check is met, so it can be asked for. With `--wait` the command stays until it is done.",
-        Typed(f"set {_WISH} --confirm --wait --timeout 60s"),
+        Typed(f"set {_DESIRED} --confirm --wait --timeout 60s"),
         Typed("status"),
         Typed("wait"),
         "There is no way back, and nothing that would have to be accepted.",
@@ -100,18 +100,18 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         {"pause": 50},
         Typed("plan"),
         Typed("audit"),
-        Typed(f"plan {_WISH}"),
+        Typed(f"plan {_DESIRED}"),
         "No check can be skipped. The operator can be left to wait for them, though.",
-        Typed(f"set {_WISH} --confirm"),
-        Typed(f"set {_WISH} --allow-pending"),
-        Typed(f"set {_WISH} --confirm --allow-pending"),
+        Typed(f"set {_DESIRED} --confirm"),
+        Typed(f"set {_DESIRED} --allow-pending"),
+        Typed(f"set {_DESIRED} --confirm --allow-pending"),
         Typed("status"),
         Typed("wait --timeout 1s"),
         Typed("accept --check RouterReplicas --yes"),
         Typed("graph -o mermaid"),
-        "As long as the topology has not moved, the wish can be taken back, and made again.",
+        "As long as the topology has not moved, the request can be taken back, and made again.",
         Typed("cancel"),
-        Typed(f"set {_WISH} --confirm --allow-pending"),
+        Typed(f"set {_DESIRED} --confirm --allow-pending"),
         "While this waits, the third member catches up.",
         Typed("wait --timeout 60s", meanwhile={"heal-learner": "master-2"}),
         Typed("status"),
@@ -123,10 +123,10 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         {"join": ["master-1", "master-2"]},
         *_GROWN,
         Typed("plan"),
-        Typed(f"plan {_WISH}"),
-        Typed(f"set {_WISH}"),
+        Typed(f"plan {_DESIRED}"),
+        Typed(f"set {_DESIRED}"),
         "The advisory is not heeded.",
-        Typed(f"set {_WISH} --confirm"),
+        Typed(f"set {_DESIRED} --confirm"),
         {"wait-for": {"check": {"name": "MachineConfigPoolsRolledOut", "status": "Met", "stage": "Convergence"}}},
         {"wait-for": {"check": {"name": "ClusterOperatorsStable", "status": "Met", "stage": "Convergence"}}},
         {"wait-for": {"condition": {"type": "Progressing", "says": "Waiting for RouterReplicas. Nobody"}}},
@@ -148,9 +148,9 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         "The control plane runs on another cluster, which decides about its availability.",
         {"wait-for": {"condition": {"type": "Disabled", "status": "True", "reason": "HostedControlPlane"}}},
         Typed("plan"),
-        Typed(f"plan {_WISH}"),
-        Typed(f"set {_WISH}"),
-        Typed(f"set {_WISH} --confirm"),
+        Typed(f"plan {_DESIRED}"),
+        Typed(f"set {_DESIRED}"),
+        Typed(f"set {_DESIRED} --confirm"),
         Typed("status"),
         Typed("wait"),
         Typed("cancel"),
@@ -180,7 +180,7 @@ async def record(name: str) -> str:
         async with asyncio.timeout(_PATIENCE), box.opened(story, pace.FAST, place) as opened:
             await _furnish(opened, story)
             player = play.Player(
-                opened.api, opened.actors, pace.FAST, lambda _: None, operator=opened.operator, wish_by_person=True
+                opened.api, opened.actors, pace.FAST, lambda _: None, operator=opened.operator, request_by_person=True
             )
             for part in SESSIONS[name]:
                 if isinstance(part, str):

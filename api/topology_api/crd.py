@@ -1,7 +1,7 @@
 """The CustomResourceDefinition of Infrastructure, as a value made from the types and the transitions.
 
 Three things have to agree: what the operator writes (`types`), what the API server accepts (the schema), and which
-wishes are legal (the transition definitions). Written by hand they would drift, so the second is generated from the
+requests are legal (the transition definitions). Written by hand they would drift, so the second is generated from the
 other two. `infrastructure` is the whole definition for a cluster that has none (demo, tests); `crd_patch` adds the same
 fields, rules and columns to the definition that a real cluster serves. Both are pure: edges come in as values.
 
@@ -29,9 +29,9 @@ PLURAL: Final = "infrastructures"
 NAME: Final = served.NAME
 """Name of the CustomResourceDefinition."""
 
-WISH: Final = served.WISH
+DESIRED: Final = served.DESIRED
 RECORD: Final = served.RECORD
-WISH_PATH: Final = f".spec.{WISH}"
+DESIRED_PATH: Final = f".spec.{DESIRED}"
 """Every rule of ours points here, which is also how an older rule of ours is recognised."""
 
 RULES: Final = "x-kubernetes-validations"
@@ -41,7 +41,7 @@ NEVER_A_TARGET: Final = {
     Topology.DUAL_REPLICA: "two nodes with fencing run etcd under pacemaker, which only the installer sets up",
     Topology.SINGLE_REPLICA: "a control plane only grows, because etcd cannot give up its quorum in service",
 }
-"""Why no transition leads there, whatever the source; told where the wish is refused."""
+"""Why no transition leads there, whatever the source; told where the request is refused."""
 
 _LIST_KEYS: Final = {
     "accepted": ("name",),
@@ -177,7 +177,7 @@ def _list_type(items: dict[str, Any], list_keys: dict[str, tuple[str, ...]], pat
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
-def wish_schema() -> dict[str, Any]:
+def desired_schema() -> dict[str, Any]:
     """Schema of `spec.desiredTopology`."""
     return {
         "description": (
@@ -198,14 +198,14 @@ def record_schema() -> dict[str, Any]:
 def rules(edges: tuple[Edge, ...]) -> list[dict[str, Any]]:
     """CEL rules of the whole object. Their paths are spec, status and nothing else.
 
-    A wish is judged when it is new; an old one stays legal whatever status does, so a status write is never refused
+    A request is judged when it is new; an old one stays legal whatever status does, so a status write is never refused
     because of it. An object without spec or status is an ordinary case, not an error.
     """
     return [_status_first(), _legal(edges), _no_way_back()]
 
 
-_OLD: Final = f"oldSelf.?spec.?{WISH}"
-_IS_OLD: Final = f"!has(self.spec) || !has(self.spec.{WISH}) || {_OLD}.orValue('') == self.spec.{WISH}"
+_OLD: Final = f"oldSelf.?spec.?{DESIRED}"
+_IS_OLD: Final = f"!has(self.spec) || !has(self.spec.{DESIRED}) || {_OLD}.orValue('') == self.spec.{DESIRED}"
 _PRESENT: Final = "self.status.controlPlaneTopology"
 
 
@@ -213,7 +213,7 @@ def _status_first() -> dict[str, Any]:
     return {
         "rule": f"{_IS_OLD} || (has(self.status) && has({_PRESENT}))",
         "optionalOldSelf": True,
-        "fieldPath": WISH_PATH,
+        "fieldPath": DESIRED_PATH,
         "reason": "FieldValueInvalid",
         "message": (
             "status.controlPlaneTopology is not set, so there is nothing to move from: create the object without "
@@ -225,19 +225,19 @@ def _status_first() -> dict[str, Any]:
 def _legal(edges: tuple[Edge, ...]) -> dict[str, Any]:
     targets = _targets(edges)
     steps = [
-        f"({_PRESENT} == '{source}' && self.spec.{WISH} in [{', '.join(repr(one) for one in found)}])"
+        f"({_PRESENT} == '{source}' && self.spec.{DESIRED} in [{', '.join(repr(one) for one in found)}])"
         for source, found in targets.items()
     ]
     known = f"{_IS_OLD} || !has(self.status) || !has({_PRESENT})"
     described = "; ".join(f"from {source} to {' or '.join(found)}" for source, found in targets.items())
     return {
-        "rule": " || ".join([known, f"self.spec.{WISH} == {_PRESENT}", *steps]),
+        "rule": " || ".join([known, f"self.spec.{DESIRED} == {_PRESENT}", *steps]),
         "optionalOldSelf": True,
-        "fieldPath": WISH_PATH,
+        "fieldPath": DESIRED_PATH,
         "reason": "FieldValueInvalid",
         "messageExpression": (
-            f"self.spec.{WISH} + ' cannot be reached from status.controlPlaneTopology ' + {_PRESENT} + {_why(edges)} + "
-            f"'; ' + {_hint(edges)}"
+            f"self.spec.{DESIRED} + ' cannot be reached from status.controlPlaneTopology ' + {_PRESENT} + {_why(edges)}"
+            f" + '; ' + {_hint(edges)}"
         ),
         "message": (
             "remove it, make it equal to status.controlPlaneTopology, or ask for a transition that exists: "
@@ -266,12 +266,12 @@ def _hint(edges: tuple[Edge, ...]) -> str:
 
 
 def _why(edges: tuple[Edge, ...]) -> str:
-    """CEL that says why no transition leads to the wish at all, an empty string where one does."""
+    """CEL that says why no transition leads to the request at all, an empty string where one does."""
     reached = {edge.target.control_plane for edge in edges}
     why = "''"
     for topology, text in NEVER_A_TARGET.items():
         if topology not in reached:
-            why = f"(self.spec.{WISH} == '{topology}' ? ' ({text})' : {why})"
+            why = f"(self.spec.{DESIRED} == '{topology}' ? ' ({text})' : {why})"
     return why
 
 
@@ -289,19 +289,21 @@ def _no_way_back() -> dict[str, Any]:
             f"self.status.infrastructureTopology == {target}.infrastructure",
         )
     )
-    wished, wish = f"has(self.spec) && has(self.spec.{WISH})", f"self.spec.{WISH}"
+    requested, desired = f"has(self.spec) && has(self.spec.{DESIRED})", f"self.spec.{DESIRED}"
     # Not shorter: two strings out of orValue have no known bound, and the estimated cost would refuse the definition.
-    kept = f"({wished} ? ({wish} == {target}.controlPlane || {_OLD}.orValue('') == {wish}) : !{_OLD}.hasValue())"
+    kept = (
+        f"({requested} ? ({desired} == {target}.controlPlane || {_OLD}.orValue('') == {desired}) : !{_OLD}.hasValue())"
+    )
     return {
         "rule": f"!({moved}) || {kept}",
-        "fieldPath": WISH_PATH,
+        "fieldPath": DESIRED_PATH,
         "reason": "FieldValueForbidden",
         "messageExpression": (
-            f"'the topology has moved to ' + {_PRESENT} + ' and the cluster is converging: leave spec.{WISH} at ' + "
+            f"'the topology has moved to ' + {_PRESENT} + ' and the cluster is converging: leave spec.{DESIRED} at ' + "
             f"{_PRESENT} + ' until status.{RECORD}.phase is {Phase.COMPLETED.value}; there is no way back'"
         ),
         "message": (
-            "the topology has moved and the cluster is converging: leave the wish as it is until "
+            "the topology has moved and the cluster is converging: leave the request as it is until "
             f"status.{RECORD}.phase is {Phase.COMPLETED.value}; there is no way back"
         ),
     }
@@ -318,7 +320,7 @@ def _targets(edges: tuple[Edge, ...]) -> dict[str, list[str]]:
 def columns() -> list[dict[str, Any]]:
     """Columns of `kubectl get infrastructures`."""
     return [
-        {"name": "DESIRED", "type": "string", "jsonPath": WISH_PATH},
+        {"name": "DESIRED", "type": "string", "jsonPath": DESIRED_PATH},
         {"name": "CONTROL-PLANE", "type": "string", "jsonPath": ".status.controlPlaneTopology"},
         {"name": "INFRASTRUCTURE", "type": "string", "jsonPath": ".status.infrastructureTopology"},
         {"name": "PHASE", "type": "string", "jsonPath": f".status.{RECORD}.phase"},
@@ -382,7 +384,7 @@ def _spec() -> dict[str, Any]:
         "type": "object",
         OPEN: True,
         "properties": {
-            WISH: wish_schema(),
+            DESIRED: desired_schema(),
             "cloudConfig": {
                 "description": "ConfigMap in openshift-config that holds the configuration of the cloud provider.",
                 "type": "object",

@@ -5,7 +5,7 @@ fields, other rules, several versions. `add` returns the JSON patch that brings 
 version v1 to the present level and leaves everything else alone; on a definition that is level it is empty. `remove`
 is the way back. Whether a cluster has our fields at all is the question of `served`.
 
-What is ours is recognised by where it points: a rule whose fieldPath is our wish, a column that shows one of our
+What is ours is recognised by where it points: a rule whose fieldPath is our request, a column that shows one of our
 fields. So what an older release of this operator put there is replaced, and nobody else's is. Every change of a list
 item is preceded by a `test` of it, so that a patch which is applied late fails instead of hitting the wrong item.
 """
@@ -40,7 +40,7 @@ def add(served: dict[str, Any], edges: tuple[crd.Edge, ...]) -> list[Operation]:
     version.demand()
     return version.guarded(
         [
-            *version.set_field("spec", crd.WISH, crd.wish_schema()),
+            *version.set_field("spec", crd.DESIRED, crd.desired_schema()),
             *version.set_field("status", crd.RECORD, crd.record_schema()),
             *version.set_list(("schema", "openAPIV3Schema", crd.RULES), crd.rules(edges), _is_our_rule),
             *version.set_list(("additionalPrinterColumns",), version.missing_columns(), _is_our_column),
@@ -59,7 +59,7 @@ def remove(served: dict[str, Any]) -> list[Operation]:
             *version.set_list(("additionalPrinterColumns",), [], _is_our_column),
             *version.set_list(("schema", "openAPIV3Schema", crd.RULES), [], _is_our_rule),
             *version.drop_field("status", crd.RECORD),
-            *version.drop_field("spec", crd.WISH),
+            *version.drop_field("spec", crd.DESIRED),
         ]
     )
 
@@ -92,12 +92,12 @@ def apply(document: dict[str, Any], operations: list[Operation]) -> dict[str, An
 
 
 def _is_our_rule(rule: object) -> bool:
-    return served_fields.mapping(rule).get("fieldPath") == crd.WISH_PATH
+    return served_fields.mapping(rule).get("fieldPath") == crd.DESIRED_PATH
 
 
 def _is_our_column(column: object) -> bool:
     path = str(served_fields.mapping(column).get("jsonPath"))
-    ours = path in {crd.WISH_PATH, f".status.{crd.RECORD}"} or path.startswith(f".status.{crd.RECORD}.")
+    ours = path in {crd.DESIRED_PATH, f".status.{crd.RECORD}"} or path.startswith(f".status.{crd.RECORD}.")
     return ours or column in crd.columns()
 
 

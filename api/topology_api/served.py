@@ -1,9 +1,9 @@
 """Does a cluster serve our fields? Asked at the start of the operator, and when a write came back without them.
 
-Where the served definition of Infrastructure lacks them, a wish and a record are dropped without a word, and "no wish"
-would be read where there is one. The fields that are looked for are walked out of the types themselves, not out of the
-schema that `crd` makes of them: the operator asks this question at every start, and a schema generator is not needed
-to answer it.
+Where the served definition of Infrastructure lacks them, a request and a record are dropped without a word, and "no
+request" would be read where there is one. The fields that are looked for are walked out of the types themselves, not
+out of the schema that `crd` makes of them: the operator asks this question at every start, and a schema generator is
+not needed to answer it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import types, vocabulary
 GROUP: Final = "config.openshift.io"
 VERSION: Final = "v1"
 NAME: Final = f"infrastructures.{GROUP}"
-WISH: Final = vocabulary.WISH
+DESIRED: Final = vocabulary.DESIRED
 RECORD: Final = vocabulary.RECORD
 
 
@@ -77,7 +77,7 @@ def _objects(value: object) -> list[dict[str, Any]]:
 def _ours() -> frozenset[str]:
     record = f"status.{RECORD}"
     fields = _fields(types.TopologyTransition, record)
-    return frozenset({"spec", f"spec.{WISH}", "status", record, *fields})
+    return frozenset({"spec", f"spec.{DESIRED}", "status", record, *fields})
 
 
 def _fields(model: type[types.ApiModel], path: str) -> set[str]:

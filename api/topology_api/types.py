@@ -114,7 +114,7 @@ class Problem(ApiModel):
 
 
 class PoolBaseline(ApiModel):
-    """A machine config pool at the flip."""
+    """A machine config pool at the change."""
 
     name: Annotated[str, Field(max_length=253)]
     """Name of the MachineConfigPool."""
@@ -123,7 +123,7 @@ class PoolBaseline(ApiModel):
 
 
 class OperandBaseline(ApiModel):
-    """An operand at the flip: a workload with its replicas, or static pods with their revision."""
+    """An operand at the change: a workload with its replicas, or static pods with their revision."""
 
     name: Annotated[str, Field(max_length=512)]
     """Resource, namespace and name, such as deployments.apps/openshift-console/console."""
@@ -140,7 +140,7 @@ class OperandBaseline(ApiModel):
 
 
 class OperatorBaseline(ApiModel):
-    """A ClusterOperator at the flip. All of them were Available, not Progressing and not Degraded."""
+    """A ClusterOperator at the change. All of them were Available, not Progressing and not Degraded."""
 
     name: Annotated[str, Field(max_length=253)]
     """Name of the ClusterOperator."""
@@ -149,7 +149,7 @@ class OperatorBaseline(ApiModel):
 
 
 class Baseline(ApiModel):
-    """What the cluster looked like at the flip; convergence is measured against it. Bounded to a few KiB."""
+    """What the cluster looked like at the change; convergence is measured against it. Bounded to a few KiB."""
 
     version: Annotated[str, Field(max_length=64)] | None = None
     """Newest entry in the history of ClusterVersion version."""
@@ -231,7 +231,7 @@ class TopologyTransition(ApiModel):
     attempt: Annotated[str, Field(max_length=64)] | None = None
     """A new value for every admission; what a write belongs to."""
     requested_time: Time | None = None
-    """When the operator first saw this wish."""
+    """When the operator first saw this request."""
     phase_transition_time: Time | None = None
     """When phase last changed."""
     admitted_time: Time | None = None

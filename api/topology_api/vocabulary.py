@@ -40,7 +40,7 @@ CONFIGURATION: Final = "cluster-topology-operator-config"
 CONFIGURATION_KEY: Final = "config.yaml"
 """Key of that ConfigMap that holds the file."""
 
-WISH: Final = "desiredTopology"
+DESIRED: Final = "desiredTopology"
 """Field of Infrastructure's spec that says what is wanted."""
 
 RECORD: Final = "topologyTransition"
@@ -57,7 +57,7 @@ IMAGE_BASED_INSTALL_LABEL: Final = "topology.openshift.io/image-based-install"
 
 
 class Topology(StrEnum):
-    """Topologies that may be wished for (`spec.desiredTopology`); the values are OpenShift's TopologyMode."""
+    """Topologies that may be requested (`spec.desiredTopology`); the values are OpenShift's TopologyMode."""
 
     SINGLE_REPLICA = "SingleReplica"
     """One machine carries the control plane."""
@@ -80,7 +80,7 @@ machine-config-operator pkg/controller/template/render.go, pkg/controller/render
 manifests/arbiter.machineconfigpool.yaml (release-4.20 to 4.22, main)."""
 
 EXTERNAL: Final = "External"
-"""The one value of `status.controlPlaneTopology` that we know and that is not a legal wish: a hosted control plane."""
+"""The one known value of `status.controlPlaneTopology` that is not a legal request: a hosted control plane."""
 
 
 class Phase(StrEnum):
@@ -89,7 +89,7 @@ class Phase(StrEnum):
     IDLE = "Idle"
     """Nothing is wanted, or what is wanted is so already."""
     UNSUPPORTED = "Unsupported"
-    """No transition leads from here to the wish; the message says what would be legal."""
+    """No transition leads from here to the request; the message says what would be legal."""
     PENDING = "Pending"
     """Some preflight check is not met; each is published with what was wanted and what was found."""
     ADMITTING = "Admitting"
@@ -97,7 +97,7 @@ class Phase(StrEnum):
     CONVERGING = "Converging"
     """The topology has moved and the cluster follows; there is no way back."""
     COMPLETED = "Completed"
-    """The cluster has converged. It stays so while the wish is unchanged."""
+    """The cluster has converged. It stays so while the request is unchanged."""
 
 
 class CheckStatus(StrEnum):
@@ -131,7 +131,7 @@ class ProblemReason(StrEnum):
 
 
 class Stage(StrEnum):
-    """When a check is asked: before the flip, or after it."""
+    """When a check is asked: before the change, or after it."""
 
     PREFLIGHT = "Preflight"
     """Before the topology moves."""
@@ -144,7 +144,7 @@ class CheckName(StrEnum):
 
     CLUSTER_OPERATORS_STABLE = "ClusterOperatorsStable"
     """Every ClusterOperator but `topology` is Available, not Progressing, not Degraded. Convergence asks more: no
-    upgrade is under way, none of the operators that reported at the flip is gone, and each whose operands have to
+    upgrade is under way, none of the operators that reported at the change is gone, and each whose operands have to
     follow has been seen to react, or needs nothing."""
     NO_UPGRADE_IN_PROGRESS = "NoUpgradeInProgress"
     """ClusterVersion `version` has Progressing=False."""
@@ -192,7 +192,7 @@ class CheckName(StrEnum):
     where the controller worked with the target already. A paused pool is named with the command that unpauses it."""
     KUBE_API_SERVER_REVISION = "KubeAPIServerRevision"
     """Every control-plane node is at the newest revision of its static pods and on its way to no other, and that
-    revision is above the one at the flip where the topologies differ in configuration. A failed revision counts only
+    revision is above the one at the change where the topologies differ in configuration. A failed revision counts only
     while it is the one being tried."""
     KUBE_CONTROLLER_MANAGER_REVISION = "KubeControllerManagerRevision"
     """As `KubeAPIServerRevision`, but no topology makes a new revision."""
@@ -243,7 +243,7 @@ class AdvisoryName(StrEnum):
     """What nobody fixes by itself (DESIGN section 7)."""
 
     ROUTER_REPLICAS_PINNED = "RouterReplicasPinned"
-    """Before and after the flip: the default IngressController asks explicitly for fewer routers than the target
+    """Before and after the change: the default IngressController asks explicitly for fewer routers than the target
     implies, and the ingress operator honours that for ever; `RouterReplicas` waits. The command patches
     `spec.replicas`."""
     DNSMASQ_CONFIGURATION_LEFT = "DnsmasqConfigurationLeft"
@@ -256,9 +256,9 @@ class AdvisoryName(StrEnum):
     several nodes can mount: an object store, or a volume with ReadWriteMany."""
     TOPOLOGY_READ_AT_START = "TopologyReadAtStart"
     """After, where the control plane moved: operators of `bindata/startup-readers.yaml` have a pod from before the
-    flip. The command deletes their pods; a roll-out that reboots their node does it too."""
+    change. The command deletes their pods; a roll-out that reboots their node does it too."""
     ETCD_BACKUP_OUTDATED = "EtcdBackupOutdated"
-    """After: the newest backup of etcd that is known of is older than the flip, or none is known of; a restored one
+    """After: the newest backup of etcd that is known of is older than the change, or none is known of; a restored one
     would bring the old topology back. The command takes one with cluster-backup.sh on a control-plane node, and records
     it."""
     LIFECYCLE_AGENT_PRESENT = "LifecycleAgentPresent"
@@ -276,7 +276,7 @@ class ConditionType(StrEnum):
     DEGRADED = "Degraded"
     """True while a person has to look. The message says what is wrong and often how to put it right."""
     UPGRADEABLE = "Upgradeable"
-    """False from the first open wish until the transition is completed or withdrawn: minor upgrades are held back."""
+    """False from an open request until its transition is completed or cancelled: minor upgrades are blocked."""
     DISABLED = "Disabled"
     """True where this operator must not act. The message says who does."""
 
@@ -298,11 +298,11 @@ class Reason(StrEnum):
     AS_EXPECTED = "AsExpected"
     """Nothing to say."""
     UNSUPPORTED_TRANSITION = "UnsupportedTransition"
-    """No transition leads from here to the wish; the message lists what would be legal. Change or remove the wish."""
+    """No transition leads from here to the request; the message lists what would be legal. Change or cancel it."""
     PREFLIGHT_UNMET = "PreflightUnmet"
     """Some preflight check is not met; the message names them, `status.topologyTransition.checks` explains them."""
     TRANSITION_PENDING = "TransitionPending"
-    """A wish is open; minor upgrades are held back until it is completed or withdrawn."""
+    """A request is open; minor upgrades are held back until it is completed or cancelled."""
     TRANSITION_ADMITTING = "TransitionAdmitting"
     """All checks are met; waiting for ClusterVersion."""
     TRANSITION_IN_PROGRESS = "TransitionInProgress"
@@ -319,7 +319,7 @@ class Reason(StrEnum):
     UNKNOWN_TOPOLOGY = "UnknownTopology"
     """A topology value is missing, or this version does not know it."""
     NATIVE_CONTROLLER_ACTIVE = "NativeControllerActive"
-    """cluster-config-operator moves the topology of this cluster; the message has the command that hands the wish
+    """cluster-config-operator moves the topology of this cluster; the message has the command that hands the request
     over."""
     IMAGE_BASED_INSTALL = "ImageBasedInstall"
     """Infrastructure carries the label of an image-based install."""
@@ -328,7 +328,7 @@ class Reason(StrEnum):
     API_NOT_INSTALLED = "APINotInstalled"
     """The served CRD lacks our fields; the message has the command that installs them."""
     TOPOLOGY_OVERWRITTEN = "TopologyOverwritten"
-    """Somebody set the topology back; the message names the field manager. Remove the wish and make it again."""
+    """Somebody set the topology back; the message names the field manager. Remove the request and make it again."""
     EVIDENCE_UNREADABLE = "EvidenceUnreadable"
     """A fact could not be told for more than five minutes, or a newer version has written what this one cannot read;
     the message names the object."""
@@ -341,17 +341,17 @@ class EventReason(StrEnum):
     """Reasons of the events about Infrastructure `cluster`."""
 
     TRANSITION_REQUESTED = "TransitionRequested"
-    """A wish is seen for the first time."""
+    """A request is seen for the first time."""
     TRANSITION_BLOCKED = "TransitionBlocked"
-    """The wish waits, or leads nowhere; the note says why. Once for every time that it comes to wait."""
+    """The request waits, or leads nowhere; the note says why. Once for every time that it comes to wait."""
     TRANSITION_ADMITTED = "TransitionAdmitted"
-    """Everything was proven; the topology was allowed to move. Sent after the flip."""
+    """Everything was proven; the topology was allowed to move. Sent after the change."""
     TOPOLOGY_CHANGED = "TopologyChanged"
     """The one write has moved the topology."""
     TRANSITION_COMPLETED = "TransitionCompleted"
     """The cluster has converged."""
     TRANSITION_CANCELLED = "TransitionCancelled"
-    """The wish was withdrawn before the topology moved."""
+    """The request was cancelled before the topology moved."""
     TRANSITION_STUCK = "TransitionStuck"
     """Not converged by the deadline. Once for each attempt."""
 

@@ -1,1 +1,1 @@
-"""The Cluster Topology Operator: watches one wish, proves it from evidence, moves the topology in one guarded write."""
+"""The Cluster Topology Operator: reads one request, proves it, and changes the topology in one guarded write."""

@@ -1,9 +1,9 @@
 """Performs the writes of a decision, in their order, each guarded, and stops at the first that does not hold.
 
 Three writes exist: the record (Infrastructure status, topology untouched), the report (ClusterOperator `topology`) and
-the flip (Infrastructure status, topology and record together). Those to Infrastructure carry the resourceVersion that
-the decision was made from, so that a wish that changed, another leader's record, or anybody else's write turns ours
-into a conflict instead of a mistake. The flip asks twice more, right before it is sent: how old is the evidence, and
+the change (Infrastructure status, topology and record together). Those to Infrastructure carry the resourceVersion that
+the decision was made from, so that a request that changed, another leader's record, or anybody else's write turns ours
+into a conflict instead of a mistake. The change asks twice more, right before it is sent: how old is the evidence, and
 how long is the lease still ours?
 
 `reconcile` calls it; it knows nothing about why a decision was made.
@@ -29,7 +29,7 @@ Raw = dict[str, Any]
 
 
 class Voided(Exception):  # noqa: N818 - what became of the attempt; nothing is broken
-    """The flip was not sent, because what it rests on no longer holds. `why` names it.
+    """The change was not sent, because what it rests on no longer holds. `why` names it.
 
     `age` is that of the evidence in seconds, where it was too old.
     """
@@ -85,7 +85,7 @@ class Act:
         self._hold_lease()
         return await self._write(infrastructure, record, {})
 
-    async def flip(
+    async def change(
         self,
         evidence: live.Evidence | None,
         infrastructure: facts.Infrastructure,

@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument(
         "--etcd-cert-dir", type=pathlib.Path, metavar="D",
-        help="folder with ca.crt, tls.crt and tls.key of an etcd client: before the flip etcd's members are asked "
+        help="folder with ca.crt, tls.crt and tls.key of an etcd client: before the change etcd's members are asked "
         "themselves (check EtcdMembersDirect)",
     )  # fmt: skip
     run.add_argument(

@@ -89,7 +89,7 @@ remove() {
     @ADMITTING@ | @CONVERGING@)
       fail "The transition is $phase: without the fields nothing follows it. Nothing was removed: wait for its end." ;;
   esac
-  oc patch infrastructure cluster --type merge -p '{"spec":{"@WISH@":null}}'
+  oc patch infrastructure cluster --type merge -p '{"spec":{"@DESIRED@":null}}'
   if [ -n "$place" ]; then
     # Tested as a whole: an override that was set meanwhile is never hit.
     path="/spec/overrides/$((place - 1))"
@@ -98,7 +98,7 @@ remove() {
       -p '[{"op":"test","path":"/spec/overrides","value":'"$overrides"'},{"op":"remove","path":"'"$path"'"}]'
   fi
   owner=$(oc get crd "$crd" -o jsonpath='{.metadata.ownerReferences[?(@.kind=="ClusterVersion")].name}')
-  fields='{.spec.versions[?(@.name=="@VERSION@")].schema.openAPIV3Schema.properties.spec.properties.@WISH@.type}'
+  fields='{.spec.versions[?(@.name=="@VERSION@")].schema.openAPIV3Schema.properties.spec.properties.@DESIRED@.type}'
   if [ -n "$owner" ]; then
     echo "The version operator puts its own $crd back, within minutes."
   elif [ -n "$(oc get crd "$crd" -o jsonpath="$fields")" ]; then
@@ -146,13 +146,13 @@ def script(served: dict[str, Any], edges: tuple[Edge, ...]) -> str:
         ("NAME", crd.NAME),
         ("VERSION", crd.VERSION),
         ("RECORD", crd.RECORD),
-        ("WISH", crd.WISH),
+        ("DESIRED", crd.DESIRED),
     ):
         text = text.replace(f"@{mark}@", value)
     return f"""\
 #!/bin/sh
 #
-#     sh crd-patch.sh            add spec.{crd.WISH}, status.{crd.RECORD}, their rules and columns to the
+#     sh crd-patch.sh            add spec.{crd.DESIRED}, status.{crd.RECORD}, their rules and columns to the
 #                                served definition, and nothing else
 #     sh crd-patch.sh remove     take them out, with the request, the record and the columns that show it; refused
 #                                while a transition is {Phase.ADMITTING.value} or {Phase.CONVERGING.value}

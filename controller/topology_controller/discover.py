@@ -131,7 +131,7 @@ def _place(infrastructure: facts.Infrastructure) -> tuple[object, ...]:
 
 
 def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:
-    """What advisories are made from after the flip, besides the evidence."""
+    """What advisories are made from after the change, besides the evidence."""
     matrix = transitions.matrix
     registry = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
     wanted = {"ingress_controller", "dnsmasq", *(reader.key for reader in matrix.startup_readers)}

@@ -119,7 +119,7 @@ class Reconciler:
                 try:
                     await self._pass()
                 finally:
-                    # Never before a flip, and not lost when something after the write of a record failed.
+                    # Never before a change, and not lost when something after the write of a record failed.
                     self._send_news()
             except (errors.KubeError, act.Voided) as error:
                 delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
@@ -237,9 +237,9 @@ class Reconciler:
             watches.open()
         elif not decision.watch and watches.is_open:
             await watches.close()
-        # Nobody can accept anything before the flip, so there is no request for it on the way there.
+        # Nobody can accept anything before the change, so there is no request for it on the way there.
         await watches.ask_for_acceptances(wanted=decision.watch and decision.phase is Phase.CONVERGING)
-        # After the flip nobody asks what etcd's members say.
+        # After the change nobody asks what etcd's members say.
         await watches.ask_etcd(wanted=decision.watch and decision.phase is not Phase.CONVERGING)
 
     async def _perform(self, known: facts.Facts, decision: Decision) -> None:
@@ -260,7 +260,7 @@ class Reconciler:
         seen = None if isinstance(infrastructure, facts.Unobserved) else infrastructure
         if seen is not None and seen.control_plane is not None:
             self._on_topology(seen.control_plane)
-        if Step.FLIP not in decision.steps:
+        if Step.CHANGE not in decision.steps:
             self._show(known, decision)
         told = False
         for step in decision.steps:
@@ -268,7 +268,7 @@ class Reconciler:
                 await self._report(known, decision)
             elif step is not Step.GATHER and seen is not None and decision.record is not None:
                 await self._write(step, seen, decision.record, evidence)
-                if step is Step.FLIP:
+                if step is Step.CHANGE:
                     # Not before: until then it is only intended.
                     self._show(known, decision)
                 # Now: when a report after it fails, nothing will differ next time.
@@ -282,8 +282,8 @@ class Reconciler:
         self._rooms.metrics.decided(decision, known)
         self._rooms.board.pin(decision, known, self._now())
         infrastructure = known.infrastructure
-        wish = infrastructure.native_wish if isinstance(infrastructure, facts.Infrastructure) else None
-        self._rooms.metrics.observed(decision.observed, wish, self._now())
+        desired = infrastructure.native_desired if isinstance(infrastructure, facts.Infrastructure) else None
+        self._rooms.metrics.observed(decision.observed, desired, self._now())
 
     def _send_news(self) -> None:
         news, self._news = self._news, []
@@ -303,9 +303,9 @@ class Reconciler:
         record: TopologyTransition,
         evidence: live.Evidence | None,
     ) -> None:
-        if step is Step.FLIP:
+        if step is Step.CHANGE:
             try:
-                raw = await self._rooms.act.flip(evidence, infrastructure, record)
+                raw = await self._rooms.act.change(evidence, infrastructure, record)
             except act.Voided as error:
                 if error.age is not None:
                     self._state = leader.voided(self._state, error.age)
@@ -325,7 +325,7 @@ class Reconciler:
         self._rooms.metrics.moved(before, record, infrastructure.desired, now)
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
-        # A flip may lie between the facts and this write; only our own object matters here.
+        # A change may lie between the facts and this write; only our own object matters here.
         own = self._rooms.watches.known().own_operator
         if isinstance(own, facts.Unobserved) and not own.missing:
             own = known.own_operator
@@ -343,7 +343,7 @@ class Reconciler:
         evidence = await live.gather(self._rooms.client, base, (*sources, *catalog.GUARDS), self._rooms.etcd)
         if isinstance(evidence.facts.infrastructure, facts.Unobserved):
             # Nobody else would look again: what is watched has not changed.
-            raise act.Voided(f"the last read before the flip failed: {evidence.facts.infrastructure}")
+            raise act.Voided(f"the last read before the change failed: {evidence.facts.infrastructure}")
         return evidence
 
     def _decide_live(self, evidence: live.Evidence) -> Decision:
@@ -370,7 +370,7 @@ class Reconciler:
         return decision.happened
 
     async def _discover(self, known: facts.Facts, decision: Decision) -> None:
-        """Find out what could be asked for: at start, when the place changes, and hourly; not while a wish is open."""
+        """Find out which transitions are available: at start, when the place changes, hourly; not during a request."""
         infrastructure = known.infrastructure
         if (due := self._discoverer.version_due_in) is not None:
             self._rooms.queue.add_after(due)

@@ -1,7 +1,7 @@
 """The locked files, read: each requirement with its one version and the hashes that its files may have.
 
 `faults` is what can be said of a locked file without any network: that it leaves nothing open. Whether a version was
-withdrawn (yanked) only the index knows; `uv pip compile` would not have chosen one.
+cancelled (yanked) only the index knows; `uv pip compile` would not have chosen one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Tells the checks of a transition to somebody who looks on: few lines, and at any time what is waited for.
 
-Before the flip a handful of checks matters and each is told with its message. While a cluster converges twenty of them
-move at once and back again; told is then which came to be Met since the last beat and what is still waited for, and the
-message of a check only when it has been among the last ones for a while: that is the one somebody may have to act on.
+Before the change a handful of checks matters and each is told with its message. While a cluster converges twenty of
+them move at once and back again; told is then which came to be Met since the last beat and what is still waited for,
+and the message of a check only when it has been among the last ones for a while: that is the one somebody may have to
+act on.
 """
 
 from __future__ import annotations

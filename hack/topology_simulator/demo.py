@@ -91,7 +91,7 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
     apiserver: str = "embedded",
     etcd: str = "pretended",
 ) -> int:
-    """Keep a cluster running until it is interrupted; everything of the scenario but the wish is played."""
+    """Keep a cluster running until it is interrupted; everything of the scenario but the request is played."""
     screen = terminal.Terminal(sys.stdout)
     screen.print(f"{played.name}: {played.summary}\n")
     try:
@@ -123,17 +123,19 @@ def run(main: Awaitable[int]) -> int:
 
 
 def _player(
-    opened: box.Box, speeds: pace.Pace, screen: terminal.Terminal, *, wish_by_person: bool = False
+    opened: box.Box, speeds: pace.Pace, screen: terminal.Terminal, *, request_by_person: bool = False
 ) -> play.Player:
     def tell(text: str) -> None:
         screen.say("scenario", text, "dim")
 
-    return play.Player(opened.api, opened.actors, speeds, tell, operator=opened.operator, wish_by_person=wish_by_person)
+    return play.Player(
+        opened.api, opened.actors, speeds, tell, operator=opened.operator, request_by_person=request_by_person
+    )
 
 
 async def _keep(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal) -> None:
     try:
-        await _player(opened, speeds, screen, wish_by_person=True).play(played)
+        await _player(opened, speeds, screen, request_by_person=True).play(played)
     except play.ScenarioFailedError as error:
         screen.say("scenario", f"went another way: {error}", "yellow")
     await asyncio.Event().wait()
@@ -156,8 +158,8 @@ def _show_measured(watch: stopwatch.Stopwatch, opened: box.Box, screen: terminal
 
 
 def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenario) -> None:
-    wished = next((step.wish.topology for step in played.steps if step.wish), "HighlyAvailable")
-    body = f'{{"spec":{{"desiredTopology":"{wished}"}}}}'
+    requested = next((step.request.topology for step in played.steps if step.request), "HighlyAvailable")
+    body = f'{{"spec":{{"desiredTopology":"{requested}"}}}}'
     screen.print(f"A cluster is running at {opened.url}. In a second terminal:\n")
     screen.print(screen.paint(f"    export KUBECONFIG={opened.kubeconfig}", "bold"))
     screen.print("    kubectl get infrastructures,clusteroperators,nodes")

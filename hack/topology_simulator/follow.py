@@ -2,10 +2,10 @@
 
 `follow(api)` leaves every object as the operators of a real cluster leave it once they are done: static pods on every
 control-plane node and at a new revision where leaving the single node makes one, guard budgets, workloads with their
-status, router, machine configuration. It is idempotent, writes only what differs, and works before a flip (after nodes
-have joined) as well as after it. With `without`, some stay as they are; with `only`, nothing else moves. Both take
-names of ClusterOperators ("console", "machine-config"), or one part of what such an operator does (`PARTS`): a workload
-as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb", "machine-config/controller"
+status, router, machine configuration. It is idempotent, writes only what differs, and works before a change (after
+nodes have joined) as well as after it. With `without`, some stay as they are; with `only`, nothing else moves. Both
+take names of ClusterOperators ("console", "machine-config"), or one part of what such an operator does (`PARTS`): a
+workload as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb", "machine-config/controller"
 (ControllerConfig and the annotations of nodes), "machine-config/pools".
 
 `spoil(api, part)` is the opposite: one operand loses a replica, a revision or a machine, until it is followed again.

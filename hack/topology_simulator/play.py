@@ -1,9 +1,9 @@
 """Plays a scenario on a running cluster: the steps through the API or a word to an actor, then the expectation.
 
-Wherever an administrator would act, this patches the API as they would (wish, pause, upgrade). Only what nobody can
-ask of a real cluster (a node that dies, a learner that never catches up) is said to an actor. With `wish_by_person`
-a wish is not made but waited for, without limit, and a printed command is shown instead of run: that is how `cluster`
-leaves the last word to whoever sits there.
+Wherever an administrator would act, this patches the API as they would (request, pause, upgrade). Only what nobody can
+ask of a real cluster (a node that dies, a learner that never catches up) is said to an actor. With `request_by_person`
+a request is not made but waited for, without limit, and a printed command is shown instead of run: that is how
+`cluster` leaves the last word to whoever sits there.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Player:
         tell: Callable[[str], None],
         *,
         operator: operator_process.Operator | None = None,
-        wish_by_person: bool = False,
+        request_by_person: bool = False,
     ) -> None:
         self._api = api
         self._actors = actors
         self._pace = speeds
         self._tell = tell
-        self._by_person = wish_by_person
+        self._by_person = request_by_person
         self._operator = operator
         self._acts: dict[str, Callable[[Any], Awaitable[None] | None]] = {
             "join": lambda names: self._join(names, kubelets.CONTROL_PLANE),
             "join_workers": lambda names: self._join(names, kubelets.WORKER),
-            "wish": self._wish,
-            "withdraw": lambda _: self._merge(kinds.INFRASTRUCTURES, "cluster", {"desiredTopology": None}),
+            "request": self._request,
+            "cancel": lambda _: self._merge(kinds.INFRASTRUCTURES, "cluster", {"desiredTopology": None}),
             "pause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": True}),
             "unpause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": False}),
             "degrade_pool": self._degrade_pool,
@@ -147,22 +147,24 @@ class Player:
         await self._api.patch_status(kinds.FEATURE_GATES, "cluster", {"featureGates": entries})
         self._tell(f"feature gate {gate.name} is {'on' if gate.enabled else 'off'}")
 
-    async def _wish(self, wish: scenario.Wish) -> None:
-        if self._by_person and not wish.refused:
-            await self._until_wished(wish.topology)
+    async def _request(self, desired: scenario.Request) -> None:
+        if self._by_person and not desired.refused:
+            await self._until_requested(desired.topology)
             return
         try:
-            change = {"spec": {"desiredTopology": wish.topology}}
+            change = {"spec": {"desiredTopology": desired.topology}}
             await self._api.patch(kinds.INFRASTRUCTURES, "cluster", change)
         except client.ApiError as error:
-            if error.code != 422 or not wish.refused:
-                raise ScenarioFailedError(f"the wish {wish.topology} was not accepted: {error.message}") from error
-            self._tell(f"the API refuses the wish: {error.message}")
+            if error.code != 422 or not desired.refused:
+                raise ScenarioFailedError(
+                    f"the request {desired.topology} was not accepted: {error.message}"
+                ) from error
+            self._tell(f"the API refuses the request: {error.message}")
             return
-        if wish.refused:
-            raise ScenarioFailedError(f"the wish {wish.topology} was accepted; the API should have refused it")
+        if desired.refused:
+            raise ScenarioFailedError(f"the request {desired.topology} was accepted; the API should have refused it")
 
-    async def _until_wished(self, topology: str) -> None:
+    async def _until_requested(self, topology: str) -> None:
         while True:
             found = await self._api.get(kinds.INFRASTRUCTURES, "cluster")
             if found["spec"].get("desiredTopology") == topology:

@@ -147,7 +147,7 @@ class Stays(Condition):
     seconds: Seconds
 
 
-class Wish(Part):
+class Request(Part):
     """Patch `spec.desiredTopology`; with `refused`, the API must not accept it."""
 
     topology: str
@@ -190,9 +190,9 @@ class Step(_Choice):
     """Nodes register, one after the other, as control-plane nodes that are not ready yet."""
     join_workers: Annotated[list[Name], Field(min_length=1)] | None = None
     """The same, as machines that carry workloads only."""
-    wish: Annotated[Wish, _short("topology")] | None = None
-    withdraw: Literal[True] | None = None
-    """Remove the wish."""
+    request: Annotated[Request, _short("topology")] | None = None
+    cancel: Literal[True] | None = None
+    """Remove the request."""
     wait_for: Wait | None = None
     stays: Stays | None = None
     stick_learner: Name | None = None

@@ -91,9 +91,11 @@ class Story:
     def _infrastructure(self, obj: dict[str, Any]) -> None:
         status = obj.get("status") or {}
         pair = f"{status.get('controlPlaneTopology')}/{status.get('infrastructureTopology')}"
-        wish = (obj.get("spec") or {}).get("desiredTopology")
-        if self._new("wish", wish, first=wish is not None):
-            self._screen.say("wish", f"desiredTopology is {wish}" if wish else "desiredTopology is withdrawn", "bold")
+        desired = (obj.get("spec") or {}).get("desiredTopology")
+        if self._new("request", desired, first=desired is not None):
+            self._screen.say(
+                "request", f"desiredTopology is {desired}" if desired else "desiredTopology is cancelled", "bold"
+            )
         if self._new("topology", pair):
             self._screen.say("topology", f"status is {pair}", "bold")
         record = status.get("topologyTransition") or {}

@@ -1,14 +1,14 @@
 """The floor: a bare client in a process of its own that sends what the operator sends, and thinks nothing.
 
 It watches what the operator watches, is woken by the same event, and then sends the same requests in the same order
-and with the same concurrency: the record, the report, twelve reads in two lanes, Infrastructure, the flip; for a wish
-it opens the watches first and waits for the echo, as the operator must. It decodes only what it cannot do without (the
-wish and resourceVersions). Nobody could be much faster than this against the same server in the same language and over
-HTTP/1.1: it opens as many connections as it has requests in flight, as the operator does, with the same credentials,
-and keeps them as long.
+and with the same concurrency: the record, the report, twelve reads in two lanes, Infrastructure, the change; for a
+request it opens the watches first and waits for the echo, as the operator must. It decodes only what it cannot do
+without (the request and resourceVersions). Nobody could be much faster than this against the same server in the same
+language and over HTTP/1.1: it opens as many connections as it has requests in flight, as the operator does, with the
+same credentials, and keeps them as long.
 
 `python -m test.bench.floor KUBECONFIG PLAN`; PLAN is a file of JSON that `side` has made. It is told what to wait for
-by lines on stdin (`wish`, `fact`; `watch` and `rest` prepare for them), and says `ready` on stdout when it does.
+by lines on stdin (`desired`, `fact`; `watch` and `rest` prepare for them), and says `ready` on stdout when it does.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Floor:
             self._mode = word
             if word == "watch" and not self._evidence:
                 await self._open(self._plan["evidence"], self._evidence)
-            elif word in {"wish", "rest"}:
+            elif word in {"desired", "rest"}:
                 await _ended(self._evidence)
                 self._echo.clear()
             sys.stdout.write("ready\n")
@@ -73,10 +73,10 @@ class Floor:
 
     def _wake(self, what: str) -> None:
         if self._mode == what and self._busy is None:
-            self._busy = _task(self._flip())
+            self._busy = _task(self._change())
 
-    async def _flip(self) -> None:
-        if self._mode == "wish":
+    async def _change(self) -> None:
+        if self._mode == "desired":
             await self._open(self._plan["evidence"], self._evidence)
         meta = self._infrastructure["metadata"]
         status = {"topologyTransition": self._plan["record"]}
@@ -91,7 +91,7 @@ class Floor:
                 group.create_task(self._read(path, accept, lanes, whole=whole))
         found = json.loads(await self._call("GET", self._plan["infrastructure"]))
         version = found["metadata"]["resourceVersion"]
-        body = {"metadata": {"resourceVersion": version}, "status": self._plan["flip"]}
+        body = {"metadata": {"resourceVersion": version}, "status": self._plan["change"]}
         await self._call("PATCH", self._plan["infrastructure"] + "/status", body)
 
     async def _read(self, path: str, accept: str, lanes: asyncio.Semaphore, *, whole: bool) -> None:
@@ -141,7 +141,7 @@ class Floor:
         if "spec" in found:
             self._infrastructure = found
             if found["spec"].get("desiredTopology"):
-                self._wake("wish")
+                self._wake("desired")
 
     def _take_operator(self, line: bytes) -> None:
         meta = json.loads(line)["object"]["metadata"]

@@ -1,4 +1,4 @@
-"""Sees what happens in a cluster, through watches of its own: when topology flips, and when nothing moves any more.
+"""Sees what happens in a cluster, through watches of its own: when topology changes, and when nothing moves any more.
 
 Independent of whoever acts: bare watches of the three objects that a transition writes, each line stamped before it is
 decoded. Also answers as the version operator would, at once, because without an echo nothing is admitted; how long the

@@ -49,14 +49,14 @@ SHORT = Sizes(starts=3, trials=15, loaded=30, back_to_back=10, idle=6.0, beats=6
 START = ("start_to_first_decision_s",)
 IDLE = ("rss_idle_mib", "idle_requests_per_hour", "idle_writes", "idle_cpu_seconds_per_minute")
 SCRAPE = ("scrape_cpu_ms_idle", "scrape_series_idle", "scrape_cpu_ms_converging", "scrape_series_converging")
-WISH = ("wish_to_flip_p50", "wish_to_flip_p99", "wish_to_flip_echo_p50", "requests_wish_to_flip")
-COLD = ("wish_to_flip_cold_p50",)
-FACT = ("last_fact_to_flip_p50", "last_fact_to_flip_p99", "requests_last_fact_to_flip")
+DESIRED = ("request_to_change_p50", "request_to_change_p99", "request_to_change_echo_p50", "requests_request_to_change")
+COLD = ("request_to_change_cold_p50",)
+FACT = ("last_fact_to_change_p50", "last_fact_to_change_p99", "requests_last_fact_to_change")
 NEXT = ("back_to_back_p50", "back_to_back_p99_over_p50")
 LOADED = (
-    "last_fact_to_flip_500_nodes_p50",
-    "last_fact_to_flip_500_nodes_p99",
-    "last_fact_to_flip_500_nodes_over_quiet",
+    "last_fact_to_change_500_nodes_p50",
+    "last_fact_to_change_500_nodes_p99",
+    "last_fact_to_change_500_nodes_over_quiet",
     "heartbeats_over_none_500_nodes",
 )
 WORKERS = (
@@ -64,7 +64,7 @@ WORKERS = (
     "cpu_seconds_per_minute",
     "idle_cpu_seconds_per_minute_with_heartbeats",
 )
-ALL = (*WISH, *COLD, *FACT, *LOADED, *NEXT, *START, *IDLE, *SCRAPE, *WORKERS)
+ALL = (*DESIRED, *COLD, *FACT, *LOADED, *NEXT, *START, *IDLE, *SCRAPE, *WORKERS)
 Found = dict[str, figures.Figure]
 
 
@@ -101,7 +101,7 @@ class Run:
 
 
 async def _quiet_costs(run: Run, ours: side.Side) -> tuple[Found, float | None]:
-    """Start, memory and requests; also the memory of an open wish without any worker."""
+    """Start, memory and requests; also the memory of an open request without any worker."""
     found: Found = {}
     pending: float | None = None
     if run.wants(START):
@@ -128,7 +128,7 @@ async def _scrapes(run: Run, ours: side.Side) -> Found:
     async with costs.operator_on(ours, run.folder) as operator:
         found = await costs.scrapes(operator, run.folder, count, "idle")
         await ours.renew_lease()
-        await ours.wish(side.WISH)
+        await ours.ask_for(side.DESIRED)
         await ours.lookout.until(lambda: ours.phase() == "Converging", "Converging")
         await costs.settled(ours, 1.0)
         found |= await costs.scrapes(operator, run.folder, count, "converging")
@@ -138,13 +138,13 @@ async def _scrapes(run: Run, ours: side.Side) -> Found:
 
 
 async def _pending_rss(ours: side.Side, operator: costs.Operator) -> float:
-    """Resident memory with a wish that one missing fact keeps Pending; the wish is withdrawn again."""
+    """Resident memory with a request that one missing fact keeps Pending; the request is cancelled again."""
     await ours.fact(there=False)
-    await ours.wish(side.WISH)
+    await ours.ask_for(side.DESIRED)
     await ours.lookout.until(lambda: ours.phase() == "Pending", "Pending")
     await costs.settled(ours, 1.0)
     found = procfs.rss_mib(operator.pid)
-    await ours.wish(None)
+    await ours.ask_for(None)
     await ours.lookout.until(lambda: ours.phase() == "Idle", "Idle")
     await ours.fact(there=True)
     await costs.settled(ours, 0.5)
@@ -154,9 +154,9 @@ async def _pending_rss(ours: side.Side, operator: costs.Operator) -> float:
 async def _reaction(run: Run, ours: side.Side, bare: side.Side) -> Found:
     found: Found = {}
     async with costs.operator_on(ours, run.folder):
-        for what, prefix, names in (("wish", "wish_to_flip", WISH), ("fact", "last_fact_to_flip", FACT)):
+        for what, prefix, names in (("desired", "request_to_change", DESIRED), ("fact", "last_fact_to_change", FACT)):
             # The load is held against the quiet, so that is measured too.
-            if not run.wants(names if what == "wish" else (*names, *LOADED)):
+            if not run.wants(names if what == "desired" else (*names, *LOADED)):
                 continue
             run.say(f"{prefix}, {run.sizes.trials} trials")
             since = time.time()
@@ -165,18 +165,18 @@ async def _reaction(run: Run, ours: side.Side, bare: side.Side) -> Found:
             found |= await _counted(run, ours, prefix, since, mine)
             asked = await bare.server.requests(since)
             run.show_stages(prefix, "floor", requests.stages(asked, theirs.windows, "floor"))
-            if what == "wish":
-                found["wish_to_flip_echo_p50"] = figures.Figure(
+            if what == "desired":
+                found["request_to_change_echo_p50"] = figures.Figure(
                     value=figures.median(mine.echo),
                     floor=figures.median(theirs.echo),
                     unit="ms",
-                    note="part of wish_to_flip: from our block to the echo of a version operator that answers at once",
+                    note="part of request_to_change: from our block to the echo of a version operator without delay",
                 )
         if run.wants(NEXT):
-            run.say(f"back to back, {run.sizes.back_to_back} wishes")
+            run.say(f"back to back, {run.sizes.back_to_back} requests")
             found |= _cliff(await reaction.back_to_back(ours, run.sizes.back_to_back))
         if run.wants(COLD) and run.sizes.cold:
-            run.say(f"wishes on cold connections, {run.sizes.cold} trials")
+            run.say(f"requests on cold connections, {run.sizes.cold} trials")
             mine, theirs = await reaction.cold(ours, bare, run.sizes.cold, run.folder)
             found[COLD[0]] = figures.Figure(
                 value=figures.median(mine.milliseconds),
@@ -206,7 +206,7 @@ def _cliff(trials: reaction.Trials) -> Found:
     p50, p99 = (figures.quantile(trials.milliseconds, share) for share in (0.5, 0.99))
     count = len(trials.milliseconds)
     target = reaction.tail(count, reaction.CLIFF_RATIO)
-    note = f"{count} wishes, each made in the instant in which the last was undone"
+    note = f"{count} requests, each made in the instant in which the last was undone"
     return {
         "back_to_back_p50": figures.Figure(value=p50, unit="ms", note=note),
         "back_to_back_p99_over_p50": figures.Figure(
@@ -227,7 +227,7 @@ async def _loaded(run: Run, ours: side.Side, bare: side.Side, quiet: figures.Fig
         costs.operator_on(ours, run.folder),
         costs.beating(run.folder, workers) as beats,
     ):
-        run.say(f"last_fact_to_flip with {NODES} nodes, {run.sizes.loaded} trials")
+        run.say(f"last_fact_to_change with {NODES} nodes, {run.sizes.loaded} trials")
         since = time.time()
         mine, theirs = await reaction.compare(ours, bare, "fact", run.sizes.loaded, run.folder, load=beats.to)
         rate = await beats.off()
@@ -236,10 +236,10 @@ async def _loaded(run: Run, ours: side.Side, bare: side.Side, quiet: figures.Fig
             times = requests.stages(await one.server.requests(since), trials.windows, agent)
             run.show_stages("with 500 nodes", agent, times)
         unloaded = await reaction.alone(ours, "fact", run.sizes.loaded // 2)
-        await reaction.Operator(ours).prepare("wish")
-    found = reaction.latency("last_fact_to_flip_500_nodes", mine, theirs, reaction.LOADED_RATIO)
+        await reaction.Operator(ours).prepare("desired")
+    found = reaction.latency("last_fact_to_change_500_nodes", mine, theirs, reaction.LOADED_RATIO)
     value, still = figures.median(mine.milliseconds), figures.median(unloaded.milliseconds)
-    found["last_fact_to_flip_500_nodes_over_quiet"] = figures.Figure(
+    found["last_fact_to_change_500_nodes_over_quiet"] = figures.Figure(
         value=value,
         floor=(quiet.value or 0.0) * figures.median(theirs.milliseconds) / (quiet.floor or 1.0),
         unit="ms",
@@ -262,16 +262,16 @@ async def _workers(run: Run, ours: side.Side, pending: float | None) -> Found:
     async with costs.operator_on(ours, run.folder) as operator, costs.beating(run.folder, MANY) as beats:
         await costs.scrape(operator)
         run.say(f"heartbeats, twice {run.sizes.beats:g} s")
-        found[WORKERS[2]] = await costs.with_beats(ours, operator, beats, run.sizes.beats, "no wish")
+        found[WORKERS[2]] = await costs.with_beats(ours, operator, beats, run.sizes.beats, "no request")
         await ours.fact(there=False)
-        await ours.wish(side.WISH)
+        await ours.ask_for(side.DESIRED)
         await ours.lookout.until(lambda: ours.phase() == "Pending", "Pending")
         await costs.settled(ours, 1.0)
         before = procfs.rss_mib(operator.pid)
         async with costs.watching(ours, run.folder) as bare:
             await costs.settled(ours, 1.0)
             found[WORKERS[1]] = await costs.with_beats(
-                ours, operator, beats, run.sizes.beats, f"a wish Pending, {MANY} workers", bare
+                ours, operator, beats, run.sizes.beats, f"a request Pending, {MANY} workers", bare
             )
         after = procfs.rss_mib(operator.pid)
     if pending is None:
@@ -281,7 +281,7 @@ async def _workers(run: Run, ours: side.Side, pending: float | None) -> Found:
             value=max(before, after) - pending,
             unit="MiB",
             target=costs.RSS_EXTRA_MIB,
-            note=f"wish Pending: {pending:.1f} without workers, {before:.1f} with, {after:.1f} after heartbeats",
+            note=f"request Pending: {pending:.1f} without workers, {before:.1f} with, {after:.1f} after heartbeats",
         )
     return found
 
@@ -296,7 +296,7 @@ async def measure(run: Run) -> Found:
         bare = await stack.enter_async_context(side.opened(served[1], floor=True))
         quiet, pending = await _quiet_costs(run, ours)
         found |= quiet
-        if run.wants((*WISH, *COLD, *FACT, *NEXT, *LOADED)):
+        if run.wants((*DESIRED, *COLD, *FACT, *NEXT, *LOADED)):
             found |= await _reaction(run, ours, bare)
         if run.wants(LOADED):
             found |= await _loaded(run, ours, bare, found[FACT[0]])

@@ -1,8 +1,8 @@
-"""How fast: from a wish, or from the last fact that was missing, to the flip that somebody else sees.
+"""How fast: from a request, or from the last fact that was missing, to the change that somebody else sees.
 
 Trials of the operator and of the floor take turns, so that both meet the same noise. Each begins when everything has
-been quiet for a moment, except for wishes that follow each other back to back: those begin in the instant in which the
-last one is undone, which is where queues and back-off show.
+been quiet for a moment, except for requests that follow each other back to back: those begin in the instant in which
+the last one is undone, which is where queues and back-off show.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FOR_P99 = 50
 """Trials. Of fewer the p99 is the longest one, which is what else the machine did just then: shown, not judged."""
 REQUESTS = 16
 _WARM_UP = 3
-_FLIP_SECONDS = 15.0
+_CHANGE_SECONDS = 15.0
 # Longer than the operator and the floor keep a connection.
 _COLD_SECONDS = 80.0
 
@@ -59,10 +59,10 @@ class Operator:
     async def prepare(self, what: str, *, quiet: bool = True) -> None:
         """Undo the last trial, or bring about the state that the first one needs."""
         if what == "fact":
-            if not self.side.flipped():
-                await self.side.wish(None)
+            if not self.side.changed():
+                await self.side.ask_for(None)
                 await self.side.fact(there=False)
-                await self.side.wish(side.WISH)
+                await self.side.ask_for(side.DESIRED)
             await self.side.to_pending(quiet=quiet)
         else:
             await self.side.to_idle(quiet=quiet)
@@ -78,12 +78,12 @@ class Floor:
 
     async def prepare(self, what: str, *, quiet: bool = True) -> None:
         """Undo the last trial, and have the floor wait for the next."""
-        await self._tell("rest" if what == "wish" else "watch")
+        await self._tell("rest" if what == "desired" else "watch")
         script = self._script
         if what == "fact":
             await self.side.to_pending(script.begun_record, script.begun_report, quiet=False)
             if not (self.side.lookout.infrastructure().get("spec") or {}).get("desiredTopology"):
-                await self.side.wish(side.WISH)
+                await self.side.ask_for(side.DESIRED)
         else:
             await self.side.to_idle(script.begun_record, script.begun_report, quiet=False)
         await self._tell(what)
@@ -101,15 +101,15 @@ class Floor:
 
 
 async def trial(cluster: side.Side, what: str, into: Trials) -> None:
-    """One trial on a side that is prepared: the wish, or the fact, and then the flip."""
+    """One trial on a side that is prepared: the request, or the fact, and then the change."""
     seen = cluster.lookout
     seen.seen = [(time.perf_counter(), plural, seen.now.get(plural, {})) for plural in seen.now]
     began = time.perf_counter()
-    if what == "wish":
-        await cluster.wish(side.WISH)
+    if what == "desired":
+        await cluster.ask_for(side.DESIRED)
     else:
         await cluster.fact(there=True)
-    ended = await seen.until(cluster.flipped, f"the flip after a {what}", _FLIP_SECONDS)
+    ended = await seen.until(cluster.changed, f"the change after a {what}", _CHANGE_SECONDS)
     into.milliseconds.append((ended - began) * 1000)
     into.windows.append((side.unix_of(began), side.unix_of(ended)))
     into.echo.append(_echo_milliseconds(seen.seen[len(seen.now) :]))
@@ -163,7 +163,7 @@ async def compare(
     for _ in range(_WARM_UP):
         await operator.prepare(what)
         await trial(ours, what, Trials())
-    # The wish's own report comes after the flip; what the floor imitates was seen before it.
+    # The request's own report comes after the change; what the floor imitates was seen before it.
     script = side.Script.of(ours.lookout.seen)
     await operator.prepare(what)
     await ours.server.forget()
@@ -182,21 +182,21 @@ async def compare(
 
 
 async def cold(ours: side.Side, bare: side.Side, count: int, folder: pathlib.Path) -> tuple[Trials, Trials]:
-    """Wishes after so long that no connection is kept but those of the idle watches and the lease."""
+    """Requests after so long that no connection is kept but those of the idle watches and the lease."""
     operator, mine, theirs = Operator(ours), Trials(), Trials()
     await _alive(ours, bare)
-    await operator.prepare("wish")
-    await trial(ours, "wish", Trials())
+    await operator.prepare("desired")
+    await trial(ours, "desired", Trials())
     script = side.Script.of(ours.lookout.seen)
     async with floor_of(bare, script, folder) as floor:
         for _ in range(count):
-            await floor.prepare("wish")
-            await operator.prepare("wish")
+            await floor.prepare("desired")
+            await operator.prepare("desired")
             await asyncio.sleep(_COLD_SECONDS)
             for one, into in ((bare, theirs), (ours, mine)):
                 # It also opens the driver's own connection, which is not to be measured.
                 await one.renew_lease()
-                await trial(one, "wish", into)
+                await trial(one, "desired", into)
     return mine, theirs
 
 
@@ -211,12 +211,12 @@ async def alone(ours: side.Side, what: str, count: int) -> Trials:
 
 
 async def back_to_back(ours: side.Side, count: int) -> Trials:
-    """Wishes without a pause in between."""
+    """Requests without a pause in between."""
     operator, found = Operator(ours), Trials()
     await _alive(ours)
     for number in range(-_WARM_UP, count):
-        await operator.prepare("wish", quiet=False)
-        await trial(ours, "wish", Trials() if number < 0 else found)
+        await operator.prepare("desired", quiet=False)
+        await trial(ours, "desired", Trials() if number < 0 else found)
     return found
 
 

@@ -1,7 +1,7 @@
 """What was asked of a server: one form for both audit logs, and what is counted in it.
 
-The critical path of a transition ends with the second write of Infrastructure, which is the flip; the report after it
-is on nobody's path. The operator's own lease and its events are not on it either, and opening the watches of a wish
+The critical path of a transition ends with the second write of Infrastructure, which is the change; the report after it
+is on nobody's path. The operator's own lease and its events are not on it either, and opening the watches of a request
 (one list and one watch a kind) is counted apart.
 """
 
@@ -83,8 +83,8 @@ def of_operator(found: Iterable[Request]) -> list[Request]:
     return [one for one in ours if (one.resource, one.namespace) != own_lease and one.resource != "events"]
 
 
-def until_flip(found: Iterable[Request], window: Window) -> list[Request]:
-    """What the operator asked within a trial, up to the flip."""
+def until_change(found: Iterable[Request], window: Window) -> list[Request]:
+    """What the operator asked within a trial, up to the change."""
     began, ended = window
     asked = [one for one in of_operator(found) if began <= one.time <= ended]
     moves = [n for n, one in enumerate(asked) if one.verb == "patch" and one.resource == "infrastructures"]
@@ -102,14 +102,14 @@ def opening(asked: list[Request]) -> list[Request]:
 
 def on_the_path(found: list[Request], window: Window) -> tuple[int, int]:
     """Requests of the operator within a trial: (on the critical path, to open watches)."""
-    asked = until_flip(found, window)
+    asked = until_change(found, window)
     opened = len(opening(asked))
     return len(asked) - opened, opened
 
 
 def transition(found: list[Request], window: Window) -> str:
     """The requests of one trial, one a line, with a count."""
-    asked = until_flip(found, window)
+    asked = until_change(found, window)
     opened = {id(one) for one in opening(asked)}
     rows, number = [], 0
     for one in asked:
@@ -137,7 +137,7 @@ def stages(found: list[Request], windows: list[Window], agent: str) -> dict[str,
             "report": writes[1:2],
             "reads": [one for one in mine if one.verb == "get"][:1],
             "infrastructure": reads[-1:],
-            "flip": writes[2:3],
+            "change": writes[2:3],
         }
         for stage, entries in moments.items():
             if entries:

@@ -2,8 +2,8 @@
 
 There are two that are alike. On one the operator works, on the other the floor. A trial is undone in a way that is
 legal for an operator at work: first the fact that admitted is taken away, then topology and record are set back in one
-write (as after a restored backup), then the wish is withdrawn where the trial began with a wish. On the floor's side
-the driver also writes what the operator would have written itself.
+write (as after a restored backup), then the request is cancelled where the trial began with a request. On the floor's
+side the driver also writes what the operator would have written itself.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from . import servers
 
 Raw = dict[str, Any]
-WISH = "HighlyAvailable"
+DESIRED = "HighlyAvailable"
 MEMBERS = 3
-# Longer than what the operator reads for itself when a wish is gone: a real server may let a list wait for 0.1 s.
+# Longer than what the operator reads for itself when a request is gone: a real server may let a list wait for 0.1 s.
 QUIET_SECONDS = 0.25
 _AT_ONCE = 20
 _SINGLE = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
@@ -71,8 +71,8 @@ class Side:
         data = {cluster.member_id(last): machines.address(MEMBERS - 1) if there else None}
         await self.api.patch(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, {"data": data}, cluster.ETCD_NAMESPACE)
 
-    async def wish(self, topology: str | None) -> None:
-        """Make or withdraw the wish."""
+    async def ask_for(self, topology: str | None) -> None:
+        """Make or cancel the request."""
         await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": topology}})
 
     async def renew_lease(self) -> None:
@@ -80,16 +80,16 @@ class Side:
         spec = cluster.lease_spec("etcd-operator", 3)
         await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, {"spec": spec}, cluster.ETCD_OPERATOR_NAMESPACE)
 
-    def flipped(self) -> bool:
+    def changed(self) -> bool:
         """Has topology moved?"""
-        return bool((self.lookout.infrastructure().get("status") or {}).get("controlPlaneTopology") == WISH)
+        return bool((self.lookout.infrastructure().get("status") or {}).get("controlPlaneTopology") == DESIRED)
 
     def phase(self) -> str:
         """The phase in the record, "none" without one."""
         return str(self.lookout.record().get("phase", "none"))
 
     async def set_back(self, record: Raw | None = None, report: Raw | None = None) -> None:
-        """Undo a flip; `record` and `report` are what the floor's side then shows."""
+        """Undo a change; `record` and `report` are what the floor's side then shows."""
         await self.fact(there=False)
         await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {**_SINGLE, "topologyTransition": None})
         if record is not None:
@@ -98,23 +98,23 @@ class Side:
             await self.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", report)
 
     async def to_pending(self, record: Raw | None = None, report: Raw | None = None, *, quiet: bool = True) -> None:
-        """After a flip: the wish stands, one fact is missing, the echo is there."""
+        """After a change: the request stands, one fact is missing, the echo is there."""
         await self.set_back(record, report)
         seen = self.lookout
-        await seen.until(lambda: self.phase() == "Pending" and not self.flipped() and seen.echoed(), "Pending")
+        await seen.until(lambda: self.phase() == "Pending" and not self.changed() and seen.echoed(), "Pending")
         if quiet:
             await seen.quiet(QUIET_SECONDS)
 
     async def to_idle(self, record: Raw | None = None, report: Raw | None = None, *, quiet: bool = True) -> None:
-        """After a flip: no wish, all facts there, no echo."""
+        """After a change: no request, all facts there, no echo."""
         await self.set_back(record, report)
-        await self.wish(None)
+        await self.ask_for(None)
         seen = self.lookout
 
         def idle() -> bool:
-            wish = (seen.infrastructure().get("spec") or {}).get("desiredTopology")
+            desired = (seen.infrastructure().get("spec") or {}).get("desiredTopology")
             free = conditions.of(seen.report(), "Upgradeable").get("status") != "False"
-            return wish is None and self.phase() == "Idle" and not self.flipped() and free and seen.echoed()
+            return desired is None and self.phase() == "Idle" and not self.changed() and free and seen.echoed()
 
         await seen.until(idle, "Idle")
         await self.fact(there=True)
@@ -155,7 +155,7 @@ class Script:
     begun_report: Raw
     record: Raw
     report: Raw
-    flip: Raw
+    change: Raw
 
     @classmethod
     def of(cls, seen: list[tuple[float, str, Raw]]) -> Script:
@@ -163,10 +163,10 @@ class Script:
         infrastructures = [obj for _, plural, obj in seen if plural == kinds.INFRASTRUCTURES.plural]
         records = [one["status"].get("topologyTransition") or {} for one in infrastructures]
         admitted = next(record for record in records if record.get("phase") == "Admitting")
-        flip = next(one["status"] for one in infrastructures if one["status"]["controlPlaneTopology"] == WISH)
+        change = next(one["status"] for one in infrastructures if one["status"]["controlPlaneTopology"] == DESIRED)
         reports = [obj["status"] for _, plural, obj in seen if plural == kinds.CLUSTER_OPERATORS.plural]
         moved = ("controlPlaneTopology", "infrastructureTopology", "topologyTransition")
-        return cls(records[0], reports[0], admitted, reports[1], {key: flip[key] for key in moved})
+        return cls(records[0], reports[0], admitted, reports[1], {key: change[key] for key in moved})
 
     def plan(self) -> Raw:
         """Everything the floor needs to know, as JSON values."""
@@ -181,7 +181,7 @@ class Script:
             "operator": catalog.CLUSTER_OPERATORS.path(None, "topology"),
             "record": copy.deepcopy(self.record),
             "report": copy.deepcopy(self.report),
-            "flip": copy.deepcopy(self.flip),
+            "change": copy.deepcopy(self.change),
             "echo": json.dumps(said)[1:-1],
             "voters": MEMBERS,
         }

@@ -50,12 +50,12 @@ class Write:
         return found
 
     @property
-    def flips(self) -> bool:
+    def is_change(self) -> bool:
         """Whether it moves the topology."""
         return "controlPlaneTopology" in (self.body.get("status") or {})
 
     def __str__(self) -> str:
-        what = "flip" if self.flips else self.record.get("phase", "")
+        what = "change" if self.is_change else self.record.get("phase", "")
         return f"{self.verb} {self.resource}/{self.subresource} {what}".strip()
 
 
@@ -69,7 +69,7 @@ def by_operator(request: Request) -> bool:
     return request.user_agent.startswith("cluster-topology-operator/")
 
 
-def is_flip(request: Request) -> bool:
+def is_change(request: Request) -> bool:
     """Whether this is the one write that matters."""
     return (
         request.verb == "patch"
@@ -80,7 +80,7 @@ def is_flip(request: Request) -> bool:
 
 
 def is_live_read(request: Request) -> bool:
-    """Whether this is the last read before a flip: Infrastructure by name, with GET."""
+    """Whether this is the last read before a change: Infrastructure by name, with GET."""
     return request.verb == "get" and request.target.plural == "infrastructures" and by_operator(request)
 
 
@@ -212,9 +212,9 @@ class Server(abc.ABC):
         return [one for one in self._front.open_watches if by_operator(one)]
 
     @property
-    def flips(self) -> list[Write]:
-        """Every flip that was sent, executed or not."""
-        return [one for one in self.writes if one.flips]
+    def topology_changes(self) -> list[Write]:
+        """Every change that was sent, executed or not."""
+        return [one for one in self.writes if one.is_change]
 
     async def _note(self, request: Request) -> None:
         try:

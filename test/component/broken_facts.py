@@ -1,7 +1,7 @@
 """Facts that are spoilt and repaired through the API, one at a time, and what must be seen of each.
 
-`test_one_fact_broken` does it before the flip, `test_one_operand_behind` after it. A `Case` is one fact; the functions
-here make the two changes that it consists of.
+`test_one_fact_broken` does it before the change, `test_one_operand_behind` after it. A `Case` is one fact; the
+functions here make the two changes that it consists of.
 """
 
 from __future__ import annotations

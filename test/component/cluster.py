@@ -1,8 +1,8 @@
 """A cluster whose facts are all good, by writing objects; and each of them to be spoilt and repaired.
 
 `topology_simulator.install` has put a cluster there; `grow` makes a single-node one to one of three nodes and three
-etcd voters, `follow_the_flip` does what all its operators do after the flip, at once. No actor runs, so a fact stays
-what a test made of it.
+etcd voters, `follow_the_change` does what all its operators do after the change, at once. No actor runs, so a fact
+stays what a test made of it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ async def grow(api: client.Client) -> None:
     await follow.follow(api)
 
 
-async def follow_the_flip(api: client.Client, *, without: Collection[str] = ()) -> None:
+async def follow_the_change(api: client.Client, *, without: Collection[str] = ()) -> None:
     """Do what all operators of the cluster do, at once: every convergence fact is good.
 
     `without` are ClusterOperators or parts of what they do (`follow.PARTS`) that stay as they are.

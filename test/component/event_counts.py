@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 OPENSHIFT_FAILS_AT = 20
 """Events with the same reason and note, over all namespaces: what OpenShift's tests accept in a cluster."""
-_PER_WISH = frozenset({"TransitionRequested", "TransitionCancelled", "TransitionBlocked"})
+_PER_REQUEST = frozenset({"TransitionRequested", "TransitionCancelled", "TransitionBlocked"})
 
 
-async def assert_told_once(api: clients.Client, *, wishes: int) -> None:
-    """Assert that no event of ours was told more often than it can have happened, after so many wishes."""
+async def assert_told_once(api: clients.Client, *, requests: int) -> None:
+    """Assert that no event of ours was told more often than it can have happened, after so many requests."""
     found = await api.list(cluster.EVENTS, "default")
     ours = [one for one in found if one.get("reportingController") == "cluster-topology-operator"]
     told = collections.Counter((one["reason"], one["note"]) for one in ours)
     for (reason, note), times in told.items():
-        allowed = max(1, wishes) if reason in _PER_WISH else 1
+        allowed = max(1, requests) if reason in _PER_REQUEST else 1
         assert times <= allowed, f"{reason} was told {times} times: {note}"
         assert times <= OPENSHIFT_FAILS_AT
     assert len(ours) <= OPENSHIFT_FAILS_AT, told

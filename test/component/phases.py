@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from test.component.world import World
 
 IDLE, OPEN, NOT_SERVED = 4, 43, 1
-"""Watches while nothing is wished, and while a wish is open; and kinds that a cluster need not have (the lifecycle
+"""Watches while nothing is requested, and while a request is open; and kinds that a cluster need not have (the
+lifecycle
 agent's), which are asked for once in a while."""
 CONVERGING = OPEN + 1
 """And while the cluster follows: what somebody accepts is watched too."""
@@ -58,7 +59,7 @@ async def until_watching(world: World, number: int, seconds: float = 10.0) -> No
 
 
 async def reach(world: World, phase: str) -> None:
-    """Bring a world to a phase and keep it there: a fact is missing, nobody echoes, or nothing follows the flip."""
+    """Bring a world to a phase and keep it there: a fact is missing, nobody echoes, or nothing follows the change."""
     await world.idle_operator()
     world.operands.on = phase == "Completed"
     world.echo.on = phase in {"Converging", "Completed"}
@@ -66,7 +67,7 @@ async def reach(world: World, phase: str) -> None:
         return
     if phase == "Pending":
         await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
-    await world.wish()
+    await world.ask_for()
     await world.until_phase(phase)
     await until_watching(world, {"Completed": IDLE, "Converging": CONVERGING}.get(phase, OPEN))
 
@@ -74,7 +75,7 @@ async def reach(world: World, phase: str) -> None:
 async def go_on(world: World, phase: str) -> None:
     """Take away what kept it there; Completed is kept by nothing."""
     if phase == "Idle":
-        await world.wish()
+        await world.ask_for()
     if phase == "Pending":
         await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": True}})
     world.echo.on = world.operands.on = True

@@ -2,7 +2,7 @@
 
 Both run the same `observe`, `checks` and `decide`, and a test of the decisions holds them together
 (`test_plan_agrees_with_the_operator`). Here the facts come from a server: the operator has them from its watches, the
-command from requests of its own, in the middle of the same story. They are compared where the wish is open and the
+command from requests of its own, in the middle of the same story. They are compared where the request is open and the
 story stands still. The operator needs a moment to write what it sees, so what counts is that both say the same and go
 on saying it; a difference that stays is an AssertionError that shows both.
 
@@ -34,7 +34,7 @@ _TIMES = 3
 """So often in a row both have to say the same, and the same as before: what passes does not count."""
 _VOTERS = 3
 _MOVING = frozenset({Phase.ADMITTING, Phase.CONVERGING, Phase.COMPLETED})
-"""The wish is open no more: `plan` says that it is under way, and has no checks for it."""
+"""The request is open no more: `plan` says that it is under way, and has no checks for it."""
 
 _TRANSITION = ("name", "source", "target")
 
@@ -44,10 +44,10 @@ class Witness:
 
     def __init__(self, opened: box.Box, story: scenario.Scenario) -> None:
         self._box = opened
-        self._target = next(step.wish.topology for step in story.steps if step.wish)
+        self._target = next(step.request.topology for step in story.steps if step.request)
         own = opened.kubeconfig.parent / "transitions"
         self._transitions = load.load(own if own.is_dir() else bindata.root() / "transitions")
-        self._wished = False
+        self._requested = False
         self._stood = False
         self._held = _to_be_held(story)
         self.agreed: list[str] = []
@@ -58,13 +58,13 @@ class Witness:
         """Compare, if the story stands still before this step. Raises AssertionError."""
         word, _ = step.said
         stands = word == "stays" and not self._stood
-        if self._wished or stands:
+        if self._requested or stands:
             await self._compare()
             self._stood = self._stood or stands
-        if self._wished:
+        if self._requested:
             for name in self._held:
                 self._box.actors.etcd.heal(name)
-        self._wished = word == "wish"
+        self._requested = word == "request"
 
     async def _compare(self) -> None:
         times = 0
@@ -130,8 +130,8 @@ class Witness:
 
 
 def _to_be_held(story: scenario.Scenario) -> tuple[str, ...]:
-    """Return the nodes that may not vote before both were compared: the last one that joins before the wish."""
-    before = list(itertools.takewhile(lambda step: not step.wish, story.steps))
+    """Return the nodes that may not vote before both were compared: the last one that joins before the request."""
+    before = list(itertools.takewhile(lambda step: not step.request, story.steps))
     joining = [name for step in before for name in step.join or ()]
     votes = any(step.wait_for and step.wait_for.voters == _VOTERS for step in before)
     stuck = any(step.stick_learner for step in before)

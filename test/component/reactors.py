@@ -1,6 +1,6 @@
 """The neighbours without whom no transition ends, as small as they can be, each over HTTP with its own user agent.
 
-The version operator echoes our Upgradeable=False; `Operands` follow the flip. Both act on what their watch says and
+The version operator echoes our Upgradeable=False; `Operands` follow the change. Both act on what their watch says and
 at once, and both can be told to hold still, so that a test decides when a transition goes on. Actors with a pace of
 their own are not needed here: `test_scenarios` plays with those.
 """
@@ -121,7 +121,7 @@ class Operands(_Neighbour):
 
     async def _follow(self, pair: Pair) -> None:
         async with self._following:
-            await cluster.follow_the_flip(self._api, without=self.behind)
+            await cluster.follow_the_change(self._api, without=self.behind)
             self._followed = pair
 
     async def go_on(self) -> None:

@@ -74,7 +74,7 @@ async def test_past_the_deadline_it_is_completed_without_the_check_and_that_is_s
     await world.until_phase("Idle")
     early = await command.run(*asking)
     assert (early.code, "the phase is Idle" in early.reason) == (plugin.BLOCKED, True), early
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "the router is pinned", CHECK)
     early = await command.run(*asking, "--transitions-dir", str(impatient))
     assert early.code == plugin.BLOCKED, early
@@ -122,7 +122,7 @@ async def test_past_the_deadline_it_is_completed_without_the_check_and_that_is_s
     assert (again.code, again.complaint) == (plugin.DONE, ""), again
     waited = await command.run("wait")
     assert waited.printed == f"{sentences.COMPLETED}, accepted without: {CHECK}\n"
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 async def test_without_an_operator_the_request_stands_and_the_next_one_takes_it_up(
@@ -131,7 +131,7 @@ async def test_without_an_operator_the_request_stands_and_the_next_one_takes_it_
     await ship(world)
     await pin_the_router(world)
     await world.operator("operator-a", "--transitions-dir", str(impatient))
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "the router is pinned", CHECK)
     second = await test_stuck.away_for_almost_a_minute(world, impatient)
     await world.until_condition("Degraded", "True", "TransitionStuck", seconds=20.0)
@@ -139,7 +139,7 @@ async def test_without_an_operator_the_request_stands_and_the_next_one_takes_it_
     late = await command.run("accept", "--check", CHECK, "--yes", "--timeout", "1s")
     assert late.code == plugin.TIMED_OUT, late
     assert f"{CHECK} is not recorded as accepted after 1 s; the request stands" in late.complaint
-    assert "nobody acts on a wish until it runs" in late.complaint
+    assert "nobody acts on a request until it runs" in late.complaint
     third = await world.operator("operator-c", "--transitions-dir", str(impatient))
     await third.said(f"check {CHECK} is accepted and not waited for any more: no reason was given")
     await world.completed_once()

@@ -67,13 +67,13 @@ async def test_voters_are_found_on_their_nodes_whatever_the_family(world: World,
     # One voter is not where the nodes are: a third node that etcd does not run on.
     await readdress(world, last, STRANGER)
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     found = await world.until_check("EtcdVotingMembers", "Unmet")
     assert str(ipaddress.ip_address(of_etcd(2))) in found["message"], found
     nodes = await world.until_check("ControlPlaneNodes", "Unmet")
     assert last in nodes["message"]
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
 
     await readdress(world, last, *(family(2) for family in on_nodes))
     await world.completed_once()
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1

@@ -77,13 +77,13 @@ async def test_a_new_leader_that_is_shown_the_past_changes_nothing_back(world: w
 
     await polling.until("a write was refused for its version, and Infrastructure read", looked)
     assert await world.moves() == [worlds.MOVED]
-    assert not [one for one in world.server.writes[before:] if one.flips]
+    assert not [one for one in world.server.writes[before:] if one.is_change]
     await world.operands.go_on()
     for one in silent:
         world.server.lift(one)
     record = await world.completed_once(seconds=20.0)
     assert record["attempt"] == attempt
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
     assert world.operands.phases[-2:] == ["Converging", "Completed"], world.operands.phases
     said = [one["reason"] for one in await told_by(world, before)]
     assert "TransitionAdmitting" not in said, "our own report did not go back either"

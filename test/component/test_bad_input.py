@@ -265,7 +265,7 @@ async def test_a_server_that_is_not_there_yet_is_waited_for(world: World) -> Non
         assert await operator.ask("/healthz") == (200, "ok\n")
         assert operator.alive
     await operator.ready(seconds=20.0)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed", seconds=20.0)
 
 
@@ -318,12 +318,12 @@ async def test_one_kind_that_is_forbidden_is_named_and_the_others_are_not(
     operator = await world.operator(wait=False)
     await operator.said(f"cannot watch {what}: {sentences.FORBIDDEN}")
     assert (await operator.ask("/readyz"))[0] == 500
-    await world.wish()
+    await world.ask_for()
 
     async def only() -> bool:
         status, text = await operator.ask("/readyz")
         named = [line.partition(": ")[0] for line in text.splitlines()]
-        unmoved = not world.server.flips
+        unmoved = not world.server.topology_changes
         return status == 500 and what in named and not (set(_IDLE) - {what}) & set(named) and unmoved
 
     await polling.until("only the one kind is named", only)
@@ -347,7 +347,7 @@ async def test_evidence_that_is_forbidden_is_unknown_and_never_met(
 ) -> None:
     operator = await world.idle_operator()
     active = world.server.fault("status", code=403, resource=resource)
-    await world.wish()
+    await world.ask_for()
     found = await world.until_check(check, "Unknown")
     assert what in found["message"]
     assert sentences.FORBIDDEN in found["message"]
@@ -357,7 +357,7 @@ async def test_evidence_that_is_forbidden_is_unknown_and_never_met(
     assert what in text
     world.server.lift(active)
     await world.until_phase("Completed", seconds=20.0)
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 async def test_a_lease_that_is_forbidden_is_named_and_waited_for(world: World) -> None:
@@ -367,7 +367,7 @@ async def test_a_lease_that_is_forbidden_is_named_and_waited_for(world: World) -
         "waiting for the lease: cannot get leases.coordination.k8s.io/cluster-topology-operator"
     )
     assert "403" in words
-    await world.wish()
+    await world.ask_for()
 
     async def untouched() -> bool:
         return operator.alive and not world.server.writes

@@ -1,4 +1,4 @@
-"""A wish can be taken back until the topology has moved, at no cost; afterwards the API says why not."""
+"""A request can be taken back until the topology has moved, at no cost; afterwards the API says why not."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ async def until_calm(world: World) -> None:
 async def test_cancelling_while_pending_leaves_nothing_behind(world: World, back: str | None) -> None:
     await world.idle_operator()
     await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Pending")
     await world.until_condition("Upgradeable", "False", "TransitionPending")
-    await world.wish(back)
+    await world.ask_for(back)
     record = await world.until_phase("Idle")
     assert not {"name", "source", "target", "attempt", "checks", "progress", "requestedTime"} & set(record), record
     await until_calm(world)
     await world.until_told("TransitionCancelled")
     assert await world.reasons() == ["TransitionBlocked", "TransitionCancelled", "TransitionRequested"]
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
     assert await world.pair() == _SNO
 
     # The block of upgrades is gone from ClusterVersion too, and the idle watches are the only ones.
@@ -63,46 +63,46 @@ async def test_cancelling_while_pending_leaves_nothing_behind(world: World, back
         mine = [one for one in open_ones if one.user_agent.startswith("cluster-topology-operator/")]
         return not {one.target.plural for one in mine} & {"nodes", "etcds", "machineconfigpools"}
 
-    await polling.until("the watches of the wish are closed", idle_watches)
+    await polling.until("the watches of the request are closed", idle_watches)
 
 
-async def test_what_was_cancelled_can_be_wished_again(world: World) -> None:
+async def test_what_was_cancelled_can_be_requested_again(world: World) -> None:
     await world.idle_operator()
     for _ in range(2):
         await cluster.set_ready(world.api, "master-2", ready=False)
-        await world.wish()
+        await world.ask_for()
         await world.until_phase("Pending")
-        await world.wish(None)
+        await world.ask_for(None)
         await world.until_phase("Idle")
     await cluster.set_ready(world.api, "master-2", ready=True)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed")
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
-async def test_a_wish_that_is_withdrawn_while_admitting_is_never_flipped(world: World) -> None:
+async def test_a_request_that_is_cancelled_while_admitting_is_never_changed(world: World) -> None:
     world.echo.on = False
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Admitting")
     await world.until_condition("Progressing", "True", "TransitionAdmitting")
-    await world.wish(None)
+    await world.ask_for(None)
     await world.until_phase("Idle")
     await until_calm(world)
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
     await world.until_told("TransitionCancelled")
 
 
 @pytest.mark.nightly("DualReplica")
 @pytest.mark.on_real(first=True)
 @pytest.mark.parametrize("other", [None, "SingleReplica", "DualReplica"], ids=str)
-async def test_while_converging_the_api_refuses_to_change_the_wish(world: World, other: str | None) -> None:
+async def test_while_converging_the_api_refuses_to_change_the_request(world: World, other: str | None) -> None:
     await world.idle_operator()
     world.operands.on = False
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Converging")
     with pytest.raises(clients.ApiError) as refused:
-        await world.wish(other)
+        await world.ask_for(other)
     assert refused.value.code == 422
     message = refused.value.message
     assert "spec.desiredTopology" in message
@@ -114,19 +114,19 @@ async def test_while_converging_the_api_refuses_to_change_the_wish(world: World,
 
 
 @pytest.mark.on_real
-async def test_a_wish_that_nothing_leads_to_is_refused_with_what_does(world: World) -> None:
+async def test_a_request_that_nothing_leads_to_is_refused_with_what_does(world: World) -> None:
     with pytest.raises(clients.ApiError) as refused:
-        await world.wish("DualReplica")
+        await world.ask_for("DualReplica")
     assert refused.value.code == 422
     assert sentences.NO_WAY_TO_DUAL_REPLICA in refused.value.message
     assert sentences.HIGHLY_AVAILABLE_IS_LEFT in refused.value.message
 
 
-async def test_a_fulfilled_wish_can_be_removed(world: World) -> None:
+async def test_a_fulfilled_request_can_be_removed(world: World) -> None:
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed")
-    await world.wish(None)
+    await world.ask_for(None)
     record = await world.until_phase("Idle")
     assert "name" not in record
     await until_calm(world)
@@ -137,7 +137,7 @@ async def test_a_fulfilled_wish_can_be_removed(world: World) -> None:
 async def test_each_event_of_a_whole_transition_is_told_once_and_readably(world: World) -> None:
     await world.idle_operator()
     await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Pending")
     await cluster.set_ready(world.api, "master-2", ready=True)
     await world.completed_once()

@@ -17,7 +17,7 @@ import pytest
 
 from test import polling
 from test.component import backend, cluster, real
-from test.component.test_guards_of_the_flip import pending, set_schedulable
+from test.component.test_guards_of_the_change import pending, set_schedulable
 from topology_simulator import client as clients
 from topology_simulator import kinds
 from topology_simulator.apiserver import statuses
@@ -59,8 +59,8 @@ _POLICY = {
 async def denied(world: World) -> AsyncIterator[None]:
     """Deny every change of topology inside this context: by a policy on the real server, else in a webhook's words."""
     if not world.server.is_real:
-        flip = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
-        fault = world.server.fault("status", code=403, message=WEBHOOK, **flip)
+        change = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
+        fault = world.server.fault("status", code=403, message=WEBHOOK, **change)
         yield
         world.server.lift(fault)
         return
@@ -110,11 +110,11 @@ async def test_a_change_that_admission_denies_is_told_with_the_name_of_what_deni
         assert operator.alive
 
         # Told once: the retries find it said.
-        sent, reports = len(world.server.flips), _reports(world)
+        sent, reports = len(world.server.topology_changes), _reports(world)
         await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"labels": {"example.com/nudge": "1"}}})
 
         async def denied_again() -> bool:
-            return len(world.server.flips) >= sent + 2
+            return len(world.server.topology_changes) >= sent + 2
 
         await polling.until("the change is tried again", denied_again)
         assert _reports(world) == reports
@@ -130,7 +130,7 @@ async def test_a_record_that_admission_denies_is_told_in_our_own_report(world: W
     await cluster.set_ready(world.api, "master-2", ready=False)
     status = {"resource": "infrastructures", "subresource": "status"}
     fault = world.server.fault("status", code=403, message=WEBHOOK, **status)
-    await world.wish()
+    await world.ask_for()
 
     async def told() -> bool:
         return NAME in (await world.condition("Progressing")).get("message", "")
@@ -172,13 +172,13 @@ async def test_a_change_that_is_answered_with_an_error_of_the_server_is_looked_f
         # The server has no reason for what etcd says, and its own for a deadline.
         raise statuses.StatusError(code, message, reason="Timeout" if code == 504 else "")
 
-    world.server.before(backend.is_flip, fail)
+    world.server.before(backend.is_change, fail)
     await set_schedulable(world, wanted=True)
 
     record = await world.completed_once(seconds=15.0)
-    flips = world.server.flips
-    assert len(flips) == (1 if executed else 2)
-    attempts = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt") and not one.flips]
+    changes = world.server.topology_changes
+    assert len(changes) == (1 if executed else 2)
+    attempts = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt") and not one.is_change]
     # Whatever may still be on its way belongs to an attempt that is over.
     assert len(set(attempts)) == (1 if executed else 2), attempts
     assert record["attempt"] == attempts[-1]

@@ -54,7 +54,7 @@ async def test_a_clock_that_jumps_while_it_settles(
     settle = 4
     await world.idle_operator(settle=settle, clock=clock)
     world.operands.behind.add(_LAST)
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "all but one operand", "MonitoringReplicas")
     began = time.monotonic()
     await follow.follow(world.api, only=[_LAST])
@@ -78,17 +78,17 @@ async def test_a_clock_that_jumps_while_it_settles(
 
 @pytest.mark.nightly("forward")
 @pytest.mark.parametrize("by", _JUMPS)
-async def test_a_clock_that_jumps_before_the_flip(world: World, clock: pathlib.Path, by: float) -> None:
+async def test_a_clock_that_jumps_before_the_change(world: World, clock: pathlib.Path, by: float) -> None:
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
     await world.idle_operator(clock=clock)
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "one fact", "MastersSchedulable")
     requested = (await world.record())["requestedTime"]
     await jump(world, clock, by)
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": True}})
     record = await world.completed_once()
     assert record["requestedTime"] == requested
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 @pytest.mark.nightly("forward")
@@ -96,7 +96,7 @@ async def test_a_clock_that_jumps_before_the_flip(world: World, clock: pathlib.P
 async def test_a_clock_that_jumps_while_it_converges(world: World, clock: pathlib.Path, by: float) -> None:
     await world.idle_operator(clock=clock)
     world.operands.on = False
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Converging")
     await phases.until_watching(world, phases.CONVERGING)
     await jump(world, clock, by)

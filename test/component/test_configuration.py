@@ -49,7 +49,7 @@ async def test_it_is_followed_through_a_transition_and_a_bad_one_is_told_by_its_
         volume.swap(f"{HEAD}logLevel: debug\nsettleSeconds: 3600\nminimumNodeResources: {{cpu: 512}}\n")
         words = await operator.said("the log level is debug now")
         assert "is in force" in words
-        await world.wish()
+        await world.ask_for()
         found = await world.until_check("ControlPlaneNodes", "Unmet")
         assert "of 512 CPUs" in found["message"]
 

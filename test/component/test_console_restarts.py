@@ -38,7 +38,7 @@ _STORY = {
         {"wait-for": {"phase": "Idle"}},
         {"hold": "machine-config"},
         {"join": ["master-1", "master-2"]},
-        {"wish": "HighlyAvailable"},
+        {"request": "HighlyAvailable"},
         {"wait-for": {"phase": "Converging"}},
         {"pause-pool": "canary"},
         {"release": "machine-config"},

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from topology_simulator.apiserver import requests
 
 FIRST = 9
-"""Writes in Infrastructure and ClusterOperator from the request on: Admitting, the flip, the first change while
+"""Writes in Infrastructure and ClusterOperator from the request on: Admitting, the change, the first change while
 Converging, each in both, and three events."""
 LAST = (
     ("infrastructures", '"phase":"Completed"'),
@@ -69,8 +69,8 @@ class Crash:
             raise backend.refuse(503, "the operator is dead")
         if not (self._seen == self._point if isinstance(self._point, int) else is_last(request, self._point)):
             return
-        flip = " (flip)" if backend.is_flip(request) else ""
-        self.what = f"{request.verb} {request.target.plural}{flip}"
+        change = " (change)" if backend.is_change(request) else ""
+        self.what = f"{request.verb} {request.target.plural}{change}"
         # Nothing is awaited here: the server would give up a request whose client has gone.
         if self._moment == "before":
             self._killing = asyncio.create_task(self._kill(0.0))
@@ -94,7 +94,7 @@ async def crash_and_restart(
     async with worlds.opened(place, folder) as world:
         first = await world.idle_operator("operator-a")
         crash = Crash(world, first, point, moment)
-        await world.wish()
+        await world.ask_for()
         try:
             async with asyncio.timeout(10.0):
                 await crash.done.wait()
@@ -126,7 +126,7 @@ async def test_there_is_no_write_of_another_kind(world: worlds.World) -> None:
     ends: list[tuple[str, str]] = []
     await world.idle_operator("operator-a")
     world.server.before(counts, note, count=None)
-    await world.wish()
+    await world.ask_for()
     await world.completed_once()
     await world.until_condition("Upgradeable", "True")
     assert set(sent[FIRST : -len(LAST)]) <= set(sent[:FIRST]), sent

@@ -44,14 +44,14 @@ async def test_put_back_while_admitting_nothing_moves_and_the_request_can_be_mad
     assert (await world.condition("Upgradeable"))["message"] == block["message"]
     assert await world.pair() == world.installed
     assert await world.moves() == []
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
 
     await definitions.restore(world.api, kinds.INFRASTRUCTURES, ours)
     # The request was dropped with the field, so this is another one, and may be told as such.
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed", seconds=20.0)
     assert await world.moves() == [worlds.MOVED]
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
     await world.until_condition("Degraded", "False", "AsExpected")
 
 
@@ -79,9 +79,9 @@ async def test_put_back_while_converging_upgrades_stay_blocked_and_it_is_finishe
     await polling.steadily("minor upgrades stay blocked, nothing is called completed", still_blocked, 0.5)
 
     await definitions.restore(world.api, kinds.INFRASTRUCTURES, ours)
-    await world.wish()
+    await world.ask_for()
     record = await world.completed_once(seconds=20.0)
     assert record["attempt"] == attempt
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
     await world.until_condition("Upgradeable", "True", "AsExpected")
     await world.until_condition("Degraded", "False", "AsExpected")

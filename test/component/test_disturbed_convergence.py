@@ -31,7 +31,7 @@ async def converging(world: World, **options: Any) -> dict[str, Any]:
     """Bring it to where everything has followed but one workload, and return the record."""
     await world.idle_operator(**options)
     world.operands.behind.add(_BRAKE)
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "all but one", *_WAITS)
     return await world.record()
 
@@ -132,7 +132,7 @@ async def test_an_operator_that_is_evicted_is_gone_on_for(world: World, number: 
     assert {one: ended[one] for one in _HEAD if one != "completedTime"} == {
         one: record[one] for one in _HEAD if one != "completedTime"
     }
-    assert [one.who for one in world.server.flips] == [first.name]
+    assert [one.who for one in world.server.topology_changes] == [first.name]
 
 
 # -- what we have written
@@ -252,13 +252,13 @@ async def test_a_typed_writer_while_admitting_costs_a_new_attempt(world: World) 
         return found.get("phase") == "Admitting" and found["attempt"] != old
 
     await polling.until("there is an attempt of its own", anew)
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
     await go_on_from(world, "Admitting")
     await world.completed_once()
 
 
 async def test_a_baseline_that_is_rebuilt_still_counts(world: World) -> None:
-    """Nothing has followed when the record is lost: what was there before the flip is not taken for what came after."""
+    """Nothing has followed when the record is lost: what was there before is not taken for what came after."""
     await reach(world, "Converging")
     before = await world.record()
     await write_typed(world)

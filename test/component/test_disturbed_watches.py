@@ -50,7 +50,7 @@ async def test_watches_that_are_cut_or_expired_come_back(
 
 async def test_while_a_watch_is_down_nothing_is_called_finished_from_old_news(world: World) -> None:
     await reach(world, "Converging")
-    # What etcd's voters are: the flip changes nothing about them, so what was last seen is good.
+    # What etcd's voters are: the change changes nothing about them, so what was last seen is good.
     refused = world.server.fault("status", code=503, verb="watch", resource="configmaps", namespace="openshift-etcd")
     assert world.server.fault("cut", verb="watch", resource="configmaps", namespace="openshift-etcd").hits == 1
     await world.operands.go_on()
@@ -124,7 +124,7 @@ async def test_a_kind_that_may_not_be_read_is_named_and_recovers(world: World) -
     operator = await world.idle_operator()
     forbidden = world.server.fault("status", code=403, resource="etcds")
     before = world.server.mark()
-    await world.wish()
+    await world.ask_for()
 
     found = await world.until_check("EtcdHealthy", "Unknown")
     assert "etcds.operator.openshift.io/cluster" in found["message"]

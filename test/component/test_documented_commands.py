@@ -149,7 +149,7 @@ async def test_what_a_reader_types_works(pinned: world.World, access: dict[str, 
 
     await pinned.idle_operator()
     await _try_all(trials, kubectl, environment)
-    await pinned.wish()
+    await pinned.ask_for()
     await pinned.until_phase("Converging")
     await _try_all([one for one in trials if one.fault], kubectl, environment)
     await pinned.api.patch(kinds.INGRESS_CONTROLLERS, "default", {"spec": {"replicas": 2}}, simulated.INGRESS_NAMESPACE)

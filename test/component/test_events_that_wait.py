@@ -21,7 +21,7 @@ _WHOLE = ["TopologyChanged", "TransitionAdmitted", "TransitionCompleted", "Trans
 async def test_without_the_right_they_wait_and_come_when_it_is_granted(world: World, code: int) -> None:
     refused = world.server.fault("status", verb="create", resource="events", code=code)
     operator = await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed")
     await operator.said("event TransitionRequested was not sent: cannot create events.events.k8s.io")
     assert await world.reasons() == []
@@ -39,7 +39,7 @@ async def test_without_the_right_they_wait_and_come_when_it_is_granted(world: Wo
 async def test_what_waits_is_sent_before_the_lease_is_given_back(world: World, code: int) -> None:
     refused = world.server.fault("status", verb="create", resource="events", code=code)
     operator = await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed")
     await operator.said("was not sent")
     # The last event is made after the report of the end has been written.
@@ -60,7 +60,7 @@ async def test_what_waits_is_sent_before_the_lease_is_given_back(world: World, c
 async def test_an_api_that_takes_no_events_delays_the_end_by_two_seconds_at_most(world: World) -> None:
     operator = await world.idle_operator()
     silent = world.server.fault("silent", verb="create", resource="events")
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed")
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -75,7 +75,7 @@ async def test_an_api_that_takes_no_events_delays_the_end_by_two_seconds_at_most
 async def test_a_node_that_flaps_is_told_once(world: World) -> None:
     operator = await world.idle_operator()
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
-    await world.wish()
+    await world.ask_for()
     await world.until_told("TransitionRequested", "TransitionBlocked")
     for _ in range(10):
         await cluster.set_ready(world.api, "master-2", ready=False)

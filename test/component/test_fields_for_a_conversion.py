@@ -99,7 +99,7 @@ async def test_nothing_is_removed_from_under_a_transition(
     world: world.World, administrator: installing.Administrator, phase: str
 ) -> None:
     await install(administrator)
-    await world.wish()
+    await world.ask_for()
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": {"phase": phase}})
     said = await administrator.tries("/bin/sh", "crd-patch.sh", "remove")
     assert said.code == 1
@@ -118,7 +118,7 @@ async def test_a_definition_that_the_version_operator_owns_is_left_to_it(
         "name": "version", "uid": version["metadata"]["uid"],
     }  # fmt: skip
     await install(administrator)
-    await world.wish()
+    await world.ask_for()
     there = await spec(world, kinds.DEFINITIONS, crd.NAME)
     await world.api.patch(kinds.DEFINITIONS, crd.NAME, {"metadata": {"ownerReferences": [owner]}})
     try:

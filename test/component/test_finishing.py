@@ -29,7 +29,7 @@ async def until_last(world: World, settle: int) -> None:
     """Bring it to where one operand is missing."""
     await world.idle_operator(settle=settle)
     world.operands.behind.add(_LAST)
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "all but one operand", "MonitoringReplicas")
 
 

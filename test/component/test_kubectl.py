@@ -111,7 +111,7 @@ async def terminal(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIte
         yield made
 
 
-def _wish(topology: str | None) -> list[str]:
+def _request(topology: str | None) -> list[str]:
     patch = json.dumps({"spec": {"desiredTopology": topology}})
     return ["patch", "infrastructure", "cluster", "--type", "merge", "-p", patch]
 
@@ -126,7 +126,7 @@ async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> 
     assert before.rows[1][:4] == ["cluster", "SingleReplica", "SingleReplica", "Idle"]
     for name in ("master-1", "master-2"):
         await kubelets.join(terminal.box.api, name)
-    said = await terminal.kubectl(*_wish("HighlyAvailable"))
+    said = await terminal.kubectl(*_request("HighlyAvailable"))
     assert said.printed == "infrastructure.config.openshift.io/cluster patched\n"
     waited = await terminal.kubectl(
         "wait", "--for=jsonpath={.status.topologyTransition.phase}=Completed", "infrastructure/cluster", "--timeout=20s"
@@ -171,7 +171,7 @@ async def test_get_w_shows_every_phase_as_it_comes(terminal: Terminal) -> None:
             assert header == _COLUMNS
             first = (await watching.stdout.readline()).decode().split()
             assert "Idle" in first
-            await terminal.kubectl(*_wish("HighlyAvailable"))
+            await terminal.kubectl(*_request("HighlyAvailable"))
             line = ""
             while "Pending" not in line:
                 line = (await watching.stdout.readline()).decode()
@@ -185,7 +185,7 @@ async def test_get_w_shows_every_phase_as_it_comes(terminal: Terminal) -> None:
 
 @pytest.mark.on_real
 async def test_external_is_refused_with_what_is_legal(terminal: Terminal) -> None:
-    refused = await terminal.kubectl(*_wish("External"), code=1)
+    refused = await terminal.kubectl(*_request("External"), code=1)
     assert 'spec.desiredTopology: Unsupported value: "External"' in refused.complaint
     assert '"SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"' in refused.complaint
 
@@ -230,9 +230,9 @@ async def test_the_api_explains_itself(terminal: Terminal) -> None:
     assert "Written only by the" in record.printed
     for field in ("phase", "checks", "attempt", "available", "baseline", "progress", "advisories"):
         assert re.search(rf"^  {field}\t<", record.printed, re.MULTILINE), field
-    wish = await terminal.kubectl("explain", "infrastructure.spec.desiredTopology")
-    assert "HighlyAvailableArbiter" in wish.printed
-    assert "External" not in wish.printed
+    desired = await terminal.kubectl("explain", "infrastructure.spec.desiredTopology")
+    assert "HighlyAvailableArbiter" in desired.printed
+    assert "External" not in desired.printed
 
 
 async def test_waiting_for_what_does_not_come_times_out(terminal: Terminal) -> None:

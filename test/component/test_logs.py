@@ -43,7 +43,7 @@ async def test_a_server_that_repeats_our_credentials_does_not_bring_them_into_th
     for verb, resource, code in (("create", "events", 403), ("list", "nodes", 422), ("watch", "etcds", 400)):
         world.server.fault("status", verb=verb, resource=resource, code=code, message=echo)
     await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.wish()
+    await world.ask_for()
     operator = await _with_token(world, tmp_path, "-v", "6", "--log-format", form)
     await operator.said("was not sent")
     await operator.said("cannot watch etcds")
@@ -57,7 +57,7 @@ async def test_a_server_that_repeats_our_credentials_does_not_bring_them_into_th
 async def test_every_line_of_json_is_an_object_with_the_facts_of_the_text(world: World) -> None:
     operator = await world.operator("operator-a", "--log-format", "json", "--v=4")
     await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Pending")
     await operator.said("check ControlPlaneNodes")
     await operator.stop()
@@ -77,9 +77,9 @@ async def test_every_line_of_json_is_an_object_with_the_facts_of_the_text(world:
 
 
 async def test_at_0_a_calm_operator_says_nothing(world: World) -> None:
-    """But for a wish that moves and ends: nothing of that is a warning."""
+    """But for a request that moves and ends: nothing of that is a warning."""
     started = await world.operator("operator-a", "-v", "0", wait=False)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed", seconds=20.0)
     assert await started.stop() == 0
     assert started.words() == ""

@@ -50,7 +50,7 @@ async def test_a_malformed_status_is_unknown_and_names_its_object(world: World, 
     world.echo.on = kind is not kinds.CLUSTER_VERSIONS
     await world.idle_operator()
     await world.api.patch_status(kind, name, spoilt, namespace)
-    await world.wish()
+    await world.ask_for()
     # An operator that says nothing may be called unstable; that it is taken for stable is what must not happen.
     silent = (kind is kinds.CLUSTER_OPERATORS and "absent" in case) or case == "condition-of-nulls"
     found = await world.until_check(check, "Unknown", *(["Unmet"] if silent else []))
@@ -68,7 +68,7 @@ async def test_a_malformed_scheduler_never_passes(world: World, value: object) -
     await definitions.change(world.api, kinds.SCHEDULERS, definitions.anything)
     await world.idle_operator()
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": value}})
-    await world.wish()
+    await world.ask_for()
     found = await world.until_check("MastersSchedulable", "Unmet" if value is None else "Unknown")
     if value is not None:
         assert "spec.mastersSchedulable should be a boolean" in found["message"]
@@ -90,7 +90,7 @@ async def test_a_malformed_pool_never_ends_a_transition(world: World, spoilt: di
     await definitions.change(world.api, kinds.MACHINE_CONFIG_POOLS, definitions.anything)
     await world.idle_operator()
     world.operands.behind.add(_BRAKE)
-    await world.wish()
+    await world.ask_for()
     await world.until_check("MachineConfigPoolsRolledOut", "Met", stage="Convergence")
     # Until then the pools may be written once more.
     await world.operands.followed("HighlyAvailable", "HighlyAvailable")
@@ -140,9 +140,9 @@ async def test_a_record_that_cannot_be_read_is_replaced_and_nothing_is_made_of_i
         return isinstance(found, dict) and found.get("phase") == "Idle" and "checks" not in found
 
     await polling.until("the record is Idle", replaced)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Converging")
-    await cluster.follow_the_flip(world.api)
+    await cluster.follow_the_change(world.api)
     await world.until_phase("Completed")
 
 
@@ -193,7 +193,7 @@ async def test_a_malformed_infrastructure_is_told_and_keeps_what_it_held_back(wo
     world.operands.on = False
     reasons = {"Degraded": "EvidenceUnreadable"}
     if phase == "Converging":
-        await world.wish()
+        await world.ask_for()
         await world.until_phase("Converging")
         reasons |= {"Progressing": "TransitionConverging", "Upgradeable": "TransitionInProgress"}
         await world.until_condition("Upgradeable", "False", "TransitionInProgress")
@@ -205,11 +205,11 @@ async def test_a_malformed_infrastructure_is_told_and_keeps_what_it_held_back(wo
     assert "status.platformStatus should be an object, found str" in message
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"platformStatus": {"type": "None"}})
     await until_told(world, **{name: reason for name, reason in reasons.items() if name != "Degraded"})
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Converging")
-    await cluster.follow_the_flip(world.api)
+    await cluster.follow_the_change(world.api)
     await world.until_phase("Completed")
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 async def test_a_malformed_feature_gate_admits_nothing_until_it_can_be_read(world: World) -> None:
@@ -217,7 +217,7 @@ async def test_a_malformed_feature_gate_admits_nothing_until_it_can_be_read(worl
     good = (await world.api.get(kinds.FEATURE_GATES, "cluster"))["status"]
     await world.api.patch_status(kinds.FEATURE_GATES, "cluster", {"featureGates": [7]})
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Pending")
 
     async def named() -> bool:
@@ -244,7 +244,7 @@ async def test_a_node_that_says_too_little_is_not_eligible(world: World, spoilt:
     await world.idle_operator()
     kept = (await world.api.get(kinds.NODES, "master-2"))["status"]
     await world.api.patch_status(kinds.NODES, "master-2", spoilt)
-    await world.wish()
+    await world.ask_for()
     found = await world.until_check("ControlPlaneNodes", "Unmet", "Unknown")
     assert "master-2" in found["message"]
     await world.api.patch_status(kinds.NODES, "master-2", {key: kept[key] for key in spoilt})
@@ -261,7 +261,7 @@ async def test_an_object_that_is_not_there_is_unknown_and_named(world: World, ki
     }[kind]
     await world.api.delete(kind, name)
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     found = await world.until_check(check, "Unknown")
     assert f"{kind.plural}.{kind.group}/{name}: {sentences.MISSING}" in found["message"]
     assert await world.pair() == _SNO

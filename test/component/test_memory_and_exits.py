@@ -48,10 +48,10 @@ async def test_asked_to_stop_it_gives_back_the_lease_and_ends_with_0(
     world.operands.on = False
     if moment == "pending":
         world.echo.on = False
-        await world.wish()
+        await world.ask_for()
         await world.until_phase("Admitting")
     elif moment == "converging":
-        await world.wish()
+        await world.ask_for()
         await world.until_phase("Converging")
     operator.send(number)
     assert await operator.ended() == OK
@@ -133,7 +133,7 @@ async def test_help_is_an_answer_and_no_mistake(command: list[str]) -> None:
 async def test_with_everything_watched_it_stays_within_its_memory(world: World) -> None:
     operator = await world.idle_operator()
     world.echo.on = False
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Admitting")
     mib = _resident_mib(operator.process.pid)
     assert mib <= _MEMORY_MIB, f"{mib:.1f} MiB resident, wanted at most {_MEMORY_MIB}"

@@ -95,11 +95,11 @@ async def test_it_takes_over_in_any_phase_and_a_downgrade_gives_back(world: Worl
     else:
         # What was not admitted is cleared, once.
         assert not {"attempt", "name", "checks"} & set(await world.until_phase("Idle"))
-    flips = len(world.server.flips)
+    changes = len(world.server.topology_changes)
     world.echo.on = True
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": True}})
     await nothing_is_written(world)
-    assert len(world.server.flips) == flips
+    assert len(world.server.topology_changes) == changes
 
     # A downgrade: the gate is gone, the conditions are still there.
     await gate(world, on=False)
@@ -111,7 +111,7 @@ async def test_it_takes_over_in_any_phase_and_a_downgrade_gives_back(world: Worl
     await world.operands.go_on()
     await world.until_phase("Completed", seconds=15.0)
     assert await world.moves() == [worlds.MOVED]
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 async def test_what_we_have_moved_is_reported_to_its_end_and_then_handed_over(world: World) -> None:
@@ -144,7 +144,9 @@ _PHASES = ("Idle", "Unsupported", "Pending", "Admitting", "Converging", "Complet
 
 
 @pytest.mark.on_real
-async def test_the_wish_is_handed_over_and_its_transition_is_shown(world: World, figure: Callable[[str], None]) -> None:
+async def test_the_request_is_handed_over_and_its_transition_is_shown(
+    world: World, figure: Callable[[str], None]
+) -> None:
     before = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.with_the_native_field)
     try:
         await _handed_over(world, figure)
@@ -155,7 +157,7 @@ async def test_the_wish_is_handed_over_and_its_transition_is_shown(world: World,
 async def _handed_over(world: World, figure: Callable[[str], None]) -> None:
     operator = await world.idle_operator()
     await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Pending")
     await native_comes(world)
     said = await until_it_leads(world)
@@ -163,17 +165,17 @@ async def _handed_over(world: World, figure: Callable[[str], None]) -> None:
     assert command.startswith("oc patch infrastructure cluster"), said["message"]
     await world.until_phase("Idle")
     await commands.run(world.api, command)
-    assert (await world.infrastructure())["spec"]["controlPlaneTopology"] == worlds.WISH
+    assert (await world.infrastructure())["spec"]["controlPlaneTopology"] == worlds.DESIRED
     written = [one for one in world.server.writes if one.resource == "infrastructures"]
 
     await native(world, "False", "PreflightCheckFailed", "control plane nodes: 2 of 3 are ready")
     await metric_says(operator, "Pending")
     shown = await until_message(world, "2 of 3 are ready")
     figure(f"while the native controller waits: {shown}")
-    assert "oc patch" not in shown, "the wish has been handed over"
+    assert "oc patch" not in shown, "the request has been handed over"
     await native(world, "False", "TopologyTransitionInProgress")
     await metric_says(operator, "Admitting")
-    moved = {"controlPlaneTopology": worlds.WISH, "infrastructureTopology": worlds.WISH}
+    moved = {"controlPlaneTopology": worlds.DESIRED, "infrastructureTopology": worlds.DESIRED}
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", moved)
     await metric_says(operator, "Converging")
     await native(world, "True", "TopologyTransitionComplete")
@@ -183,7 +185,7 @@ async def _handed_over(world: World, figure: Callable[[str], None]) -> None:
         assert await operator.metric(f"topology_transition_{counter}_total", **route) == 1.0
 
     assert [one for one in world.server.writes if one.resource == "infrastructures"] == written
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
     await until_told(world, Disabled="NativeControllerActive")
     assert "TopologyChanged" not in await world.reasons()
 
@@ -201,12 +203,12 @@ async def until_message(world: World, text: str) -> str:
 async def test_a_gate_without_a_controller_is_waited_for(world: World) -> None:
     await gate(world, on=True)
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Pending")
 
     async def waits() -> bool:
         message = (await world.condition("Progressing"))["message"]
-        return "waiting whether the native controller shows up" in message and not world.server.flips
+        return "waiting whether the native controller shows up" in message and not world.server.topology_changes
 
     await polling.until("it says what it waits for", waits)
     await polling.steadily("it waits", waits, _WATCHED)
@@ -222,18 +224,18 @@ async def test_of_two_versions_the_one_that_runs_decides(world: World) -> None:
     await world.api.patch_status(kinds.FEATURE_GATES, "cluster", gates(**both))
     await world.idle_operator()
     await world.until_condition("Disabled", "False", "AsExpected")
-    await world.wish()
+    await world.ask_for()
     await world.completed_once()
 
 
-async def test_a_wish_of_the_native_field_that_nobody_acts_on_is_named(world: World) -> None:
+async def test_a_request_of_the_native_field_that_nobody_acts_on_is_named(world: World) -> None:
     async def named() -> bool:
         message = (await world.condition("Progressing")).get("message", "")
-        return f"Nobody acts on spec.controlPlaneTopology {worlds.WISH}" in message
+        return f"Nobody acts on spec.controlPlaneTopology {worlds.DESIRED}" in message
 
     before = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.with_the_native_field)
     try:
-        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"controlPlaneTopology": worlds.WISH}})
+        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"controlPlaneTopology": worlds.DESIRED}})
         await world.operator()
         await polling.until("Progressing names it", named)
     finally:

@@ -220,7 +220,7 @@ async def test_it_waits_and_names_the_fact_until_it_is_repaired(
 ) -> None:
     brake, on, off = brake_for(check)
     await on(world.api)
-    await world.wish()
+    await world.ask_for()
     flags = ["--transitions-dir", str(alone(tmp_path))] if check == "DedicatedWorkers" else []
     await world.operator("operator-a", *flags, wait=False)
     for case in (one for one in CASES if one.check == check):

@@ -48,17 +48,17 @@ def _only(part: str) -> Change:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Behind(Case):
-    """A case that may begin with the flip: `parts` do not follow it, and `spoil` has nothing to do."""
+    """A case that may begin with the change: `parts` do not follow it, and `spoil` has nothing to do."""
 
     parts: tuple[str, ...] = ()
 
 
 async def _nothing(_: client.Client) -> None:
-    """It is behind since the flip."""
+    """It is behind since the change."""
 
 
 def behind(part: str, check: str, found: str, *also: str) -> Behind:
-    """Something that does not follow the flip."""
+    """Something that does not follow the change."""
     return Behind(
         id=f"{part} stays", check=check, found=found, also=also, parts=(part,), spoil=_nothing, repair=_only(part)
     )
@@ -103,7 +103,7 @@ def upgrading(*, on: bool) -> Change:
 
 
 async def operator_gone(api: client.Client) -> None:
-    """A ClusterOperator that reported at the flip disappears."""
+    """A ClusterOperator that reported at the change disappears."""
     await api.delete(_CO, "monitoring")
 
 
@@ -288,13 +288,15 @@ async def test_it_waits_and_names_the_operand_until_it_is_mended(world: worlds.W
     brake, named = (
         (_DOWNLOADS, "ConsoleReplicas") if check.startswith("Guard") else (_BUDGET, "GuardPodDisruptionBudgets")
     )
-    # At most one is behind since the flip: the others have to be spoilt, and can be only once they have followed.
+    # At most one is behind since the change: the others have to be spoilt, and can be only once they have followed.
     cases = sorted((one for one in CASES if one.check == check), key=lambda one: not one.parts)
     operator = await world.idle_operator()
     world.operands.behind |= {brake, *(part for case in cases for part in case.parts)}
-    await world.wish()
-    since_the_flip = [case for case in cases if case.parts]
-    await until_failing(world, "the flip", named, *(one for case in since_the_flip for one in (case.check, *case.also)))
+    await world.ask_for()
+    since_the_change = [case for case in cases if case.parts]
+    await until_failing(
+        world, "the change", named, *(one for case in since_the_change for one in (case.check, *case.also))
+    )
     for case in cases:
         await case.spoil(world.api)
         await until_failing(world, case.id, named, case.check, *case.also)
@@ -314,7 +316,7 @@ async def test_it_waits_and_names_the_operand_until_it_is_mended(world: worlds.W
 async def test_it_is_not_called_finished_while_it_waits(world: worlds.World) -> None:
     await world.idle_operator()
     world.operands.behind.add("openshift-monitoring/thanos-querier")
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "one workload behind", "MonitoringReplicas")
 
     async def converging() -> bool:

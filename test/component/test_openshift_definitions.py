@@ -97,7 +97,7 @@ async def test_infrastructure_is_the_default_one_with_our_part_in_it(real_server
         names = {one["metadata"]["name"] for one in await api.list(kinds.DEFINITIONS)}
     spec, status = (_properties(served, part) for part in ("spec", "status"))
     assert theirs[crd.NAME]["metadata"]["annotations"]["release.openshift.io/feature-set"] == "Default"
-    assert set(spec) - set(_properties(theirs[crd.NAME], "spec")) == {crd.WISH}
+    assert set(spec) - set(_properties(theirs[crd.NAME], "spec")) == {crd.DESIRED}
     assert set(status) - set(_properties(theirs[crd.NAME], "status")) == {crd.RECORD}
     assert set(theirs) <= names
     without = [

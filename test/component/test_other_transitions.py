@@ -36,7 +36,7 @@ async def test_a_single_node_with_workers_gets_a_control_plane_of_three(
     async with worlds.opened(apiserver, tmp_path, shape) as world:
         await cordon(world, *_WORKERS)
         await world.idle_operator()
-        await world.wish()
+        await world.ask_for()
         await until_failing(world, "nowhere to put what moves", "EligibleWorkers")
         found = await world.check("EligibleWorkers")
         assert found["message"].startswith("Wanted: "), found
@@ -61,7 +61,7 @@ async def test_nodes_set_aside_for_infrastructure_count_once_routers_tolerate_th
             set_aside = {"metadata": {"labels": {infra: ""}}, "spec": {"taints": [taint]}}
             await world.api.patch(kinds.NODES, name, set_aside)
         await world.idle_operator()
-        await world.wish()
+        await world.ask_for()
         await until_failing(world, "infrastructure has nowhere to go", "EligibleWorkers")
         found = await world.check("EligibleWorkers")
         refused = f"has taint {infra}=reserved:NoSchedule, which IngressController default does not tolerate"
@@ -82,7 +82,7 @@ async def test_workers_that_leave_while_pending_change_the_definition(
     async with worlds.opened(apiserver, tmp_path, shape) as world:
         await cluster.set_ready(world.api, "master-2", ready=False)
         await world.idle_operator()
-        await world.wish()
+        await world.ask_for()
         await world.until_phase("Pending")
         assert (await world.record())["name"] == "sno-to-ha-with-workers"
         await world.api.delete(kinds.NODES, "worker-0")
@@ -107,7 +107,7 @@ async def test_only_the_infrastructure_moves(apiserver: backend.Place, tmp_path:
     async with worlds.opened(apiserver, tmp_path, _SPREAD) as world:
         before = (await world.api.get(kinds.KUBE_API_SERVERS, "cluster"))["status"]["latestAvailableRevision"]
         await world.idle_operator()
-        await world.wish()
+        await world.ask_for()
         record = await world.completed_once()
         assert record["name"] == "infra-to-ha"
         assert record["source"] == {"controlPlane": _HA, "infrastructure": "SingleReplica"}
@@ -118,29 +118,29 @@ async def test_only_the_infrastructure_moves(apiserver: backend.Place, tmp_path:
         assert after == before
 
 
-async def test_only_removing_the_wish_cancels_where_it_equals_the_control_plane(
+async def test_only_removing_the_request_cancels_where_it_equals_the_control_plane(
     apiserver: backend.Place, tmp_path: pathlib.Path
 ) -> None:
     async with worlds.opened(apiserver, tmp_path, _SPREAD) as world:
         await cordon(world, *cluster.MASTERS[1:])
         await world.idle_operator()
-        await world.wish()
+        await world.ask_for()
         await until_failing(world, "one node to put it on", "EligibleWorkers", "ControlPlaneNodes")
-        await world.wish()
+        await world.ask_for()
         assert (await world.until_phase("Pending"))["name"] == "infra-to-ha"
-        await world.wish(None)
+        await world.ask_for(None)
         await world.until_phase("Idle")
         await world.until_told("TransitionCancelled")
         await cordon(world, *cluster.MASTERS[1:], wanted=False)
         assert await world.moves() == []
-        assert world.server.flips == []
+        assert world.server.topology_changes == []
 
 
 async def test_monitoring_that_does_not_spread_is_named(apiserver: backend.Place, tmp_path: pathlib.Path) -> None:
     async with worlds.opened(apiserver, tmp_path, _SPREAD) as world:
         await world.idle_operator()
         world.operands.behind.add("monitoring")
-        await world.wish()
+        await world.ask_for()
         await until_failing(world, "monitoring", "MonitoringReplicas", "ClusterOperatorsStable")
         await world.operands.go_on()
         await world.completed_once()

@@ -63,7 +63,7 @@ async def _cost(environ: dict[str, str], shown: str, *words: str) -> Cost:
 async def test_status_is_quick_and_small(world: World, tmp_path: pathlib.Path, figure: Callable[[str], None]) -> None:
     await cluster.set_ready(world.api, "master-2", ready=False)
     await world.operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_check("ControlPlaneNodes", "Unmet")
     file = tmp_path / "kubeconfig-person"
     file.write_text(yaml.safe_dump(world.server.kubeconfig()))

@@ -35,7 +35,7 @@ def command(here: World, tmp_path: pathlib.Path) -> plugin.Plugin:
 
 
 async def test_0_what_is_possible_and_what_is_done(command: plugin.Plugin) -> None:
-    for words in (("plan", worlds.WISH), ("status",), ("set", worlds.WISH, "--confirm"), ("cancel",)):
+    for words in (("plan", worlds.DESIRED), ("status",), ("set", worlds.DESIRED, "--confirm"), ("cancel",)):
         ended = await command.run(*words)
         assert (ended.code, ended.complaint) == (plugin.DONE, ""), words
         assert ended.printed
@@ -43,7 +43,7 @@ async def test_0_what_is_possible_and_what_is_done(command: plugin.Plugin) -> No
 
 async def test_1_one_line_when_there_is_no_answer(here: World, command: plugin.Plugin) -> None:
     here.server.fault("status", user_agent=plugin.AGENT, code=403, resource="infrastructures")
-    for words in (("plan",), ("status",), ("wait",), ("graph",), ("set", worlds.WISH, "--confirm"), ("cancel",)):
+    for words in (("plan",), ("status",), ("wait",), ("graph",), ("set", worlds.DESIRED, "--confirm"), ("cancel",)):
         ended = await command.run(*words)
         assert ended.code == plugin.FAILED, words
         assert ended.reason.startswith("you have no right to get infrastructures.config.openshift.io/cluster")
@@ -58,7 +58,7 @@ async def test_2_bad_usage(command: plugin.Plugin) -> None:
 
 async def test_3_a_check_is_not_met(here: World, command: plugin.Plugin) -> None:
     await cluster.set_ready(here.api, "master-2", ready=False)
-    for words in (("plan", worlds.WISH), ("set", worlds.WISH, "--confirm")):
+    for words in (("plan", worlds.DESIRED), ("set", worlds.DESIRED, "--confirm")):
         assert (await command.run(*words)).code == plugin.BLOCKED, words
     assert "desiredTopology" not in (await here.infrastructure())["spec"]
 
@@ -70,7 +70,7 @@ async def test_4_nothing_leads_there(here: World, command: plugin.Plugin) -> Non
 
 
 async def test_5_it_lasts_longer_than_somebody_would_wait(here: World, command: plugin.Plugin) -> None:
-    ended = await command.run("set", worlds.WISH, "--confirm", "--wait", "--timeout", "1s")
+    ended = await command.run("set", worlds.DESIRED, "--confirm", "--wait", "--timeout", "1s")
     assert ended.code == plugin.TIMED_OUT
     assert "not completed after 1 s" in ended.complaint
-    assert (await here.infrastructure())["spec"]["desiredTopology"] == worlds.WISH
+    assert (await here.infrastructure())["spec"]["desiredTopology"] == worlds.DESIRED

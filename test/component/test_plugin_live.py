@@ -125,7 +125,7 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
 ) -> None:
     await cluster.set_ready(world.api, "master-2", ready=False)
     await world.operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_check("ControlPlaneNodes", "Unmet")
     async with terminal(access, "status", "--watch") as seen:
         await seen.until("Pending since")
@@ -166,7 +166,7 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
 
 
 async def test_without_colour_and_on_a_dumb_terminal_there_is_none(world: worlds.World, access: pathlib.Path) -> None:
-    await world.wish()
+    await world.ask_for()
     async with terminal(access, "status", "--watch", NO_COLOR="1") as seen:
         await seen.until("Ctrl-C ends")
         seen.process.send_signal(signal.SIGTERM)
@@ -210,7 +210,7 @@ async def test_a_pipe_gets_a_line_for_each_change_through_a_restart_of_the_serve
 
 async def test_a_script_gets_a_document_for_each_change(world: worlds.World, command: plugin.Plugin) -> None:
     await world.operator()
-    await world.wish()
+    await world.ask_for()
     async with command.running("status", "--watch", "-o", "json") as following:
         documents: list[dict[str, Any]] = [json.loads(line) for line in await _lines(following, '"phase":"Completed"')]
         assert {one["kind"] for one in documents} == {"TopologyStatus"}

@@ -62,7 +62,7 @@ async def test_a_pipeline_hears_of_its_manifest_before_the_cluster_does(world: W
     place = tmp_path / "infrastructure.yaml"
     place.write_text(MANIFEST)
     code, found = await command.json("plan", "-f", str(place))
-    assert (code, found["verdict"], found["target"]) == (plugin.DONE, "Possible", worlds.WISH)
+    assert (code, found["verdict"], found["target"]) == (plugin.DONE, "Possible", worlds.DESIRED)
     assert found["manifest"]["files"] == [{"file": str(place), "line": 6}]
     place.write_text(MANIFEST.replace("HighlyAvailable", "DualReplica"))
     assert (await command.run("plan", "-f", str(place))).code == plugin.UNSUPPORTED
@@ -71,18 +71,18 @@ async def test_a_pipeline_hears_of_its_manifest_before_the_cluster_does(world: W
     code, found = await command.json("plan", "-f", str(place))
     assert (code, found["verdict"]) == (plugin.BLOCKED, "Blocked")
     manifest = found.pop("manifest")
-    _, planned = await command.json("plan", worlds.WISH)
+    _, planned = await command.json("plan", worlds.DESIRED)
     assert {**found, "evaluated": ""} == {**planned, "evaluated": ""}
-    assert manifest["desiredTopology"] == worlds.WISH
+    assert manifest["desiredTopology"] == worlds.DESIRED
     place.write_text(MANIFEST + "status: {controlPlaneTopology: HighlyAvailable}\n")
     refused = await command.run("plan", "-f", str(place))
     assert (refused.code, refused.reason.partition(" sets status")[0]) == (plugin.FAILED, f"{place}:7:")
-    await world.wish()
+    await world.ask_for()
     place.write_text(MANIFEST.replace("  desiredTopology: HighlyAvailable\n", "  platformSpec: {}\n"))
     ended = await command.run("plan", "-f", str(place))
     assert ended.code == plugin.DONE
-    assert "would withdraw the wish" in ended.printed
-    for words in (("-f", str(place), worlds.WISH), ("-f", str(tmp_path / "gone"))):
+    assert "would cancel the request" in ended.printed
+    for words in (("-f", str(place), worlds.DESIRED), ("-f", str(tmp_path / "gone"))):
         assert (await command.run("plan", *words)).code == plugin.USAGE
 
 

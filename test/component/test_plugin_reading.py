@@ -36,7 +36,7 @@ async def test_everything_can_be_asked_before_the_operator_is_there_and_nothing_
         "sno-to-ha-compact": "Possible",
         "sno-to-ha-with-workers": "Blocked",
     }
-    code, found = await command.json("plan", worlds.WISH)
+    code, found = await command.json("plan", worlds.DESIRED)
     assert (code, found["verdict"]) == (plugin.DONE, "Possible")
     assert {one["status"] for one in found["checks"]} == {"Met"}
     assert found["operator"]["state"] == "NotInstalled"
@@ -53,16 +53,16 @@ async def test_what_is_planned_is_what_the_operator_publishes_until_it_is_comple
     world: World, command: plugin.Plugin
 ) -> None:
     await cluster.set_ready(world.api, "master-2", ready=False)
-    code, planned = await command.json("plan", worlds.WISH)
+    code, planned = await command.json("plan", worlds.DESIRED)
     assert (code, planned["verdict"]) == (plugin.BLOCKED, "Blocked")
     await world.operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_check("ControlPlaneNodes", "Unmet")
     published = [
         {name: one[name] for name in ("name", "status", "message")} for one in (await world.record())["checks"]
     ]
     assert planned["checks"] == published
-    code, again = await command.json("plan", worlds.WISH)
+    code, again = await command.json("plan", worlds.DESIRED)
     assert (code, again["checks"], again["command"]) == (plugin.BLOCKED, published, None)
     code, told = await command.json("status")
     assert (code, told["phase"], told["operator"]["state"]) == (plugin.DONE, "Pending", "Running")
@@ -77,14 +77,14 @@ async def test_what_is_planned_is_what_the_operator_publishes_until_it_is_comple
     assert printed.decode() == f"{sentences.COMPLETED}\n"
     code, told = await command.json("status")
     assert (code, told["phase"], told["topologyWriter"]) == (plugin.DONE, "Completed", "cluster-topology-operator")
-    assert (await command.json("plan", worlds.WISH))[1]["verdict"] == "Fulfilled"
+    assert (await command.json("plan", worlds.DESIRED))[1]["verdict"] == "Fulfilled"
     assert (await command.json("plan", "SingleReplica"))[0] == plugin.UNSUPPORTED
 
 
 @pytest.mark.on_real
 async def test_who_may_not_read_everything_is_told_which_right_lacks(world: World, command: plugin.Plugin) -> None:
     world.server.fault("status", user_agent=plugin.AGENT, code=403, resource="nodes")
-    code, found = await command.json("plan", worlds.WISH)
+    code, found = await command.json("plan", worlds.DESIRED)
     assert code == plugin.BLOCKED
     by_name = {one["name"]: one for one in found["checks"]}
     assert by_name["ControlPlaneNodes"]["status"] == "Unknown"
@@ -105,8 +105,8 @@ async def test_a_crd_without_our_fields_is_said_with_the_command_that_installs_t
 
 
 async def test_whoever_waits_can_be_told_to_stop(world: World, command: plugin.Plugin) -> None:
-    assert "no wish to wait for" in (await command.run("wait")).reason
-    await world.wish()
+    assert "no request to wait for" in (await command.run("wait")).reason
+    await world.ask_for()
     async with command.running("wait") as waiting:
         assert waiting.stderr is not None
         assert b"has not said anything" in await waiting.stderr.readline()
@@ -118,7 +118,7 @@ async def test_whoever_waits_can_be_told_to_stop(world: World, command: plugin.P
 
 
 async def test_waiting_goes_on_when_every_watch_is_cut(world: World, command: plugin.Plugin) -> None:
-    await world.wish()
+    await world.ask_for()
     async with command.running("wait", "--timeout", "50s") as waiting:
         assert waiting.stderr is not None
         await waiting.stderr.readline()
@@ -132,7 +132,7 @@ async def test_waiting_goes_on_when_every_watch_is_cut(world: World, command: pl
 async def test_a_hosted_cluster_is_unsupported(apiserver: backend.Place, tmp_path: pathlib.Path) -> None:
     async with worlds.opened(apiserver, tmp_path, simulated.Shape(hosted=True)) as world:
         command = plugin.Plugin(tmp_path, world.server.kubeconfig())
-        for words in (("plan",), ("plan", worlds.WISH)):
+        for words in (("plan",), ("plan", worlds.DESIRED)):
             code, found = await command.json(*words)
             assert (code, found["verdict"]) == (plugin.UNSUPPORTED, "Unsupported")
             assert "hosted" in found["message"]
@@ -143,7 +143,7 @@ async def test_a_plain_kubernetes_cluster_is_no_openshift(tmp_path: pathlib.Path
     await empty.start()
     try:
         command = plugin.Plugin(tmp_path, empty.kubeconfig())
-        for words in (("status",), ("set", worlds.WISH, "--confirm"), ("cancel",)):
+        for words in (("status",), ("set", worlds.DESIRED, "--confirm"), ("cancel",)):
             ended = await command.run(*words)
             assert ended.code == plugin.FAILED
             assert "this is no OpenShift cluster" in ended.reason

@@ -1,4 +1,4 @@
-"""A wish that is made and withdrawn with the installed command: alone, against others, and without the right to.
+"""A request that is made and cancelled with the installed command: alone, against others, and without the right to.
 
 What the API server has no part in runs on our own; rights, impersonation and the rules of the definition are asked of
 a real one.
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from test.component.world import World
     from topology_simulator.apiserver import requests
 
-WISH = worlds.WISH
-CONFIRMED = ("set", WISH, "--confirm")
+DESIRED = worlds.DESIRED
+CONFIRMED = ("set", DESIRED, "--confirm")
 _RBAC = "rbac.authorization.k8s.io"
 _ROLES = kinds.Kind(_RBAC, "clusterroles", "ClusterRole")
 _NEVER = "DualReplica"
@@ -56,29 +56,31 @@ def by_plugin(request: requests.Request) -> bool:
     return request.verb == "patch" and request.user_agent.startswith(plugin.PROGRAM)
 
 
-async def wished(world: World) -> str | None:
+async def requested(world: World) -> str | None:
     found: str | None = (await world.infrastructure())["spec"].get("desiredTopology")
     return found
 
 
-async def test_a_wish_is_refused_then_made_then_withdrawn_then_carried_out(here: World, command: plugin.Plugin) -> None:
+async def test_a_request_is_refused_then_made_then_cancelled_then_carried_out(
+    here: World, command: plugin.Plugin
+) -> None:
     await here.idle_operator()
     await cluster.set_ready(here.api, "master-2", ready=False)
     mark = here.server.mark()
     refused = await command.run(*CONFIRMED)
     assert refused.code == plugin.BLOCKED
     assert "Refused  Nothing was written." in refused.printed
-    code, dry = await command.json("set", WISH, "--allow-pending")
+    code, dry = await command.json("set", DESIRED, "--allow-pending")
     assert (code, dry["result"], here.server.changes(plugin.PROGRAM, mark)) == (plugin.DONE, "WouldWrite", 0)
 
     code, made = await command.json(*CONFIRMED, "--allow-pending")
-    assert (code, made["result"], made["wish"], await wished(here)) == (plugin.DONE, "Written", None, WISH)
+    assert (code, made["result"], made["desired"], await requested(here)) == (plugin.DONE, "Written", None, DESIRED)
     assert made["operatorSays"].startswith("Pending 8/9: waiting for ControlPlaneNodes")
     code, again = await command.json(*CONFIRMED)
     assert (code, again["result"], again["patch"]) == (plugin.DONE, "Unchanged", None)
-    code, withdrawn = await command.json("cancel")
-    assert (code, withdrawn["result"], withdrawn["phase"]) == (plugin.DONE, "Written", "Idle")
-    assert withdrawn["wishedBy"] == plugin.PROGRAM
+    code, cancelled = await command.json("cancel")
+    assert (code, cancelled["result"], cancelled["phase"]) == (plugin.DONE, "Written", "Idle")
+    assert cancelled["requestedBy"] == plugin.PROGRAM
     assert here.server.changes(plugin.PROGRAM, mark) == 2
 
     await cluster.set_ready(here.api, "master-2", ready=True)
@@ -90,11 +92,11 @@ async def test_a_wish_is_refused_then_made_then_withdrawn_then_carried_out(here:
     assert "no transition leads back" in " ".join(late.printed.split())
 
 
-async def test_a_flip_that_comes_between_reading_and_withdrawing_wins(here: World, command: plugin.Plugin) -> None:
+async def test_a_change_that_comes_between_reading_and_cancelling_wins(here: World, command: plugin.Plugin) -> None:
     here.echo.on = False
     here.operands.on = False
     await here.idle_operator()
-    await here.wish()
+    await here.ask_for()
     await here.until_phase("Admitting")
 
     async def moves(_: requests.Request) -> None:
@@ -105,10 +107,10 @@ async def test_a_flip_that_comes_between_reading_and_withdrawing_wins(here: Worl
     ended = await command.run("cancel")
     assert ended.code == plugin.BLOCKED, ended
     text = " ".join(ended.printed.split())
-    assert "Infrastructure changed while the wish was being withdrawn. The topology has moved" in text
+    assert "Infrastructure changed while the request was being cancelled. The topology has moved" in text
     assert "there is no way back" in text
     assert "oc topology wait" in text
-    assert await wished(here) == WISH
+    assert await requested(here) == DESIRED
 
 
 async def test_others_who_write_are_waited_for_a_while_and_then_named(here: World, command: plugin.Plugin) -> None:
@@ -122,19 +124,19 @@ async def test_others_who_write_are_waited_for_a_while_and_then_named(here: Worl
 
     once = here.server.before(by_plugin, annotates)
     assert (await command.run(*CONFIRMED)).code == plugin.DONE
-    assert (count, await wished(here)) == (1, WISH)
+    assert (count, await requested(here)) == (1, DESIRED)
     here.server.unhook(once)
     here.server.before(by_plugin, annotates, count=None)
     ended = await command.run("cancel")
     assert ended.code == plugin.FAILED
     assert ended.reason.startswith("Infrastructure was changed 3 times between reading and writing, the last time by ")
-    assert await wished(here) == WISH
+    assert await requested(here) == DESIRED
 
 
 @pytest.mark.parametrize(
     ("action", "code", "stands", "words"),
     [
-        ("lost", plugin.DONE, WISH, "Infrastructure was read again, and there it is"),
+        ("lost", plugin.DONE, DESIRED, "Infrastructure was read again, and there it is"),
         ("drop", plugin.FAILED, None, "it was as before: nothing was written"),
     ],
 )
@@ -143,11 +145,11 @@ async def test_what_became_of_a_write_without_an_answer_is_found_out(
 ) -> None:
     here.server.fault(action, user_agent=plugin.AGENT, verb="patch", count=1)
     ended = await command.run(*CONFIRMED)
-    assert (ended.code, await wished(here)) == (code, stands)
+    assert (ended.code, await requested(here)) == (code, stands)
     assert words in " ".join((ended.printed + ended.complaint).split())
 
 
-async def test_whoever_is_interrupted_after_the_write_is_told_that_the_wish_stands(
+async def test_whoever_is_interrupted_after_the_write_is_told_that_the_request_stands(
     here: World, command: plugin.Plugin
 ) -> None:
     async with command.running(*CONFIRMED, "--wait") as waiting:
@@ -155,9 +157,11 @@ async def test_whoever_is_interrupted_after_the_write_is_told_that_the_wish_stan
         assert b"has not said anything" in await waiting.stderr.readline()
         waiting.send_signal(signal.SIGTERM)
         printed, complaint = await waiting.communicate()
-    assert (waiting.returncode, await wished(here)) == (plugin.INTERRUPTED, WISH)
+    assert (waiting.returncode, await requested(here)) == (plugin.INTERRUPTED, DESIRED)
     assert b"Written" in printed
-    assert complaint.decode().startswith("kubectl-topology: interrupted; the wish HighlyAvailable was made and stands.")
+    assert complaint.decode().startswith(
+        "kubectl-topology: interrupted; the request HighlyAvailable was made and stands."
+    )
     assert "oc topology wait" in complaint.decode()
 
 
@@ -188,9 +192,9 @@ async def test_a_rule_of_the_definition_is_told_in_its_own_words(
     words = ("set", _NEVER, "--confirm", "--allow-pending", "--transitions-dir", str(folder))
     code, found = await command.json(*words)
     assert (code, found["result"]) == (plugin.BLOCKED, "Refused"), found
-    begin = f"The API server refuses this wish: {_NEVER} cannot be reached from status.controlPlaneTopology"
+    begin = f"The API server refuses this request: {_NEVER} cannot be reached from status.controlPlaneTopology"
     assert found["message"].startswith(begin)
-    assert await wished(there) is None
+    assert await requested(there) is None
 
 
 async def test_rights_are_those_of_whom_one_acts_as(
@@ -205,8 +209,13 @@ async def test_rights_are_those_of_whom_one_acts_as(
     assert stranger.reason.startswith("jane has no right to get infrastructures.config.openshift.io/cluster")
 
     everything: dict[str, Any] = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
-    wishing = {**everything, "apiGroups": ["config.openshift.io"], "resources": ["infrastructures"], "verbs": ["patch"]}
-    for name, rule in (("growers-read", everything), ("growers-wish", wishing)):
+    requesting = {
+        **everything,
+        "apiGroups": ["config.openshift.io"],
+        "resources": ["infrastructures"],
+        "verbs": ["patch"],
+    }
+    for name, rule in (("growers-read", everything), ("growers-request", requesting)):
         await there.api.create(_ROLES, _ROLES.new(name, rules=[rule]))
     try:
         await _bind(there, "growers-read")
@@ -215,26 +224,26 @@ async def test_rights_are_those_of_whom_one_acts_as(
         assert reader.code == plugin.FAILED
         assert reader.reason.startswith("jane has no right to patch infrastructures.config.openshift.io/cluster")
         assert 'User "jane" cannot patch resource "infrastructures"' in reader.reason
-        assert await wished(there) is None
+        assert await requested(there) is None
 
-        await _bind(there, "growers-wish")
+        await _bind(there, "growers-request")
         said: list[plugin.Ended] = []
 
-        async def wishes() -> bool:
+        async def requests() -> bool:
             said.append(await command.run(*asking, *acting))
             return said[-1].code == plugin.DONE
 
         try:
-            await polling.until("a group may wish", wishes, 20.0)
+            await polling.until("a group may request", requests, 20.0)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{said[0]}\n{said[-1]}") from None
-        assert await wished(there) == WISH
+        assert await requested(there) == DESIRED
         code, found = await command.json("cancel", *acting)
-        assert (code, found["result"], await wished(there)) == (plugin.DONE, "Written", None)
+        assert (code, found["result"], await requested(there)) == (plugin.DONE, "Written", None)
         assert "--as=jane --as-group=growers --as-uid=u-7 -p" in found["patch"]["command"]
     finally:
         for kind in (_BINDINGS, _ROLES):
-            for name in ("growers-read", "growers-wish"):
+            for name in ("growers-read", "growers-request"):
                 if await there.api.find(kind, name) is not None:
                     await there.api.delete(kind, name)
 

@@ -48,7 +48,7 @@ async def test_infrastructure_missing_is_degraded_until_it_is_created(world: Wor
     await world.api.create(kinds.INFRASTRUCTURES, made)
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", kept["status"])
     await until_told(world)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed")
 
 
@@ -69,7 +69,7 @@ async def test_infrastructure_without_status_is_unknown_topology(world: World) -
     assert "no such key" not in message
     await stays_put(world)
     with pytest.raises(clients.ApiError, match=r"status\.controlPlaneTopology is not set") as refused:
-        await world.wish()
+        await world.ask_for()
     assert refused.value.code == 422
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", kept["status"])
     await until_told(world)
@@ -80,7 +80,7 @@ async def test_infrastructure_without_status_is_unknown_topology(world: World) -
 async def test_a_topology_that_is_not_known_is_left_alone_and_named(world: World, field: str) -> None:
     await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.without_rules)
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {field: "Galactic"})
-    await world.wish()
+    await world.ask_for()
     await world.operator()
     await until_told(world, Disabled="UnknownTopology")
     message = (await world.condition("Disabled"))["message"]
@@ -100,7 +100,7 @@ async def test_a_hosted_control_plane_is_looked_at_as_little_as_possible(
         for knob in ("HostedCluster", "controllerAvailabilityPolicy", "infrastructureAvailabilityPolicy"):
             assert knob in message
         with pytest.raises(clients.ApiError, match=r"cannot be reached from status\.controlPlaneTopology External"):
-            await world.wish()
+            await world.ask_for()
         await stays_put(world)
         asked = {one.resource for one in world.server.asked()}
         assert not asked & {"nodes", "etcds", "configmaps"}, asked
@@ -109,7 +109,7 @@ async def test_a_hosted_control_plane_is_looked_at_as_little_as_possible(
 async def test_an_image_based_install_is_left_alone_while_its_label_is_there(world: World) -> None:
     label = "topology.openshift.io/image-based-install"
     await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"labels": {label: ""}}})
-    await world.wish()
+    await world.ask_for()
     await world.operator()
     await until_told(world, Disabled="ImageBasedInstall")
     assert label in (await world.condition("Disabled"))["message"]
@@ -119,13 +119,13 @@ async def test_an_image_based_install_is_left_alone_while_its_label_is_there(wor
     await world.until_phase("Completed")
 
 
-# -- the wish leads nowhere
+# -- the request leads nowhere
 
 
-async def test_a_wish_that_nobody_defines_is_unsupported_with_what_would_be_legal(world: World) -> None:
+async def test_a_request_that_nobody_defines_is_unsupported_with_what_would_be_legal(world: World) -> None:
     await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.without_rules)
     await world.idle_operator()
-    await world.wish("DualReplica")
+    await world.ask_for("DualReplica")
     record = await world.until_phase("Unsupported")
     assert record["source"] == {"controlPlane": "SingleReplica", "infrastructure": "SingleReplica"}
     await until_told(world, Progressing="UnsupportedTransition", Upgradeable="UnsupportedTransition")
@@ -134,20 +134,20 @@ async def test_a_wish_that_nobody_defines_is_unsupported_with_what_would_be_lega
         assert "No transition leads from SingleReplica/SingleReplica to DualReplica on platform None" in message
         assert "HighlyAvailable (sno-to-ha-compact" in message
     assert "oc patch infrastructure cluster" in (await world.condition("Upgradeable"))["message"]
-    await world.wish(None)
+    await world.ask_for(None)
     await world.until_phase("Idle")
     await until_told(world)
     assert await world.pair() == _SNO
 
 
-async def test_a_platform_without_transitions_is_only_mentioned_when_something_is_wished(
+async def test_a_platform_without_transitions_is_only_mentioned_when_something_is_requested(
     apiserver: backend.Place, tmp_path: pathlib.Path
 ) -> None:
     async with worlds.opened(apiserver, tmp_path, simulated.Shape(platform="VSphere")) as world:
         await world.operator()
         await world.until_phase("Idle")
         await until_told(world)
-        await world.wish()
+        await world.ask_for()
         await world.until_phase("Unsupported")
         message = (await world.until_condition("Progressing", "False", "UnsupportedTransition"))["message"]
         assert "on platform VSphere" in message
@@ -167,7 +167,7 @@ async def test_a_crd_without_our_fields_is_degraded_with_the_command_and_install
     assert "cluster-topology-operator manifests --crd-patch" in message
     await stays_put(world)
     await definitions.restore(world.api, kinds.INFRASTRUCTURES, before)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed")
     await until_told(world, Progressing="TransitionCompleted")
 
@@ -175,7 +175,7 @@ async def test_a_crd_without_our_fields_is_degraded_with_the_command_and_install
 async def test_a_crd_that_loses_our_fields_while_pending_is_noticed(world: World) -> None:
     await world.idle_operator()
     await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Pending")
     before = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.without_our_fields)
     await cluster.set_ready(world.api, "master-1", ready=False)
@@ -184,9 +184,9 @@ async def test_a_crd_that_loses_our_fields_while_pending_is_noticed(world: World
     await definitions.restore(world.api, kinds.INFRASTRUCTURES, before)
     for name in ("master-1", "master-2"):
         await cluster.set_ready(world.api, name, ready=True)
-    # Without news the definition is looked at once a minute; a wish is news.
-    await world.wish(None)
-    await world.wish()
+    # Without news the definition is looked at once a minute; a request is news.
+    await world.ask_for(None)
+    await world.ask_for()
     await world.until_phase("Completed")
 
 
@@ -197,7 +197,7 @@ async def test_a_crd_that_loses_our_fields_while_pending_is_noticed(world: World
 async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_over(world: World, phase: str) -> None:
     await world.idle_operator()
     world.operands.on = phase == "Completed"
-    await world.wish()
+    await world.ask_for()
     await world.until_phase(phase)
     back = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", back)
@@ -208,40 +208,40 @@ async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_ov
     assert "was HighlyAvailable/HighlyAvailable and is SingleReplica/SingleReplica now" in message
 
     async def untouched() -> bool:
-        return await world.pair() == _SNO and len(world.server.flips) == 1
+        return await world.pair() == _SNO and len(world.server.topology_changes) == 1
 
     await polling.steadily("topology is not written", untouched, 0.5)
     # The way out is the one that the message gives.
     assert """'{"spec":{"desiredTopology":null}}'""" in message
-    await world.wish(None)
+    await world.ask_for(None)
     await world.until_phase("Idle")
     await until_told(world)
     # The other operators have followed back, too.
     await world.operands.go_on()
     await world.operands.followed(*_SNO)
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Completed")
     assert await world.pair() == worlds.MOVED
-    assert len(world.server.flips) == 2
+    assert len(world.server.topology_changes) == 2
 
 
 async def test_an_infrastructure_topology_that_somebody_set_back_is_reported_too(world: World) -> None:
     await world.idle_operator()
     world.operands.on = False
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Converging")
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"infrastructureTopology": "SingleReplica"})
     await until_told(world, Degraded="TopologyOverwritten", Upgradeable="TransitionInProgress")
     message = (await world.condition("Degraded"))["message"]
     assert "was HighlyAvailable/HighlyAvailable and is HighlyAvailable/SingleReplica now" in message
     await polling.steadily("it is not fought over", lambda: _is_pair(world, ("HighlyAvailable", "SingleReplica")), 0.5)
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
     # Put back by whoever did it, it goes on where it was.
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"infrastructureTopology": "HighlyAvailable"})
     await world.until_condition("Degraded", "False", "AsExpected")
     await world.operands.go_on()
     await world.until_phase("Completed")
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 async def _is_pair(world: World, pair: tuple[str, str]) -> bool:
@@ -259,7 +259,7 @@ async def test_paused_admits_nothing_new_and_still_reports(world: World) -> None
         await world.api.patch(kinds.CLUSTER_OPERATORS, "topology", {"metadata": {"annotations": {annotation: value}}})
 
     await pause("")
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Pending")
     await until_told(world, Progressing="PreflightUnmet", Upgradeable="TransitionPending")
     assert annotation in (await world.condition("Progressing"))["message"]

@@ -52,7 +52,7 @@ async def test_the_next_version_takes_a_pending_request_over_once_and_finishes_i
 ) -> None:
     await cluster.set_ready(world.api, "master-2", ready=False)
     first = await world.idle_operator(OLD, *older(tmp_path, minCpus=CPUS))
-    await world.wish()
+    await world.ask_for()
     record = await world.until_phase("Pending")
     assert record["name"] == OLDER
     assert f"of {CPUS} CPUs" in (await world.check("ControlPlaneNodes"))["message"]
@@ -87,7 +87,7 @@ async def test_the_next_version_takes_a_pending_request_over_once_and_finishes_i
     await world.completed_once()
     names = [one.record["name"] for one in world.server.writes if "name" in one.record]
     assert names == [OLDER, NEWER], "each of them has named its definition once"
-    assert {one.who for one in world.server.flips} == {NEW}
+    assert {one.who for one in world.server.topology_changes} == {NEW}
 
 
 async def test_a_change_by_a_definition_that_the_next_version_lacks_is_kept_for_the_way_back(
@@ -96,7 +96,7 @@ async def test_a_change_by_a_definition_that_the_next_version_lacks_is_kept_for_
     world.operands.on = False
     flags = older(tmp_path)
     first = await world.idle_operator(OLD, *flags)
-    await world.wish()
+    await world.ask_for()
     record = await world.until_phase("Converging")
     await world.until_condition("Progressing", "True", "TransitionConverging")
     second = await world.operator(NEW)
@@ -117,5 +117,5 @@ async def test_a_change_by_a_definition_that_the_next_version_lacks_is_kept_for_
     await world.operands.go_on()
     done = await world.completed_once()
     assert (done["attempt"], done["name"]) == (record["attempt"], OLDER)
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
     assert NEW not in {one.who for one in world.server.writes if one.resource == "infrastructures"}

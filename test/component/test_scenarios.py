@@ -1,7 +1,7 @@
 """Every story that comes with the simulator ends as its file says, told by the real operator process.
 
-While its wish is open, or nobody may act on it, `plan` and the operator say the same (`plan_witness`). OpenShift's own
-definitions, where they are to be had, would keep every state of an object on the embedded server (`states`).
+While its request is open, or nobody may act on it, `plan` and the operator say the same (`plan_witness`). OpenShift's
+own definitions, where they are to be had, would keep every state of an object on the embedded server (`states`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AGREED = {
     "native-downgrade": {"NativeControllerActive"},
     "native-takes-over": {"Pending", "NativeControllerActive"},
 }
-"""About what `plan` and the operator agree in a story; in all others that the wish is blocked, and by what."""
+"""About what `plan` and the operator agree in a story; in all others that the request is blocked, and by what."""
 OF_THE_GATE = {
     "native-takes-over": {
         "infrastructures.config.openshift.io: .spec.controlPlaneTopology is pruned",
@@ -76,7 +76,7 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
             seen = await stack.enter_async_context(states.watching(opened.api))
         await opened.beside(player.play(story, before=witness.before if witness is not None else None))
         operator = opened.operator
-        await event_counts.assert_told_once(opened.api, wishes=sum(step.said[0] == "wish" for step in story.steps))
+        await event_counts.assert_told_once(opened.api, requests=sum(step.said[0] == "request" for step in story.steps))
     if witness is not None:
         assert set(witness.agreed) == AGREED.get(name, {"Pending"})
     if seen is not None:

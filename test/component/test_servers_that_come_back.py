@@ -43,7 +43,7 @@ async def test_the_server_restarts_in_every_phase(world: World, phase: str, figu
     asked = world.server.asked(before)
     figure(f"restart in {phase}: {len(asked)} requests until Completed")
     assert len(asked) <= RESTARTED, collections.Counter((one.verb, one.resource, one.code) for one in asked)
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 @pytest.mark.on_real
@@ -61,7 +61,7 @@ async def test_versions_that_the_server_has_forgotten_cost_one_list_each(
         asked = world.server.asked(before)
         figure(f"history forgotten in {phase}: {len(asked)} requests until Completed")
         assert len(asked) <= RESTARTED, collections.Counter((one.verb, one.resource, one.code) for one in asked)
-        assert len(world.server.flips) == 1
+        assert len(world.server.topology_changes) == 1
 
     await side_by_side(apiserver, tmp_path, ("Pending", "Converging"), run)
 
@@ -89,7 +89,7 @@ async def test_a_server_that_throttles_everything_is_asked_as_seldom_as_it_wants
     figure(f"429 for everything during {HELD_BACK:g} s: {len(refused)} refused, {number} requests until Completed")
     assert len(refused) >= OPEN
     assert number <= RESTARTED
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 @pytest.mark.nightly("30")
@@ -119,4 +119,4 @@ async def test_silence_on_all_watches(world: World, lasts: int, figure: Callable
     assert asked["watch"] <= OPEN + IDLE, asked
     # Three in the evidence of each look, four of discovery, and what is not served: no watch has lost its place.
     assert asked["list"] <= 10 + 6 * NOT_SERVED, asked
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1

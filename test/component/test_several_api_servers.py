@@ -83,7 +83,7 @@ async def test_a_server_that_lags_shows_nothing_that_anybody_acts_on(world: Worl
         await cluster.set_ready(world.api, "master-2", ready=False)
         await phases.go_on(world, "Pending")
         await operator.said("live evidence differs from what was watched")
-        assert world.server.flips == []
+        assert world.server.topology_changes == []
     found = await world.until_check("ControlPlaneNodes", "Unmet")
     assert "master-2" in found["message"]
 
@@ -95,7 +95,7 @@ async def test_a_server_that_lags_shows_nothing_that_anybody_acts_on(world: Worl
         await world.until_phase("Converging", "Completed", seconds=_LONG)
         servers(world).lead(choose)
     await completed_once(world)
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 @pytest.mark.nightly
@@ -108,7 +108,7 @@ async def test_the_leader_of_etcd_is_killed_under_the_change_and_a_learner_is_pr
     async def kill(_: requests.Request) -> None:
         killed.append(await etcd.run(etcd.server.kill_leader()))
 
-    world.server.before(backend.is_flip, kill)
+    world.server.before(backend.is_change, kill)
     await world.echo.go_on()
     await world.until_phase("Converging", seconds=_LONG)
     assert len(killed) == 1

@@ -18,7 +18,7 @@ async def test_with_a_lease_shorter_than_ten_seconds_a_request_is_carried_out(wo
     lease = await world.api.get(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE)
     assert lease["spec"]["leaseDurationSeconds"] == 12
 
-    await world.wish()
+    await world.ask_for()
 
     assert (await world.completed_once())["phase"] == "Completed"
     assert "the lease has less than one request timeout left" not in operator.words()

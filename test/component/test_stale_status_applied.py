@@ -108,7 +108,7 @@ async def test_a_stale_status_that_is_applied_is_reported_with_its_writer(
     async with _spread(real_server, tmp_path, platform) as (world, neighbour):
         world.operands.on = phase == "Completed"
         await neighbour.read()
-        await world.wish()
+        await world.ask_for()
         record = await world.until_phase(phase)
         assert record["name"] == "infra-to-ha"
         assert await world.pair() == worlds.MOVED
@@ -123,19 +123,19 @@ async def test_a_stale_status_that_is_applied_is_reported_with_its_writer(
         assert "was HighlyAvailable/HighlyAvailable and is HighlyAvailable/SingleReplica now" in message
 
         async def untouched() -> bool:
-            return await world.pair() == _SPREAD and len(world.server.flips) == 1
+            return await world.pair() == _SPREAD and len(world.server.topology_changes) == 1
 
         await polling.steadily("the topology is not written", untouched, 1.0)
 
         # The way out is the one that the message gives, and a field that somebody else has applied is no obstacle.
-        await world.wish(None)
+        await world.ask_for(None)
         await world.until_phase("Idle")
         await world.operands.go_on()
         await world.operands.followed(*_SPREAD)
-        await world.wish()
+        await world.ask_for()
         await world.until_phase("Completed")
         assert await world.pair() == worlds.MOVED
-        assert len(world.server.flips) == 2
+        assert len(world.server.topology_changes) == 2
 
 
 async def test_a_status_read_after_the_change_and_applied_takes_nothing_back(
@@ -145,7 +145,7 @@ async def test_a_status_read_after_the_change_and_applied_takes_nothing_back(
         world.operands.on = False
         await neighbour.read()
         await neighbour.apply()
-        await world.wish()
+        await world.ask_for()
         await world.until_phase("Converging")
         await neighbour.read()
         await neighbour.apply()
@@ -154,4 +154,4 @@ async def test_a_status_read_after_the_change_and_applied_takes_nothing_back(
         record = await world.completed_once()
         assert record["name"] == "infra-to-ha"
         await world.until_condition("Degraded", "False", "AsExpected")
-        assert len(world.server.flips) == 1
+        assert len(world.server.topology_changes) == 1

@@ -79,10 +79,10 @@ def test_a_state_that_openshift_would_not_keep_is_found() -> None:
     broken = copy.deepcopy(version)
     broken["status"]["history"][0]["state"] = 7
     del broken["status"]["desired"]
-    broken["status"]["wished"] = {}
+    broken["status"]["requested"] = {}
     name = "clusterversions.config.openshift.io"
     pruned, missing, mistyped = definitions.refused(broken)
-    assert pruned == f"{name}: .status.wished is pruned"
+    assert pruned == f"{name}: .status.requested is pruned"
     assert missing == f"{name}: status.desired: Required value"
     assert mistyped.startswith(f"{name}: status.history[].state: Invalid value")
 

@@ -70,7 +70,7 @@ async def test_a_learner_that_does_not_become_a_voter(world: World) -> None:
     await endpoints(**{LAST: None})(world.api)
     await condition(kinds.ETCDS, "cluster", "EtcdMembersProgressing", "True")(world.api)
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "two voters", "EtcdVotingMembers", "EtcdHealthy", "ControlPlaneNodes")
     found = await world.check("ControlPlaneNodes")
     assert "master-2 (is not home of an etcd voter)" in found["message"], found
@@ -86,7 +86,7 @@ async def test_a_node_that_comes_and_goes(world: World) -> None:
     await cluster.set_ready(world.api, "master-2", ready=False)
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     for _ in range(3):
         await until_failing(world, "the node is away", "ControlPlaneNodes", "MastersSchedulable")
         await cluster.set_ready(world.api, "master-2", ready=True)
@@ -106,7 +106,7 @@ async def test_etcd_without_a_quorum(world: World) -> None:
     await cluster.set_conditions(world.api, kinds.ETCDS, "cluster", *sick)
     await cluster.set_ready(world.api, "master-1", ready=False)
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "no quorum", "EtcdHealthy", "ControlPlaneNodes")
     found = await world.check("EtcdHealthy")
     assert "EtcdMembersAvailable=False" in found["message"], found
@@ -125,7 +125,7 @@ async def test_an_upgrade_that_is_under_way(world: World) -> None:
     await condition(kinds.CLUSTER_VERSIONS, "version", "Progressing", "True")(world.api)
     await condition(kinds.CLUSTER_OPERATORS, "network", "Progressing", "True")(world.api)
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "upgrade", "NoUpgradeInProgress", "ClusterOperatorsStable")
     await condition(kinds.CLUSTER_OPERATORS, "network", "Progressing", "False")(world.api)
     await until_failing(world, "upgrade, between two operators", "NoUpgradeInProgress")
@@ -152,7 +152,7 @@ async def test_a_pinned_router_is_told_before_and_waited_for_by_name(pinned: Wor
     world = pinned
     await cluster.set_ready(world.api, "master-2", ready=False)
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Pending")
     told = await until_advised(world, "RouterReplicasPinned")
     assert "asks for 1 replicas explicitly" in told["message"]
@@ -176,7 +176,7 @@ async def test_a_pinned_router_that_is_freed_before_is_never_waited_for(pinned: 
     world = pinned
     await cluster.set_ready(world.api, "master-2", ready=False)
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     told = await until_advised(world, "RouterReplicasPinned")
     await commands.run(world.api, told["command"])
     await until_not_advised(world, "RouterReplicasPinned")
@@ -193,7 +193,7 @@ async def test_one_registry_is_advised_about_and_never_waited_for(
     async with worlds.opened(apiserver, tmp_path, shape) as world:
         await cluster.set_ready(world.api, "master-2", ready=False)
         await world.idle_operator()
-        await world.wish()
+        await world.ask_for()
         told = await until_advised(world, "ImageRegistryReplicasFixed")
         assert "storage that several nodes can mount" in told["message"]
         await cluster.set_ready(world.api, "master-2", ready=True)
@@ -208,7 +208,7 @@ async def test_a_dnsmasq_configuration_that_the_installer_left(world: World) -> 
     await world.api.create(kinds.MACHINE_CONFIGS, made)
     await cluster.set_ready(world.api, "master-2", ready=False)
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     told = await until_advised(world, "DnsmasqConfigurationLeft")
     assert told["command"] == f"oc delete machineconfig {name}"
     await commands.run(world.api, told["command"])
@@ -226,7 +226,7 @@ async def converging(world: World) -> None:
 async def converging_now(world: World) -> None:
     """Bring it to where one workload is missing."""
     world.operands.behind.add("openshift-monitoring/thanos-querier")
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "one workload", "MonitoringReplicas")
 
 
@@ -280,7 +280,7 @@ async def test_what_is_removed_or_disabled_needs_not_follow(apiserver: backend.P
     shape = simulated.Shape(masters=3, registry="Removed", without=("Console",))
     async with worlds.opened(apiserver, tmp_path, shape) as world:
         await world.idle_operator()
-        await world.wish()
+        await world.ask_for()
         await world.completed_once()
         for check, why in (
             ("ImageRegistryReplicas", "has managementState Removed"),

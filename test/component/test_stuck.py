@@ -72,7 +72,7 @@ async def test_it_names_who_waits_longest_until_it_ends_by_itself(
     flags = ("--transitions-dir", str(impatient))
     first = await world.operator("operator-a", *flags)
     world.operands.behind.add(_THANOS)
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "one workload behind", "MonitoringReplicas")
     await stuck_metric(first, 0.0)
     assert (await world.condition("Degraded"))["status"] == "False"
@@ -114,13 +114,13 @@ async def test_it_names_who_waits_longest_until_it_ends_by_itself(
     await world.completed_once()
     await stuck_metric(operator, 0.0)
     assert await told_stuck(world) == 1
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 async def test_whoever_takes_over_says_the_same_and_tells_nothing_twice(world: World, impatient: pathlib.Path) -> None:
     await world.operator("operator-a", "--transitions-dir", str(impatient))
     world.operands.behind.add(_THANOS)
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "one workload behind", "MonitoringReplicas")
     second = await away_for_almost_a_minute(world, impatient)
     said = await world.until_condition("Degraded", "True", "TransitionStuck", seconds=_LEFT + 10.0)

@@ -85,7 +85,7 @@ async def test_what_decides_stands_on_the_last_page_and_the_history_of_a_list_is
 
         world.server.before(of_workers, count, count=None)
         before = world.server.mark()
-        await world.wish()
+        await world.ask_for()
         found = await world.until_check("EligibleWorkers", "Unmet", seconds=60.0)
         assert "Found: 0" in found["message"]
         assert (await world.check("DedicatedWorkers"))["message"].startswith(f"{WORKERS} dedicated workers")
@@ -105,7 +105,7 @@ async def test_what_decides_stands_on_the_last_page_and_the_history_of_a_list_is
 
         record = await world.until_phase("Converging")
         assert record["name"] == NAME
-        assert len(world.server.flips) == 1
+        assert len(world.server.topology_changes) == 1
         asked = collections.Counter(one.verb for one in world.server.asked(before) if one.resource == "nodes")
         assert asked["list"] <= (lists["begun"] + 3) * (WORKERS // WHOLE + OTHERS), (asked, lists)
         mib = resident_mib(operator.process.pid)

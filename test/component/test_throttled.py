@@ -85,7 +85,7 @@ async def test_a_leader_that_renews_late_changes_the_topology_only_after_a_renew
     world.echo.on = False
     ages = Ages(world)
     operator = await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_condition("Progressing", "True", "TransitionAdmitting")
     async with throttled(operator, still=0.4, moving=0.1):
         await asyncio.sleep(2.0)
@@ -102,7 +102,7 @@ async def test_a_leader_that_renews_late_changes_the_topology_only_after_a_renew
     await world.completed_once(seconds=30.0)
     assert ages.longest_pause >= STILL
     assert max(ages.of_writes) < STILL, ages.of_writes
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
     assert operator.alive
 
 
@@ -117,10 +117,10 @@ async def test_a_leader_that_stood_still_for_too_long_ends_without_a_change_and_
     await polling.until("the lease is held", leads)
     # It can go no further than Admitting before it stands still.
     world.echo.on = False
-    await world.wish()
+    await world.ask_for()
     async with throttled(first, still=5.0, moving=0.5):
         assert await first.ended(30.0) == LOST_THE_LEASE, first.tail()
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
     assert await world.moves() == []
 
     sent = len(world.server.writes)

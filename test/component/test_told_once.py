@@ -30,18 +30,18 @@ async def test_a_long_story_tells_every_change_once(world: World, figure: Callab
     await world.idle_operator()
     world.operands.behind.add(_LAST)
 
-    # A wish that is taken back.
+    # A request that is taken back.
     await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.wish()
+    await world.ask_for()
     await world.until_told("TransitionRequested", "TransitionBlocked")
-    await world.wish(None)
+    await world.ask_for(None)
     await world.until_told("TransitionCancelled")
     await world.until_phase("Idle")
 
-    # A wish that waits, for one thing and then for another, while the operator is killed. It may be made within the
+    # A request that waits, for one thing and then for another, while the operator is killed. It may be made within the
     # second in which the other was taken back.
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
-    await world.wish()
+    await world.ask_for()
     await until_failing(world, "two facts", "ControlPlaneNodes", "MastersSchedulable")
     await world.until_condition("Progressing", "False", "PreflightUnmet")
     await cluster.set_ready(world.api, "master-2", ready=True)
@@ -65,9 +65,9 @@ async def test_a_long_story_tells_every_change_once(world: World, figure: Callab
     await world.operands.go_on()
     await world.completed_once()
 
-    # It is over: neither a restart nor the end of the wish is news.
+    # It is over: neither a restart nor the end of the request is news.
     await replaced(world, "operator-b")
-    await world.wish(None)
+    await world.ask_for(None)
     await world.until_phase("Idle")
     told = collections.Counter(await world.reasons())
     figure(f"events of a long story: {dict(told)}")
@@ -81,13 +81,13 @@ async def test_a_long_story_tells_every_change_once(world: World, figure: Callab
     }
 
 
-async def test_wishes_within_one_second_are_told_one_by_one(world: World) -> None:
+async def test_requests_within_one_second_are_told_one_by_one(world: World) -> None:
     await world.idle_operator()
     await cluster.set_ready(world.api, "master-2", ready=False)
     for _ in range(4):
-        await world.wish()
+        await world.ask_for()
         await world.until_phase("Pending")
-        await world.wish(None)
+        await world.ask_for(None)
         await world.until_phase("Idle")
     told = {"TransitionRequested": 4, "TransitionBlocked": 4, "TransitionCancelled": 4}
 

@@ -34,7 +34,7 @@ async def held_by(world: World, name: str, seconds: float = 10.0) -> None:
 async def test_of_two_operators_one_acts(world: World) -> None:
     first = await world.idle_operator("operator-a")
     second = await world.operator("operator-b")
-    await world.wish()
+    await world.ask_for()
     await world.completed_once()
 
     assert {one.who for one in world.server.writes} == {"operator-a"}
@@ -50,7 +50,7 @@ async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World, fi
     world.echo.on = False
     first = await world.idle_operator("operator-a")
     await world.operator("operator-b")
-    await world.wish()
+    await world.ask_for()
     await world.until_condition("Progressing", "True", "TransitionAdmitting")
     attempt = (await world.record())["attempt"]
 
@@ -66,19 +66,19 @@ async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World, fi
         return bool((await world.record())["attempt"] != attempt)
 
     await polling.until("the new leader writes an attempt of its own", superseded)
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
     await world.echo.go_on()
     world.echo.on = True
     await world.completed_once()
-    assert {one.who for one in world.server.flips} == {"operator-b"}
+    assert {one.who for one in world.server.topology_changes} == {"operator-b"}
 
 
-@pytest.mark.parametrize("on_its_way", [False, True], ids=["before the flip", "with the flip on its way"])
-async def test_a_leader_that_slept_since_its_live_read_does_not_flip(world: World, *, on_its_way: bool) -> None:
+@pytest.mark.parametrize("on_its_way", [False, True], ids=["before the change", "with the change on its way"])
+async def test_a_leader_that_slept_since_its_live_read_does_not_change(world: World, *, on_its_way: bool) -> None:
     world.echo.on = False
     first = await world.idle_operator("operator-a")
     second = await world.operator("operator-b")
-    await world.wish()
+    await world.ask_for()
     await world.until_condition("Progressing", "True", "TransitionAdmitting")
     old = (await world.record())["attempt"]
     stopped, arrives = asyncio.Event(), asyncio.Event()
@@ -90,7 +90,7 @@ async def test_a_leader_that_slept_since_its_live_read_does_not_flip(world: Worl
         if on_its_way:
             await arrives.wait()
 
-    world.server.before(backend.is_flip if on_its_way else backend.is_live_read, stop)
+    world.server.before(backend.is_change if on_its_way else backend.is_live_read, stop)
     operator = await world.api.get(kinds.CLUSTER_OPERATORS, "topology")
     await world.echo.say(operator)
     async with asyncio.timeout(5.0):
@@ -104,7 +104,7 @@ async def test_a_leader_that_slept_since_its_live_read_does_not_flip(world: Worl
         return bool((await world.record()).get("attempt") != old)
 
     async def unmoved() -> bool:
-        return world.server.flips == []
+        return world.server.topology_changes == []
 
     async def conflicts() -> int:
         asked = [one for one in world.server.asked() if (one.verb, one.resource) == ("patch", "infrastructures")]
@@ -114,7 +114,7 @@ async def test_a_leader_that_slept_since_its_live_read_does_not_flip(world: Worl
 
     if on_its_way:
         arrives.set()
-        await polling.until("the server has refused the flip of the attempt before", conflicts)
+        await polling.until("the server has refused the change of the attempt before", conflicts)
     else:
         await polling.steadily("its evidence grows old", unmoved, 2.5)
     first.send(signal.SIGCONT)
@@ -122,12 +122,12 @@ async def test_a_leader_that_slept_since_its_live_read_does_not_flip(world: Worl
     assert await first.ended(10.0) == LOST_THE_LEASE, first.tail()
     assert "operator-b" in first.words()
     assert await world.moves() == []
-    assert await conflicts() == len(world.server.flips) == on_its_way
+    assert await conflicts() == len(world.server.topology_changes) == on_its_way
 
     await world.echo.go_on()
     await cluster.set_ready(world.api, "master-2", ready=True)
     await world.completed_once()
-    assert world.server.flips[-1].who == "operator-b"
+    assert world.server.topology_changes[-1].who == "operator-b"
     assert second.alive
 
 
@@ -197,7 +197,7 @@ async def test_a_leader_that_is_killed_is_replaced_in_time_and_its_transition_is
     world.operands.on = False
     first = await world.idle_operator("operator-a")
     second = await world.operator("operator-b")
-    await world.wish()
+    await world.ask_for()
     found = await world.until_phase(phase)
     await world.until_condition("Progressing", "True", f"Transition{phase}")
 
@@ -212,7 +212,7 @@ async def test_a_leader_that_is_killed_is_replaced_in_time_and_its_transition_is
     await world.operands.go_on()
     record = await world.completed_once()
     assert (record["attempt"] == found["attempt"]) is (phase == "Converging")
-    (flip,) = world.server.flips
-    assert flip.who == ("operator-a" if phase == "Converging" else "operator-b")
+    (change,) = world.server.topology_changes
+    assert change.who == ("operator-a" if phase == "Converging" else "operator-b")
     assert world.server.writes[-1].who == "operator-b"
     assert second.alive

@@ -44,7 +44,7 @@ async def test_it_finishes_what_the_version_before_it_has_moved(
     monkeypatch.setenv("RELEASE_VERSION", "4.21.3")
     left = brought_to_now(stored.left("operands", "Converging"))
     async with worlds.opened(backend.Place(None), tmp_path) as world:
-        await world.wish()
+        await world.ask_for()
         # In this order: whoever sees the topology move finds the record with it.
         await world.api.create(kinds.CLUSTER_OPERATORS, clusteroperator.skeleton())
         before = left["clusterOperator"]["status"]

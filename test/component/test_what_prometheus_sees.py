@@ -66,7 +66,7 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
     port = world.server.kubeconfig()["clusters"][0]["cluster"]["server"].rpartition(":")[2]
     assert {host.rpartition(":")[2] for _, host, _ in first["rest_client_requests_total"]} == {port}
 
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Converging")
     await phases.until_watching(world, phases.CONVERGING)
     moved = await scrape(operator)

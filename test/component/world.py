@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from test.component import backend
 
-WISH = "HighlyAvailable"
+DESIRED = "HighlyAvailable"
 INSTALLED = ("SingleReplica", "SingleReplica")
 MOVED = ("HighlyAvailable", "HighlyAvailable")
 NAME = "sno-to-ha-compact"
@@ -103,9 +103,9 @@ class World:
         with contextlib.suppress(clients.ApiError):
             await self.api.delete(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE)
 
-    # -- the wish
+    # -- the request
 
-    async def wish(self, topology: str | None = WISH) -> dict[str, Any]:
+    async def ask_for(self, topology: str | None = DESIRED) -> dict[str, Any]:
         """Set spec.desiredTopology as an administrator does; None removes it."""
         return await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": topology}})
 
@@ -215,7 +215,7 @@ class World:
         """Wait for Completed, assert that the topology moved exactly once and that no event was told twice.
 
         Returns the record. TransitionBlocked may be told again: once for every time that it was Pending; and
-        TransitionRequested once more for every wish that was cancelled before.
+        TransitionRequested once more for every request that was cancelled before.
         """
         record = await self.until_phase("Completed", seconds=seconds)
         await self.until_condition("Progressing", "False", "TransitionCompleted")
@@ -250,7 +250,7 @@ class World:
 async def opened(
     place: backend.Place, folder: pathlib.Path, shape: simulated.Shape | None = None
 ) -> AsyncIterator[World]:
-    """Open a world with an installed cluster whose facts are all good; nobody wishes anything.
+    """Open a world with an installed cluster whose facts are all good; nobody requests anything.
 
     By default it is a single-node cluster that has grown to three good nodes, long ago.
     """

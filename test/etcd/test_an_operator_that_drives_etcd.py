@@ -216,7 +216,7 @@ async def test_the_member_of_a_machine_that_was_off_when_its_node_was_deleted_is
 
 
 async def test_the_operator_lets_the_topology_move_when_the_third_member_votes(living, tmp_path):
-    """The whole story: the wish first, then nodes, then members, and the topology last."""
+    """The whole story: the request first, then nodes, then members, and the topology last."""
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(living.config))
     flags = ("--etcd-cert-dir", str(living.etcd.client_folder()), "--etcd-endpoints", living.etcd.urls[0])

@@ -47,7 +47,7 @@ class Story:
         await facts.set_conditions(self.world.api, kinds.ETCDS, "cluster", *simulated.etcd_states(3))
 
     async def begin(self, **options: Any) -> None:
-        """Claim, start the operator and wish."""
+        """Claim, start the operator and request."""
         await self.claim()
         await self.world.operator(
             "operator-a",
@@ -57,7 +57,7 @@ class Story:
             ",".join(self.etcd.urls),
             **options,
         )
-        await self.world.wish()
+        await self.world.ask_for()
 
     async def waits(self, *words: str, statuses: tuple[str, ...] = ("Unmet",)) -> dict[str, Any]:
         """Assert that nothing but etcd's members is in the way, and that nothing makes the topology move."""
@@ -69,7 +69,7 @@ class Story:
         assert set(others.values()) == {"Met"}, record["checks"]
         await self.stir()
         assert await self.world.pair() == worlds.INSTALLED
-        assert self.world.server.flips == []
+        assert self.world.server.topology_changes == []
         return await self.world.check(CHECK)
 
     async def stir(self) -> None:
@@ -87,7 +87,7 @@ class Story:
                 simulated.ETCD_NAMESPACE,
             )
             await facts.set_ready(self.world.api, "master-1", ready=True)
-            return (await self.world.pair()) == worlds.INSTALLED and self.world.server.flips == []
+            return (await self.world.pair()) == worlds.INSTALLED and self.world.server.topology_changes == []
 
         await polling.steadily("the topology stays", still, WATCHED_SECONDS)
 
@@ -99,7 +99,7 @@ class Story:
     async def moves(self) -> None:
         """Assert that now it moves, once."""
         await self.world.completed_once(seconds=PATIENCE)
-        assert len(self.world.server.flips) == 1
+        assert len(self.world.server.topology_changes) == 1
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ async def test_certificates_that_do_not_fit_never_let_it_move_until_they_are_rep
     await story.moves()
 
 
-async def test_a_member_that_dies_after_admission_stops_the_flip(story):
-    """Everything was good when it was admitted; the evidence that is read for the flip itself is not."""
+async def test_a_member_that_dies_after_admission_stops_the_change(story):
+    """Everything was good when it was admitted; the evidence that is read for the change itself is not."""
     await story.etcd.grow(*conftest.THREE)
     story.world.echo.on = False
     await story.begin()
@@ -166,8 +166,8 @@ async def test_a_member_that_dies_after_admission_stops_the_flip(story):
     await story.moves()
 
 
-async def test_a_member_that_dies_while_admission_is_written_stops_the_flip(story):
-    """Nothing is between admission and flip but the evidence that is read live, and it shows."""
+async def test_a_member_that_dies_while_admission_is_written_stops_the_change(story):
+    """Nothing is between admission and change but the evidence that is read live, and it shows."""
     await story.etcd.grow(*conftest.THREE)
 
     def admits(request: Any) -> bool:

@@ -1,6 +1,6 @@
 """One operator's way to the server: the methods of the real client, and everything that can happen on the way.
 
-A `Fault` waits for the next request of its sort (a read, the record, the flip, the report) and does one thing to it:
+A `Fault` waits for the next request of its sort (a read, the record, the change, the report) and does one thing to it:
 holds the operator right there, kills it, loses the request or its answer, lets it arrive long after it was given up,
 or lets somebody else be faster. Streams can be late (what they carry waits) or lost (and cannot be opened again).
 
@@ -36,7 +36,7 @@ class Sort(enum.StrEnum):
 
     READ = "read"
     SAVE = "save"
-    FLIP = "flip"
+    CHANGE = "change"
     REPORT = "report"
 
 
@@ -272,7 +272,7 @@ class Client:
         sort = Sort.REPORT
         if key == servers.INFRASTRUCTURE:
             moves = {"controlPlaneTopology", "infrastructureTopology"} & set(body.get("status", {}))
-            sort = Sort.FLIP if moves else Sort.SAVE
+            sort = Sort.CHANGE if moves else Sort.SAVE
         write = Write(self.name, sort, key, body, self._loop.time(), dict(self.reads), dict(self.view), create)
         self._authority.sent(write)
         verb = "create" if create else "patch"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 200
 """So many examples are needed to judge by; usually more than half are moved and two in five completed by themselves."""
-_LEAST = {"admitted": 0.2, "flipped": 0.2, "converged": 0.08}
+_LEAST = {"admitted": 0.2, "changed": 0.2, "converged": 0.08}
 
 
 def idle(total: Mapping[str, int]) -> list[str]:
@@ -53,7 +53,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if total:
         terminalreporter.write_line(
             f"machine: {total['examples']} examples, {total['steps']} steps; by themselves {total['admitted']} were "
-            f"admitted, {total['flipped']} flipped, {total['converged']} completed ({total['flips']} flips)"
+            f"admitted, {total['changed']} changed, {total['converged']} completed ({total['changes']} changes)"
         )
     for line in idle(total):
         terminalreporter.write_line(f"the machine proves too little: {line}", red=True)

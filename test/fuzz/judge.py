@@ -43,7 +43,7 @@ class Promise(enum.StrEnum):
     PROVEN = "topology is written only while every preflight fact is true in what was read live"
     FRESH = "topology is written only on evidence of the last two seconds, Infrastructure read last"
     ECHOED = "topology is written only while ClusterVersion holds upgrades back in our words"
-    WISHED = "topology is written only while it is wished for"
+    REQUESTED = "topology is written only while it is requested"
     LEASED = "nothing is written without the lease"
     STOOD_DOWN = "nothing is admitted where the operator must not act"
     EXTERNAL = "Infrastructure of a hosted cluster is never written"
@@ -53,10 +53,10 @@ class Promise(enum.StrEnum):
     PACED = "the record is written for newer answers alone only when its interval has passed"
     AT_ONCE = "a phase, an attempt, a problem and an accepted check are recorded at once"
     STUCK = "a transition is stuck past its deadline, once no answer was new for long, and then it says so"
-    WITHDRAWN = "a wish that was withdrawn before the flip leaves nothing open"
+    CANCELLED = "a request that was cancelled before the change leaves nothing open"
     UNBROKEN = "the loop ends only when it is told to"
     REMEMBERED = "what has moved the topology is not forgotten while a copy of its record is left"
-    ARRIVES = "a standing wish reaches Completed when everything is good"
+    ARRIVES = "a standing request reaches Completed when everything is good"
     PLAIN = "a record alone moves no topology"
 
 
@@ -73,7 +73,7 @@ class Tally:
     """What has happened, so that a machine that proves nothing is seen."""
 
     admitted: int = 0
-    flipped: int = 0
+    changed: int = 0
     converged: int = 0
     refused: int = 0
 
@@ -89,8 +89,8 @@ class Judge:
     broken: list[BrokenError] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     recorded_by: dict[str, str] = field(default_factory=dict)
-    flipped: set[str] = field(default_factory=set)
-    at_flip: dict[str, Objects] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    at_change: dict[str, Objects] = field(default_factory=dict)
     unaware_until: float = 0.0
     """Until when an operator need not know that the definition has our fields again: nobody watches that."""
     open: tuple[str, Raw | None] | None = None
@@ -105,7 +105,7 @@ class Judge:
         left = self.election.left(process)
         if left < clients.REQUEST_TIMEOUT:
             self._break(Promise.LEASED, f"{write.operator} sends its {write.sort} with {left:.1f} s of the lease left")
-        if write.sort is clients.Sort.FLIP:
+        if write.sort is clients.Sort.CHANGE:
             self._judge_evidence(write, process)
         if write.sort is clients.Sort.SAVE and self._phase(write.body) == "Completed":
             self._judge_completed(write, process)
@@ -169,9 +169,9 @@ class Judge:
         self._judge_delay(process)
         hosted = self.server.pair[0] == "External"
         if self.server.desired is None and not hosted and phase in {"Pending", "Admitting", "Unsupported"}:
-            self._break(Promise.WITHDRAWN, f"no wish, and the phase is {phase}")
+            self._break(Promise.CANCELLED, f"no request, and the phase is {phase}")
 
-    # A flip that leaves. What its operator learned while it read may come too late for it.
+    # A change that leaves. What its operator learned while it read may come too late for it.
     def _judge_evidence(self, write: Write, process: Process) -> None:
         record = {**self.server.record, **(write.body["status"].get("topologyTransition") or {})}
         definition = self.definitions.get(str(record.get("name")))
@@ -192,12 +192,12 @@ class Judge:
             self._break(Promise.FRESH, "something was read after Infrastructure")
         case = oracle.Case(objects, definition, process.now())
         if lacking := oracle.lacking(case, definition.preflight):
-            self._break(Promise.PROVEN, f"{write.operator} flips although {lacking}")
+            self._break(Promise.PROVEN, f"{write.operator} changes although {lacking}")
         if not oracle.echoed(case):
-            self._break(Promise.ECHOED, f"{write.operator} flips without the echo")
+            self._break(Promise.ECHOED, f"{write.operator} changes without the echo")
         status = found["status"]
         if found["spec"].get("desiredTopology") != definition.target.control_plane.value:
-            self._break(Promise.WISHED, f"the wish that was read is {found['spec'].get('desiredTopology')}")
+            self._break(Promise.REQUESTED, f"the request that was read is {found['spec'].get('desiredTopology')}")
         starts = definition.source.control_plane.value == status.get("controlPlaneTopology") and (
             status.get("infrastructureTopology") in definition.source.infrastructure
         )
@@ -206,8 +206,8 @@ class Judge:
         # ClusterVersion is among the first that are read: what was known then counts, and not what came meanwhile.
         first = next((one for one in fresh if servers.VERSION in one.objects), infrastructure)
         if self._stands_down({**first.view, servers.INFRASTRUCTURE: found}):
-            self._break(Promise.STOOD_DOWN, f"{write.operator} flips although it must stand down or is paused")
-        self.at_flip[str(record.get("attempt"))] = {**write.view, **objects}
+            self._break(Promise.STOOD_DOWN, f"{write.operator} changes although it must stand down or is paused")
+        self.at_change[str(record.get("attempt"))] = {**write.view, **objects}
         return None
 
     # A record that arrives.
@@ -231,28 +231,30 @@ class Judge:
             if any(before["status"].get(name) != after["status"].get(name) for name in moved):
                 self._break(Promise.PLAIN, f"{write.body}")
             return
-        self._judge_flip(write, before, old, new)
+        self._judge_change(write, before, old, new)
         self._judge_deadline(process, new)
 
-    def _judge_flip(self, write: Write, before: Raw, old: Raw, new: Raw) -> None:
+    def _judge_change(self, write: Write, before: Raw, old: Raw, new: Raw) -> None:
         attempt = str(new.get("attempt"))
-        self.tally.flipped += 1
+        self.tally.changed += 1
         if old.get("phase") != "Admitting" or old.get("attempt") != new.get("attempt"):
             self._break(
                 Promise.ONLY_FROM_ADMITTING,
-                f"the record was in {old.get('phase')} with attempt {old.get('attempt')}, the flip is of {attempt}",
+                f"the record was in {old.get('phase')} with attempt {old.get('attempt')}, the change is of {attempt}",
             )
         if self.recorded_by.get(attempt) != write.operator:
             self._break(
                 Promise.ONLY_FROM_ADMITTING,
-                f"{write.operator} flips attempt {attempt}, which {self.recorded_by.get(attempt)} recorded",
+                f"{write.operator} changes attempt {attempt}, which {self.recorded_by.get(attempt)} recorded",
             )
-        if attempt in self.flipped:
+        if attempt in self.changed:
             self._break(Promise.ONCE_PER_ATTEMPT, f"attempt {attempt} has moved the topology before")
-        self.flipped.add(attempt)
+        self.changed.add(attempt)
         target = (new.get("target") or {}).get("controlPlane")
         if before["spec"].get("desiredTopology") != target:
-            self._break(Promise.WISHED, f"the wish is {before['spec'].get('desiredTopology')}, the flip is to {target}")
+            self._break(
+                Promise.REQUESTED, f"the request is {before['spec'].get('desiredTopology')}, the change is to {target}"
+            )
 
     # What may wait, and for how long.
     def _judge_patience(self, process: Process, old: Raw, new: Raw) -> None:
@@ -268,7 +270,7 @@ class Judge:
                 self._break(Promise.CONVERGED, f"{process.name} accepts {one['name']}, asked: {asked}, overdue: {late}")
 
     def _judge_deadline(self, process: Process, new: Raw) -> None:
-        definition, seen = self.definitions.get(str(new.get("name"))), self.at_flip.get(str(new.get("attempt")))
+        definition, seen = self.definitions.get(str(new.get("name"))), self.at_change.get(str(new.get("attempt")))
         if definition is None or seen is None:
             return
         due = oracle.deadline(oracle.Case(seen, definition, process.now()), datetime.fromisoformat(new["admittedTime"]))
@@ -345,7 +347,7 @@ class Judge:
     def _not_converged(
         self, process: Process, definition: model.Definition, attempt: str, accepted: Iterable[str] = ()
     ) -> list[str]:
-        case = oracle.Case(process.client.view, definition, process.now(), self.at_flip.get(attempt, {}))
+        case = oracle.Case(process.client.view, definition, process.now(), self.at_change.get(attempt, {}))
         return oracle.lacking(case, definition.convergence.checks, accepted)
 
     def _excused(self, objects: Objects) -> bool:

@@ -1,9 +1,9 @@
 """Hypothesis chooses what happens to a cluster and its operators; after each step every promise is checked.
 
 The rules are thin: what each does is in `stage`. They are chosen so that most examples get somewhere (one rule makes
-all evidence good and the wish at once, another lets everybody follow), because a machine that never moves the topology
-proves nothing; `Reached` counts how far the examples came by themselves. At the end of each example everything is made
-good, and the wish has to come true.
+all evidence good and the request at once, another lets everybody follow), because a machine that never moves the
+topology proves nothing; `Reached` counts how far the examples came by themselves. At the end of each example everything
+is made good, and the request has to come true.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Reached:
     examples: int = 0
     steps: int = 0
     admitted: int = 0
-    flipped: int = 0
+    changed: int = 0
     converged: int = 0
     refused: int = 0
-    flips: int = 0
+    changes: int = 0
 
     def add(self, stage: Stage, steps: int) -> None:
         """Count an example."""
@@ -43,10 +43,10 @@ class Reached:
         self.examples += 1
         self.steps += steps
         self.admitted += tally.admitted > 0
-        self.flipped += tally.flipped > 0
+        self.changed += tally.changed > 0
         self.converged += tally.converged > 0
         self.refused += tally.refused > 0
-        self.flips += tally.flipped
+        self.changes += tally.changed
 
 
 def _harms(keys: tuple[Key, ...]) -> list[tuple[Key, str]]:
@@ -89,16 +89,16 @@ SORTS = st.sampled_from(Sort)
 HARMS = st.sampled_from(Harm)
 _MEANWHILE = st.sampled_from(
     (
-        "somebody writes Infrastructure", "the wish is withdrawn", "the wish becomes DualReplica",
+        "somebody writes Infrastructure", "the request is cancelled", "the request becomes DualReplica",
         "the record is dropped", "the record is dropped", "a member is lost", "the control plane is hosted",
     )
 )  # fmt: skip
 TRAPS = st.one_of(
-    st.tuples(st.sampled_from((Sort.READ, Sort.FLIP)), st.just(Harm.INTERJECTED), st.integers(0, 8), _MEANWHILE),
+    st.tuples(st.sampled_from((Sort.READ, Sort.CHANGE)), st.just(Harm.INTERJECTED), st.integers(0, 8), _MEANWHILE),
     st.tuples(st.just(Sort.READ), st.sampled_from((Harm.SLOW, Harm.LOST)), st.integers(0, 8), st.just("")),
     st.tuples(SORTS, HARMS, st.integers(0, 8), HAPPENING),
 )
-"""What may happen to a request on the way from the wish to the flip."""
+"""What may happen to a request on the way from the request to the change."""
 
 
 class Machine(RuleBasedStateMachine):
@@ -127,9 +127,9 @@ class Machine(RuleBasedStateMachine):
 
     # Users and the cluster.
     @rule()
-    def everything_is_ready_and_wished(self) -> None:
+    def everything_is_ready_and_requested(self) -> None:
         self.on.mend_evidence()
-        self.on.wish(self.on.world.target.control_plane)
+        self.on.ask_for(self.on.world.target.control_plane)
 
     @rule()
     def it_goes_on(self) -> None:
@@ -146,14 +146,14 @@ class Machine(RuleBasedStateMachine):
         self.on.go_back()
         self.on.mend_evidence()
         self.on.harm(*broken)
-        self.on.wish(self.on.world.target.control_plane)
+        self.on.ask_for(self.on.world.target.control_plane)
 
     @rule(trap=TRAPS)
     def the_admission_meets_a_trap(self, trap: tuple[Sort, Harm, int, str]) -> None:
         self.on.go_back()
         self.on.mend_evidence()
         self.on.fault(*trap)
-        self.on.wish(self.on.world.target.control_plane)
+        self.on.ask_for(self.on.world.target.control_plane)
         self.on.pass_time(4.0)
 
     @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
@@ -169,7 +169,7 @@ class Machine(RuleBasedStateMachine):
         self.on.go_back()
         self.on.set_native(active=True)
         self.on.mend_evidence()
-        self.on.wish(self.on.world.target.control_plane)
+        self.on.ask_for(self.on.world.target.control_plane)
 
     @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
     @rule()
@@ -200,8 +200,8 @@ class Machine(RuleBasedStateMachine):
         self.on.pass_time(64.0 - seconds)
 
     @rule(topology=st.sampled_from((None, "target", "target", "DualReplica", "SingleReplica")))
-    def wish(self, topology: str | None) -> None:
-        self.on.wish(self.on.world.target.control_plane if topology == "target" else topology)
+    def ask_for(self, topology: str | None) -> None:
+        self.on.ask_for(self.on.world.target.control_plane if topology == "target" else topology)
 
     @rule()
     def evidence_is_good(self) -> None:

@@ -52,7 +52,7 @@ _FROZEN = ("an_operator_freezes", "frozen_operators_wake_up", "much_time_passes"
 _CONVERGING = ("all_have_followed_but_one", "it_goes_on", "a_moment_passes")
 _POOLS = ("a_pool_has_not_followed", "it_goes_on", "a_moment_passes")
 _SLOWLY = ("a_follower_breaks", "somebody_follows", "it_goes_on", "much_time_passes")
-_OTHERS = ("something_happens", "a_moment_passes", "it_goes_on", "wish")
+_OTHERS = ("something_happens", "a_moment_passes", "it_goes_on", "desired")
 _ONWARD = ("it_goes_on", "a_moment_passes", "all_is_calm")
 
 
@@ -76,7 +76,7 @@ async def _gather_nothing(_: Any, base: facts.Facts, *__: Any) -> live.Evidence:
 
 
 def _infrastructure_first(_: Any) -> Any:
-    """Infrastructure is read before the rest: what was wished then need not be wished any more."""
+    """Infrastructure is read before the rest: what was requested then need not be requested any more."""
 
     async def gather(client: Any, base: facts.Facts, chosen: Any, etcd: Any = None) -> live.Evidence:
         first = await live.read(client, sources.INFRASTRUCTURE)
@@ -130,8 +130,8 @@ def _never_disturbed(known: Any) -> Any:
     return lambda self: dataclasses.replace(known(self), disturbed=())
 
 
-def _wish_remembered(known: facts.Facts) -> facts.Facts:
-    """What was admitted is done, whatever is wished meanwhile."""
+def _request_remembered(known: facts.Facts) -> facts.Facts:
+    """What was admitted is done, whatever is requested meanwhile."""
     found = known.infrastructure
     if isinstance(found, facts.Unobserved) or not isinstance(found.record, TopologyTransition):
         return known
@@ -214,11 +214,11 @@ MUTATIONS = (
         _ONWARD,
         "the echo stops",
     ),
-    Mutation("the flip carries no version", _around(act.Act, "_write", _unguarded), (Promise.FRESH,)),
+    Mutation("the change carries no version", _around(act.Act, "_write", _unguarded), (Promise.FRESH,)),
     Mutation(
         "a conflict is overridden",
         _around(act.Act, "_write", _stubborn),
-        (Promise.FRESH, Promise.PROVEN, Promise.WISHED, Promise.ONLY_FROM_ADMITTING, Promise.EXTERNAL),
+        (Promise.FRESH, Promise.PROVEN, Promise.REQUESTED, Promise.ONLY_FROM_ADMITTING, Promise.EXTERNAL),
         _TRAPS,
     ),
     Mutation(
@@ -260,7 +260,7 @@ MUTATIONS = (
     ),
     Mutation("it need not be quiet", _instead(convergence, "_quiet_at", _at_once), (Promise.CONVERGED,)),
     Mutation(
-        "the configuration before the flip does not matter",
+        "the configuration before the change does not matter",
         _instead(machine_config, "_must_move", lambda *_: False),
         (Promise.CONVERGED,),
         _POOLS,
@@ -273,9 +273,9 @@ MUTATIONS = (
     ),
     Mutation(
         "what was admitted is done",
-        _around(phases, "decide", _known_as(_wish_remembered)),
-        (Promise.WISHED, Promise.WITHDRAWN),
-        (*_TRAPS, "wish"),
+        _around(phases, "decide", _known_as(_request_remembered)),
+        (Promise.REQUESTED, Promise.CANCELLED),
+        (*_TRAPS, "desired"),
     ),
     Mutation(
         "upgrades are let go while converging",
@@ -341,7 +341,7 @@ MUTATIONS = (
     Mutation(
         "a phase is written when there is time for it",
         _instead(cadence, "_urgent", lambda *_: False),
-        (Promise.AT_ONCE, Promise.WITHDRAWN),
+        (Promise.AT_ONCE, Promise.CANCELLED),
         _OTHERS,
     ),
     Mutation(

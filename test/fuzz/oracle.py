@@ -40,12 +40,12 @@ _SINGLE = "SingleReplica"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is asked about: objects, the definition, the operator's wall clock, and how it was at the flip."""
+    """What is asked about: objects, the definition, the operator's wall clock, and how it was at the change."""
 
     objects: Objects
     definition: model.Definition
     now: datetime
-    at_flip: Objects = dataclasses.field(default_factory=dict)
+    at_change: Objects = dataclasses.field(default_factory=dict)
 
 
 def lacking(case: Case, specs: Iterable[model.CheckSpec], accepted: Iterable[str] = ()) -> list[str]:
@@ -123,7 +123,7 @@ def _operators_stable(case: Case, _: model.CheckSpec) -> str:
         for name, raw in others.items()
         if any(_status(raw, type_) != value for type_, value in wanted.items() if not _restarts(name, type_, raw))
     ]
-    if case.at_flip and _status(case.objects.get(servers.VERSION, {}), "Progressing") != "False":
+    if case.at_change and _status(case.objects.get(servers.VERSION, {}), "Progressing") != "False":
         return "an upgrade is under way"
     return ", ".join(unstable)
 
@@ -248,24 +248,24 @@ def _pools_ready(case: Case, _: model.CheckSpec) -> str:
 
 
 def _pools(case: Case, spec: model.CheckSpec) -> str:
-    """Every pool at rest, and each with machines elsewhere than at the flip."""
+    """Every pool at rest, and each with machines elsewhere than at the change."""
     first = _controller_observed(case, spec)
     if first:
         return first
     pools = _named(case, worlds.POOLS)
     if "master" not in pools:
         return "no pool master"
-    observed = case.at_flip.get(worlds.CONTROLLER_CONFIG, {}).get("spec", {}).get("infra", {}).get("status", {})
+    observed = case.at_change.get(worlds.CONTROLLER_CONFIG, {}).get("spec", {}).get("infra", {}).get("status", {})
     ready_before = observed.get("controlPlaneTopology") == case.definition.target.control_plane.value
     must_move = case.definition.source.control_plane.value == _SINGLE and not ready_before
     for name, raw in pools.items():
         if not _at_rest(raw):
             return f"{name} is rolling out"
-        before = case.at_flip.get((worlds.POOLS, None, name))
+        before = case.at_change.get((worlds.POOLS, None, name))
         if before is None or not must_move or (name != "master" and raw["status"]["machineCount"] == 0):
             continue
         if before["status"]["configuration"]["name"] == raw["spec"]["configuration"]["name"]:
-            return f"{name} is where it was at the flip"
+            return f"{name} is where it was at the change"
     return ""
 
 
@@ -284,7 +284,7 @@ def _operands(case: Case, spec: model.CheckSpec) -> str:
     for operand in group.operands:
         key = (operand.plural, operand.namespace, operand.name)
         raw = case.objects.get(key)
-        if raw is None and operand.optional and case.at_flip and key not in case.at_flip:
+        if raw is None and operand.optional and case.at_change and key not in case.at_change:
             continue
         if raw is None:
             found.append(f"{operand.name} does not exist")
@@ -303,7 +303,7 @@ def _static_pods(case: Case, operand: matrices.Operand, key: Key, raw: Raw, _: s
         return f"is behind on {behind}"
     words = {topology.value: word for topology, word in (operand.variant or {}).items()}
     source, target = case.definition.source.control_plane.value, case.definition.target.control_plane.value
-    before = case.at_flip.get(key)
+    before = case.at_change.get(key)
     if before is None or not words or words.get(source) == words.get(target):
         return ""
     return "" if latest > before["status"].get("latestAvailableRevision", 0) else "made no new revision"

@@ -160,8 +160,8 @@ class Server:
             raise Refused(409, "Conflict")
         return self.put(key, {**known, "status": merged(known.get("status", {}), body.get("status", {}))})
 
-    def wish(self, topology: str | None) -> bool:
-        """Make, change or withdraw the wish, as a user; False when the API refuses: no way back after the flip."""
+    def ask_for(self, topology: str | None) -> bool:
+        """Make, change or cancel the request, as a user; False when the API refuses: no way back after the change."""
         known = self.objects[INFRASTRUCTURE]
         if known["spec"].get("desiredTopology") == topology:
             return False
@@ -190,7 +190,7 @@ class Server:
 
     @property
     def desired(self) -> str | None:
-        """The wish."""
+        """The request."""
         found: str | None = self.objects[INFRASTRUCTURE]["spec"].get("desiredTopology")
         return found
 

@@ -182,9 +182,9 @@ class Stage:
         """The wall clock of the cluster."""
         return worlds.BEGINNING + timedelta(seconds=self.loop.time())
 
-    def wish(self, topology: str | None) -> None:
-        """Make, change or withdraw the wish."""
-        self.server.wish(topology)
+    def ask_for(self, topology: str | None) -> None:
+        """Make, change or cancel the request."""
+        self.server.ask_for(topology)
         self.settle()
 
     def harm(self, key: Key, what: str) -> None:
@@ -308,7 +308,7 @@ class Stage:
             self.thaw(process)
 
     def go_back(self) -> None:
-        """To the beginning: nothing disturbs, nothing is under way, nothing is wished, everything is as at first."""
+        """To the beginning: nothing disturbs, nothing is under way, nothing is requested, everything is as at first."""
         self.calm()
         self.set_native(active=False)
         self.set_paused(paused=False)
@@ -319,7 +319,7 @@ class Stage:
         if self.server.phase == "Converging":
             self.go_on()
             self.pass_time(65.0)
-        self.wish(None)
+        self.ask_for(None)
         if self.server.phase != "Converging":
             self.set_topology(self.world.source.control_plane, self.world.source.infrastructure)
             self.follow()
@@ -332,12 +332,12 @@ class Stage:
             self.follow()
             self.mend_evidence()
         elif phase == "Completed":
-            self.wish(None)
+            self.ask_for(None)
             self.set_topology(self.world.source.control_plane, self.world.source.infrastructure)
             self.follow()
         else:
             self.mend_evidence()
-            self.wish(self.world.target.control_plane)
+            self.ask_for(self.world.target.control_plane)
         self.settle()
 
     # What must hold.
@@ -355,7 +355,7 @@ class Stage:
             self._raise()
 
     def arrive(self) -> None:
-        """Make everything good, disturb nothing, and see that a standing wish reaches Completed."""
+        """Make everything good, disturb nothing, and see that a standing request reaches Completed."""
         for process in list(self.processes):
             self.kill(process, release=True)
         self.set_native(active=False)
@@ -372,14 +372,14 @@ class Stage:
         )
         if not started:
             self.drop_record()
-            self.wish(None)
+            self.ask_for(None)
             self.set_topology(self.world.source.control_plane, self.world.source.infrastructure)
             self.follow()
         self.mend_evidence()
         self.start()
         self.pass_time(operators.LEASE_DURATION + 1)
         if not started:
-            self.wish(target.control_plane)
+            self.ask_for(target.control_plane)
             self._wait_for("Converging")
         self.follow()
         self.churn()
@@ -531,9 +531,9 @@ def _source(stage: Stage) -> None:
 HAPPENINGS = {
     "": lambda _: None,
     "somebody writes Infrastructure": Stage.touch,
-    "the wish is withdrawn": lambda stage: stage.server.wish(None),
-    "the wish becomes DualReplica": lambda stage: stage.server.wish("DualReplica"),
-    "the wish is made": lambda stage: stage.server.wish(stage.world.target.control_plane),
+    "the request is cancelled": lambda stage: stage.server.ask_for(None),
+    "the request becomes DualReplica": lambda stage: stage.server.ask_for("DualReplica"),
+    "the request is made": lambda stage: stage.server.ask_for(stage.world.target.control_plane),
     "an upgrade starts": lambda stage: stage.harm(servers.VERSION, "upgrading"),
     "a node dies": lambda stage: stage.harm(stage.world.nodes[0], "not ready"),
     "a member is lost": lambda stage: stage.harm(worlds.ENDPOINTS, "a member less"),

@@ -11,7 +11,7 @@ def test_a_clock_that_is_a_minute_behind_delays_no_look() -> None:
     with stage.Stage() as on:
         process = on.start()
         on.jump(process, -61)
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         assert on.server.phase == "Pending"
         on.pass_time(35)
         assert on.server.phase == "Converging"
@@ -21,11 +21,11 @@ def test_a_leader_that_was_blind_watches_for_the_whole_settle_time_again() -> No
     """All is Met and recorded; then every watch is lost for minutes. Nobody knows what happened meanwhile.
 
     While ClusterOperator topology cannot be read nothing is recorded either, so the checks keep their old times, the
-    watches of the open wish are closed, and the first look after they were opened again completes the transition.
+    watches of the open request are closed, and the first look after they were opened again completes the transition.
     """
     with stage.Stage() as on:
         process = on.start()
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         on.follow()
         on.pass_time(5)
         process.client.lose()
@@ -41,7 +41,7 @@ def test_a_fall_that_was_never_recorded_is_no_quiet() -> None:
     """The router falls back while everything settles; the record of it is refused, and by the next try all is well."""
     with stage.Stage() as on:
         on.start()
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         on.follow()
         on.pass_time(40)
         on.fault(client.Sort.SAVE, client.Harm.REFUSED)
@@ -59,7 +59,7 @@ def test_what_nobody_looked_at_is_no_quiet() -> None:
     """A request gets no answer for a while; what came and went meanwhile was never looked at."""
     with stage.Stage() as on:
         on.start()
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         on.follow()
         on.pass_time(40)
         on.fault(client.Sort.SAVE, client.Harm.UNANSWERED)
@@ -77,7 +77,7 @@ def test_a_lease_that_moves_no_more_is_seen_to_have_expired() -> None:
     """Its times are hours old, and it moved just now: Unknown. Once it has stood still for long it has expired."""
     with stage.Stage() as on:
         on.start()
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         on.follow()
         on.pass_time(5)
         on.harm(world.LEASE, "expired")
@@ -92,7 +92,7 @@ def test_a_transition_is_stuck_when_nothing_is_new_and_an_accepted_check_is_reco
     """Three machines on platform None: two hours. Ten minutes without a new answer; then somebody accepts."""
     with stage.Stage() as on:
         on.start()
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         on.follow()
         on.harm(world.ROUTER, "one router")
         on.pass_time(7150)
@@ -115,7 +115,7 @@ def test_upgrades_stay_blocked_while_the_definition_of_our_fields_is_missing() -
     """The record is dropped with it; the copy keeps what is under way, and brings it back."""
     with stage.Stage() as on:
         on.start()
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         assert on.server.phase == "Converging"
         on.check()
         on.set_installed(installed=False)
@@ -139,7 +139,7 @@ def test_templates_that_fail_for_a_minute_are_noticed_while_all_settles() -> Non
     """They begin to fail while everything is Met; that it has lasted a minute is seen then, and not at the end."""
     with stage.Stage() as on:
         on.start()
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         on.follow()
         on.pass_time(10)
         on.harm(world.CONTROLLER_CONFIG, "templates failing")
@@ -158,7 +158,7 @@ def test_what_was_deleted_while_live_evidence_is_believed_is_reported_again_at_o
     with stage.Stage() as on:
         on.start()
         on.fault(client.Sort.READ, client.Harm.INTERJECTED, 0, "a node dies")
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         on.mend(on.world.nodes[0])
         on.settle()
         assert on.server.phase == "Pending"
@@ -174,11 +174,11 @@ def test_a_request_made_while_the_record_is_lost_waits_for_what_has_begun() -> N
     """No record forbids it then. The change has happened: that is completed first, the new request judged after it."""
     with stage.Stage() as on:
         leader = on.start()
-        on.wish("HighlyAvailable")
+        on.ask_for("HighlyAvailable")
         assert on.server.phase == "Converging"
         on.kill(leader, release=True)
         on.drop_record()
-        on.wish("DualReplica")
+        on.ask_for("DualReplica")
         on.start()
         on.follow()
         on.pass_time(45)

@@ -147,7 +147,7 @@ class World:
         return (*pools, ROUTER, ETCD, REGISTRY, *self.nodes[:3], *self.operators, *self.operands)
 
     def objects(self) -> Objects:
-        """The cluster before the wish, ready for it."""
+        """The cluster before the request, ready for it."""
         keys = (
             servers.INFRASTRUCTURE, servers.VERSION, GATES, NATIVE, *self.operators, SCHEDULER, ENDPOINTS, ETCD, LEASE,
             *self.nodes, MASTER_POOL, WORKER_POOL, CUSTOM_POOL, ROUTER, CONTROLLER_CONFIG, *self.operands,

@@ -1,4 +1,4 @@
-"""A wish waits for an hour, because a member of etcd stays a learner: that is told, until the topology has moved.
+"""A request waits for an hour, because a member of etcd stays a learner: that is told, until the topology has moved.
 
 Here etcd is real, and the operator asks its members: who is a learner is known nowhere else.
 """

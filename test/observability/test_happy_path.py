@@ -34,7 +34,7 @@ async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[monito
             await made.box.api.patch(kinds.NODES, "master-2", {"spec": {"unschedulable": cordoned or None}})
 
         async def before(step: scenario.Step) -> None:
-            if step.wish is not None:
+            if step.request is not None:
                 await made.until_seen('topology_transition_phase{phase="Idle"} == 1')
                 # So that it is Pending for longer than a scrape.
                 await cordon(cordoned=True)

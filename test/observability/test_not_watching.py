@@ -18,7 +18,7 @@ ALERT = "TopologyOperatorNotWatching"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[monitored_story.MonitoredStory]:
-    """An installed operator that leads; nobody wishes anything."""
+    """An installed operator that leads; nobody requests anything."""
     async with monitored_story.opened("happy-path", tmp_path_factory.mktemp("not-watching")) as made:
         await made.until_seen('topology_transition_phase{phase="Idle"} == 1')
         yield made

@@ -21,7 +21,7 @@ _SECONDS = 20.0
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[monitored_story.MonitoredStory]:
-    """An installed operator that leads; nobody wishes anything."""
+    """An installed operator that leads; nobody requests anything."""
     try:
         binaries.folder()
     except binaries.MissingError as missing:

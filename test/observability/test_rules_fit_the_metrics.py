@@ -103,7 +103,7 @@ def scraped(found: metrics.Metrics) -> dict[str, list[dict[str, str]]]:
     return {name: [one.labels for one in samples if one.name == name and one.value] for name in names}
 
 
-def test_a_leader_with_an_open_wish_has_what_the_rules_read():
+def test_a_leader_with_an_open_request_has_what_the_rules_read():
     leader = metrics.Metrics(TRANSITIONS, lease="lease")
     leader.leading(leads=True)
     known = worlds.healthy(control_plane_nodes=())

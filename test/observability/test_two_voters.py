@@ -1,4 +1,4 @@
-"""etcd stays at two voters while a wish is open: that is told, and no longer when the third one votes."""
+"""etcd stays at two voters while a request is open: that is told, and no longer when the third one votes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_it_resolves_when_three_vote(seen: monitored_story.MonitoredStory)
 async def test_one_two_and_three_voters_were_seen(seen: monitored_story.MonitoredStory) -> None:
     found = await seen.prometheus.query_range('max(topology_etcd_members{role="voter"})', seen.began, asking.now())
     values = {value for one in found for _, value in one.points}
-    # The second may vote before anybody looks: nodes and members are observed only once there is a wish.
+    # The second may vote before anybody looks: nodes and members are observed only once there is a request.
     assert {2.0, 3.0} <= values <= {1.0, 2.0, 3.0}
 
 

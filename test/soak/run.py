@@ -1,4 +1,4 @@
-"""One soak: install, open the wish, warm up, look every few seconds, judge.
+"""One soak: install, open the request, warm up, look every few seconds, judge.
 
 The driver is a process of its own, as are the server with the heartbeats and the operator. It also keeps the lease of
 the etcd operator alive, and scrapes the metrics as Prometheus would, because both belong to a quiet cluster.
@@ -134,7 +134,7 @@ class HeartbeatServer:
 
 
 def sources() -> tuple[catalog.Source, ...]:
-    """What the operator watches while a wish is open: each source is a watch."""
+    """What the operator watches while a request is open: each source is a watch."""
     return (*catalog.IDLE, *catalog.watched(load.load(bindata.root() / "transitions")))
 
 
@@ -157,12 +157,12 @@ async def soak(settings: Settings) -> Found:
         await ours.fact(there=False)
         operator = await stack.enter_async_context(_operator(server, folder))
         await ours.lookout.until(lambda: bool(ours.lookout.report().get("status")), "the first report", _START_SECONDS)
-        await ours.wish(side.WISH)
+        await ours.ask_for(side.DESIRED)
         await ours.lookout.until(lambda: ours.phase() == "Pending" and ours.lookout.echoed(), "Pending", _START_SECONDS)
         await asyncio.sleep(_SETTLED_SECONDS)
         await ours.lookout.quiet(_SETTLED_SECONDS)
         ours.lookout.seen.clear()
-        settings.say(f"a wish is open, {settings.nodes + side.MEMBERS} nodes beat {settings.rate:g} times a second")
+        settings.say(f"a request is open, {settings.nodes + side.MEMBERS} nodes beat {settings.rate:g} times a second")
         await cluster.beat(settings.rate)
         began, used, since = time.monotonic(), procfs.cpu_seconds(operator.pid), time.time()
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=20.0)))

@@ -3,7 +3,7 @@
 Some things keep a cluster from following its topology, or leave it worse off than it should be, and no operator will
 ever change them: a number that a person or the installer has fixed, a file left behind, an operator that looked only
 when it started. Waiting for them in silence helps nobody (DESIGN section 7). Each is told as early as it is known,
-before the flip too, and disappears when it is fixed. What cannot be read gives no advisory: it is no evidence. Pure;
+before the change too, and disappears when it is fixed. What cannot be read gives no advisory: it is no evidence. Pure;
 `decide` keeps them in the record, and the checks that depend on one name it.
 """
 
@@ -123,7 +123,7 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
 
 
 def _read_at_start(known: facts.Facts, matrix: matrices.Matrix, record: TopologyTransition | None) -> Advisory | None:
-    """Operators whose pods are all older than the flip. They read the topology of the control plane only."""
+    """Operators whose pods are all older than the change. They read the topology of the control plane only."""
     moved = _moved(record)
     if moved is None or record is None or (record.source and record.target and _same_control_plane(record)):
         return None
@@ -149,10 +149,10 @@ def _same_control_plane(record: TopologyTransition) -> bool:
 
 
 def _started_before(found: facts.Fact[facts.Operand], moved: datetime) -> bool:
-    """Does any pod of it date from before the flip?
+    """Does any pod of it date from before the change?
 
     One that is being deleted does not count: whoever restarts it has done so. Times are whole seconds, so one that was
-    created in the very second of the flip may have read either.
+    created in the very second of the change may have read either.
     """
     if not isinstance(found, tuple):
         return False
@@ -160,7 +160,7 @@ def _started_before(found: facts.Fact[facts.Operand], moved: datetime) -> bool:
 
 
 def _backup_outdated(known: facts.Facts, record: TopologyTransition | None, now: datetime) -> Advisory | None:
-    """After the flip a backup from before it would bring the old topology back with the old members."""
+    """After the change a backup from before it would bring the old topology back with the old members."""
     moved = _moved(record)
     own, others, nodes = known.own_operator, known.cluster_operators, known.control_plane_nodes
     if moved is None or isinstance(own, facts.Unobserved) or isinstance(nodes, facts.Unobserved):
@@ -205,7 +205,7 @@ def _home(nodes: tuple[facts.Fact[facts.Node], ...]) -> str | None:
 def _lifecycle_agent(known: facts.Facts, record: TopologyTransition | None) -> Advisory | None:
     """An image-based install is never inferred, since the agent runs on ordinary single nodes too (DESIGN section 9).
 
-    Told before the flip only: the label stops this operator, which is of no use once the topology has moved.
+    Told before the change only: the label stops this operator, which is of no use once the topology has moved.
     """
     infrastructure = known.infrastructure
     if not isinstance(known.lifecycle_agent, facts.Present) or isinstance(infrastructure, facts.Unobserved):

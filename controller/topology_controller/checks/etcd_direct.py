@@ -2,7 +2,7 @@
 
 `etcd` asks what the etcd operator says; this asks the members, where the administrator has given certificates for it.
 Met needs the whole picture: a member list that came through the quorum, the same from every endpoint; as many voters as
-wanted and nobody besides (a learner, or a member that has not started, means that etcd is still growing, and the flip
+wanted and nobody besides (a learner, or a member that has not started, means that etcd is still growing, and the change
 waits for rest); every voter answering itself, healthy and without a complaint; one leader that all of them name, in one
 term; and the same voters as the etcd operator publishes. The last is by member id, which says more than an address: it
 proves that these are the members of this cluster, and `etcd.voting_members` ties each id to a node.

@@ -2,7 +2,7 @@
 
 A group of the matrix says which objects show that an operator has followed the topology. `workloads` and `static_pods`
 judge one object each; here is what comes before (does this cluster have it at all, how many are implied, how
-was it at the flip) and what comes after (one answer that names each object, what is wanted and where to look).
+was it at the change) and what comes after (one answer that names each object, what is wanted and where to look).
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
 
 
 def before(question: Question, operand: matrices.Operand) -> OperandBaseline | None:
-    """How the operand was at the flip, None when nobody recorded it."""
+    """How the operand was at the change, None when nobody recorded it."""
     baseline = question.yardstick.baseline
     recorded = baseline.operands if baseline is not None else ()
     return next((one for one in recorded if one.name == operand.key), None)

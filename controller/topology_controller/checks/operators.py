@@ -34,8 +34,8 @@ def stable(question: Question) -> CheckResult:
 
     Source of the three conditions and their names: api config/v1/types_cluster_operator.go (release-4.22).
     Upstream passes an empty list (reference: upstream-controller a.4); a cluster without operators proves nothing.
-    After the flip, quiet is not enough: no upgrade may be under way, none of the operators that reported at the flip
-    may be gone, and those whose operands have to follow must have been seen to react (`_unreacted`).
+    After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
+    change may be gone, and those whose operands have to follow must have been seen to react (`_unreacted`).
     """
     found = question.facts.cluster_operators
     if isinstance(found, facts.Unobserved):
@@ -158,7 +158,7 @@ def _upgrade(version: facts.ClusterVersion) -> str:
 
 
 def _newer(question: Question, version: facts.ClusterVersion) -> str:
-    """Say that the version changed since the flip: what converged may have been the upgrade's doing."""
+    """Say that the version changed since the change: what converged may have been the upgrade's doing."""
     baseline = question.yardstick.baseline
     before = baseline.version if baseline is not None else None
     if before is None or version.newest in {None, before}:
@@ -210,15 +210,15 @@ def block_message_after_change(definition: str, target: str) -> str:
     return f"Minor upgrades are blocked until transition {definition} to {target} completes"
 
 
-def block_message(definition: str, wish: str) -> str:
+def block_message(definition: str, desired: str) -> str:
     """The message of our Upgradeable=False, the same from Pending to Admitting.
 
     ClusterVersion echoes it, and the echo is what admission waits for (DESIGN section 4): so it names the definition
-    and the wish and nothing that changes in between.
+    and the request and nothing that changes in between.
     """
     return (
-        f"Minor upgrades are held back while transition {definition} to {wish} is wanted or under way. "
-        "Until the topology has moved it can be withdrawn with: oc patch infrastructure cluster --type merge "
+        f"Minor upgrades are held back while transition {definition} to {desired} is wanted or under way. "
+        "Until the topology has moved it can be cancelled with: oc patch infrastructure cluster --type merge "
         """-p '{"spec":{"desiredTopology":null}}'"""
     )
 

@@ -74,7 +74,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What convergence is measured by: how it was at the flip (None: nobody knows), and the operand matrix.
+    """What convergence is measured by: how it was at the change (None: nobody knows), and the operand matrix.
 
     `accepted` are checks that somebody has declared not to come: their operators need not be seen to react.
     """
@@ -102,7 +102,7 @@ class Question:
 
     @property
     def converging(self) -> bool:
-        """Is this asked after the flip?"""
+        """Is this asked after the change?"""
         return self.stage is Stage.CONVERGENCE
 
     def group(self, check: CheckName | None = None) -> matrices.Group | None:

@@ -1,8 +1,8 @@
 """Static pods: do they run at their newest revision on every control-plane node?
 
 An operator makes a revision from its configuration and installs it node by node. Being at the newest one everywhere is
-also true before the operator has noticed the flip; where the matrix says that the topologies differ in configuration,
-the newest revision must therefore be another than at the flip (reference: upstream-controller a.5, c.3).
+also true before the operator has noticed the change; where the matrix says that the topologies differ in configuration,
+the newest revision must therefore be another than at the change (reference: upstream-controller a.5, c.3).
 `lastFailedRevision` survives later success, so it counts only while that very revision is being tried.
 """
 

@@ -7,9 +7,9 @@
 * `phases`: the life of a transition (DESIGN section 4): where `decide` is.
 * `context`: what one decision looks at, and what all decisions have in common.
 * `cadence`: when the record is written.
-* `admission`: before the flip: Pending, Admitting, and the flip itself.
-* `baseline`: what the cluster looks like at the flip, as convergence is measured against it.
-* `convergence`: after the flip: until it is completed, or stuck.
+* `admission`: before the change: Pending, Admitting, and the change itself.
+* `baseline`: what the cluster looks like at the change, as convergence is measured against it.
+* `convergence`: after the change: until it is completed, or stuck.
 * `acceptance`: what somebody declares not to come, past the deadline.
 * `observer`: while the native controller is in charge: where its transition is.
 * `discovery`: what could be asked for now.

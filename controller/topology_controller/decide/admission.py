@@ -1,8 +1,8 @@
-"""Before the flip: Pending, Admitting, and the decision to move the topology.
+"""Before the change: Pending, Admitting, and the decision to move the topology.
 
 All preflight checks must be met by what is watched, then ClusterVersion must echo our upgrade block, then everything
 must be met again by what was read live. Any doubt leads back to Pending. `phases` calls `preflight` when a definition
-matches the wish; `convergence` takes over once the topology has moved.
+matches the request; `convergence` takes over once the topology has moved.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ SLOW = 3
 """After so many attempts in a row that took too long to read, Progressing says that the API server is slow."""
 
 
-def preflight(context: contexts.Context, definition: model.Definition, wish: str) -> Decision:
-    """A definition matches: Pending, or Admitting, or the flip."""
+def preflight(context: contexts.Context, definition: model.Definition, desired: str) -> Decision:
+    """A definition matches: Pending, or Admitting, or the change."""
     known, now = context.known, context.now
-    block = operators.block_message(definition.name, wish)
+    block = operators.block_message(definition.name, desired)
     results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
     echo = operators.upgrades_blocked(known.cluster_version, block)
     timed_out = _echo_timed_out(context, echo)
@@ -117,7 +117,7 @@ def preflight(context: contexts.Context, definition: model.Definition, wish: str
     if not ready or not echo.met or not isinstance(measured, Baseline):
         return decision
     if known.live and _is_ours(context, record):
-        return _flip(context, definition, decision, record, measured)
+        return _change(context, definition, decision, record, measured)
     return decision if known.live else dataclasses.replace(decision, steps=(*decision.steps, Step.GATHER))
 
 
@@ -161,9 +161,9 @@ def _pausing(context: contexts.Context) -> str:
 
 
 def _unproven(context: contexts.Context, measured: Baseline | baseline.Unmeasured) -> str:
-    """What cannot be told, although every check is met, and would be missed after the flip; empty when nothing is.
+    """What cannot be told, although every check is met, and would be missed after the change; empty when nothing is.
 
-    Convergence is measured against how the cluster was at the flip, so what cannot be measured keeps it back. What a
+    Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What a
     watch in trouble said last may be old; the live reads cover only what preflight asks.
     """
     if not isinstance(measured, Baseline):
@@ -176,9 +176,9 @@ def _unproven(context: contexts.Context, measured: Baseline | baseline.Unmeasure
 def _kept_baseline(
     context: contexts.Context, definition: model.Definition, measured: Baseline | baseline.Unmeasured
 ) -> Baseline | None:
-    """What the record of an admission carries; the flip measures anew.
+    """What the record of an admission carries; the change measures anew.
 
-    It is there for its copy: were the record lost right after the flip, before the copy says Converging, nobody could
+    It is there for its copy: were the record lost right after the change, before the copy says Converging, nobody could
     tell any more what convergence is measured against.
     """
     record = context.record
@@ -226,7 +226,7 @@ def _echo_timed_out(context: contexts.Context, echo: CheckResult) -> bool:
     return marked and (not echo.met or now - record.phase_transition_time < ECHO_BACKOFF)
 
 
-def _flip(
+def _change(
     context: contexts.Context,
     definition: model.Definition,
     decision: Decision,
@@ -250,7 +250,7 @@ def _flip(
             "available": (),
         }
     )
-    # What has to be done after the flip is known already: one write instead of two.
+    # What has to be done after the change is known already: one write instead of two.
     after = after.model_copy(
         update={
             "advisories": contexts.advised(context, after),
@@ -265,7 +265,7 @@ def _flip(
         note=contexts.what_is_awaited(results, context.known.disturbed, after.advisories),
         degraded=None,
         upgrade_block=operators.block_message_after_change(definition.name, definition.target.control_plane.value),
-        steps=(Step.FLIP, Step.REPORT),
+        steps=(Step.CHANGE, Step.REPORT),
     )
     return contexts.with_events(context, moved)
 

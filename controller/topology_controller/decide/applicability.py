@@ -122,9 +122,9 @@ def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> fl
 
 def _handed_over(infrastructure: facts.Infrastructure) -> str:
     text = "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this cluster"
-    if infrastructure.desired and infrastructure.desired != infrastructure.native_wish:
+    if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
         text += (
-            ". It does not read spec.desiredTopology; hand the wish over with: oc patch infrastructure cluster "
+            ". It does not read spec.desiredTopology; hand the request over with: oc patch infrastructure cluster "
             f"""--type merge -p '{{"spec":{{"controlPlaneTopology":"{infrastructure.desired}"}}}}'"""
         )
     return text
@@ -140,12 +140,12 @@ def native_missing(known: facts.Facts) -> str:
     )
 
 
-def orphaned_native_wish(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
+def orphaned_native_request(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
     """Name a `spec.controlPlaneTopology` that nobody acts on because the native controller is off."""
-    wish = infrastructure.native_wish
-    if wish is None or wish == infrastructure.control_plane or gate(known) or infrastructure.desired:
+    desired = infrastructure.native_desired
+    if desired is None or desired == infrastructure.control_plane or gate(known) or infrastructure.desired:
         return ""
     return (
-        f". Nobody acts on spec.controlPlaneTopology {wish} while feature gate MutableTopology is off; "
+        f". Nobody acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "
         "this operator reads spec.desiredTopology"
     )

@@ -1,4 +1,4 @@
-"""What the cluster looks like at the flip, as convergence will be measured against it.
+"""What the cluster looks like at the change, as convergence will be measured against it.
 
 A pool that is equal to itself, or a deployment that is ready, proves nothing unless it is known how it was before. So
 everything that the convergence of a definition asks about is captured from what is watched, and what cannot be read

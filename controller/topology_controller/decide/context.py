@@ -37,7 +37,7 @@ _ADVISED = {check: name for name, check in advisories.WAITED_FOR.items()}
 """Checks that wait for ever where there is such an advisory. The others may be told and need not be waited for."""
 _EVERY = 64
 """Checks that a definition may ask at most: each of them that is waited for is named."""
-BEFORE_FLIP = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
+BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Context:
 
     @property
     def evidence_awaited(self) -> bool:
-        """Is a fact of an open wish still on its way? Then deciding now would publish "not read yet" as news."""
+        """Is a fact of an open request still on its way? Then deciding now would publish "not read yet" as news."""
         known = self.known
         # Read only where somebody asks about them: there they have a name once they are on their way.
         at_times = (known.controller_config, known.dnsmasq, known.lifecycle_agent, known.workers)
@@ -90,14 +90,14 @@ def advised(context: Context, record: TopologyTransition) -> tuple[Advisory, ...
 
 
 def requested(context: Context, target: TopologyPair | None) -> datetime:
-    """When this wish was first seen: kept while the target stays."""
+    """When this request was first seen: kept while the target stays."""
     record = context.record
-    if record is not None and record.phase in BEFORE_FLIP and record.requested_time and record.target == target:
+    if record is not None and record.phase in BEFORE_CHANGE and record.requested_time and record.target == target:
         return record.requested_time
     own = context.known.own_operator
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    if record is None and copy is not None and copy.phase in BEFORE_FLIP and copy.target == target:
-        # Somebody dropped the record: it is the same wish, and its events were told under this time.
+    if record is None and copy is not None and copy.phase in BEFORE_CHANGE and copy.target == target:
+        # Somebody dropped the record: it is the same request, and its events were told under this time.
         return copy.requested_time or context.now.replace(microsecond=0)
     return context.now.replace(microsecond=0)
 
@@ -136,7 +136,7 @@ def unreadable(checks: tuple[Check, ...], now: datetime) -> Said | None:
 
 
 def written(context: Context, decision: Decision) -> Decision:
-    """Add the steps that a decision without a flip needs: save the record when it is time for that, then report."""
+    """Add the steps that a decision without a change needs: save the record when it is time for that, then report."""
     found = context.infrastructure.record
     stored = found if isinstance(found, TopologyTransition) else None
     reported = dataclasses.replace(decision, steps=(Step.REPORT,))

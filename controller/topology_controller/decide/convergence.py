@@ -1,4 +1,4 @@
-"""After the flip: watch the cluster follow, and say when it has.
+"""After the change: watch the cluster follow, and say when it has.
 
 Topology is never written again. Completed needs every convergence check Met without a break for the settle time; any
 of them that is not, for whatever reason, begins it anew. It is read from the times that the record keeps, but counts

@@ -27,7 +27,7 @@ class Step(Enum):
     """Write ClusterOperator `topology`, if it would differ."""
     GATHER = auto()
     """Read the evidence live and decide again from it."""
-    FLIP = auto()
+    CHANGE = auto()
     """The one write that moves topology, together with the record."""
 
 
@@ -53,13 +53,13 @@ class Decision:
     """What follows from the facts.
 
     `record` is what `status.topologyTransition` should be (None: leave it). `watch` says whether the watches of an
-    open wish are needed. `look_again` is in seconds, None when only a change matters. `disabled` and `degraded` carry
-    what their conditions say when they are True. `note` is said in Progressing. `upgrade_block` is the message of
+    open request are needed. `look_again` is in seconds, None when only a change matters. `disabled` and `degraded`
+    carry what their conditions say when they are True. `note` is said in Progressing. `upgrade_block` is the message of
     Upgradeable=False, None when upgrades are not held back. `observed` is, while another controller moves the topology,
-    where its transition is: shown, and never written. `taken` are the checks that are
-    accepted from now on, `ignored` says why others that somebody wants to accept are not.
-    `misconfigured` is said besides everything else, and changes nothing of it. `level` is False while this version
-    cannot do its work on what it finds: the ClusterOperator does not claim its number then.
+    where its transition is: shown, and never written. `taken` are the checks that are accepted from now on, `ignored`
+    says why others that somebody wants to accept are not. `misconfigured` is said besides everything else, and changes
+    nothing of it. `level` is False while this version cannot do its work on what it finds: the ClusterOperator does not
+    claim its number then.
     """
 
     phase: Phase

@@ -1,6 +1,6 @@
 """What is worth an event when the record changes: one per change of phase, from facts only.
 
-Told after the writes of the decision, never before the flip. The name of the event is made from the attempt and the
+Told after the writes of the decision, never before the change. The name of the event is made from the attempt and the
 phase (`report.events`), so a crash between the write and the telling can repeat the telling without repeating the
 event.
 """
@@ -25,12 +25,12 @@ STANDING = timedelta(minutes=5)
 
 
 def between(
-    before: TopologyTransition | None, after: TopologyTransition, wish: str | None, note: str, now: datetime
+    before: TopologyTransition | None, after: TopologyTransition, desired: str | None, note: str, now: datetime
 ) -> tuple[EventSpec, ...]:
     """Events for the way from one record to the next; `note` is what Progressing says.
 
-    What blocks a wish is told when the wish is made, when a check takes its admission back, and whenever it has stood
-    for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
+    What blocks a request is told when the request is made, when a check takes its admission back, and whenever it has
+    stood for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
     """
     phase = after.phase
     was = before.phase if before is not None else Phase.IDLE
@@ -42,7 +42,7 @@ def between(
     route = f"from {after.source} to {after.target}" if after.source and after.target else ""
     found: list[EventSpec] = []
     if phase in _OPEN and was not in _OPEN:
-        found.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"Topology {wish} is wanted"))
+        found.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"Topology {desired} is wanted"))
     if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
         found.append(EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True))
     if phase is Phase.CONVERGING:
@@ -51,32 +51,32 @@ def between(
     if phase is Phase.COMPLETED:
         said = f"Transition {after.name} {route} is completed{acceptance.told(after)}"
         found.append(EventSpec(EventReason.TRANSITION_COMPLETED, said))
-    if phase is Phase.IDLE and was in _OPEN and withdrawn(before, wish):
-        found.append(EventSpec(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn before the topology moved"))
+    if phase is Phase.IDLE and was in _OPEN and cancelled(before, desired):
+        found.append(EventSpec(EventReason.TRANSITION_CANCELLED, "The request was cancelled before the topology moved"))
     return tuple(found)
 
 
 def unmet(record: TopologyTransition) -> list[str]:
-    """The preflight checks that block the wish of this record, by name."""
+    """The preflight checks that block the request of this record, by name."""
     return sorted(
         check.name for check in record.checks if check.stage is Stage.PREFLIGHT and check.status is not CheckStatus.MET
     )
 
 
 def stands_at(record: TopologyTransition) -> datetime:
-    """From when on what blocks the wish of this record counts as standing."""
+    """From when on what blocks the request of this record counts as standing."""
     changed = [check.last_transition_time for check in record.checks if check.stage is Stage.PREFLIGHT]
     if record.phase_transition_time is not None:
         changed.append(record.phase_transition_time)
     return max(changed, default=_LONG_AGO) + STANDING
 
 
-def withdrawn(before: TopologyTransition | None, wish: str | None) -> bool:
-    """Was the wish of that record taken back: removed, or set to where the transition would have started?
+def cancelled(before: TopologyTransition | None, desired: str | None) -> bool:
+    """Was the request of that record taken back: removed, or set to where the transition would have started?
 
     Otherwise it still stands, and it is somebody else who has moved the topology there.
     """
-    if wish is None or before is None or before.source is None:
+    if desired is None or before is None or before.source is None:
         return True
     target = before.target.control_plane if before.target is not None else None
-    return wish == before.source.control_plane != target
+    return desired == before.source.control_plane != target

@@ -4,7 +4,7 @@ It leaves conditions on configs.operator.openshift.io/cluster and nothing else t
 record. Read as a record they let `report` show its transition the way ours is shown; nothing of it is ever written to
 Infrastructure. Two versions of that controller are known (reference: upstream-controller a.6): the older one writes a
 Progressing and an Upgradeable condition, both in one update, the newer one only Upgradeable. So Upgradeable is what is
-gone by, also because the older one forgets its Progressing when a wish is withdrawn.
+gone by, also because the older one forgets its Progressing when a request is cancelled.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ def transition(
     )
     if phase in {Phase.CONVERGING, Phase.COMPLETED}:
         return TopologyTransition(phase=phase, target=here)
-    wish = infrastructure.native_wish
-    target = next((one.target.pair for one in transitions.starting_at(here) if one.target.control_plane == wish), None)
+    desired = infrastructure.native_desired
+    target = next(
+        (one.target.pair for one in transitions.starting_at(here) if one.target.control_plane == desired), None
+    )
     return TopologyTransition(phase=phase, source=here, target=None if phase is Phase.IDLE else target)
 
 
@@ -55,15 +57,15 @@ def _said(known: facts.Facts) -> facts.Condition | None:
 
 
 def _phase(said: facts.Condition | None, infrastructure: facts.Infrastructure) -> Phase:
-    wish = infrastructure.native_wish
-    wanted = wish is not None and wish != infrastructure.control_plane
+    desired = infrastructure.native_desired
+    wanted = desired is not None and desired != infrastructure.control_plane
     reason = said.reason if said is not None else ""
     if reason == "TopologyTransitionInProgress":
         return Phase.ADMITTING if wanted else Phase.CONVERGING
     if wanted:
         # What it has not looked at yet is pending too.
         return Phase.UNSUPPORTED if reason == "UnsupportedTransition" else Phase.PENDING
-    if reason == "TopologyTransitionComplete" and wish in set(Topology):
+    if reason == "TopologyTransitionComplete" and desired in set(Topology):
         return Phase.COMPLETED
-    # A reason that speaks of a wish which is gone is old: nothing is wanted.
+    # A reason that speaks of a request which is gone is old: nothing is wanted.
     return Phase.IDLE

@@ -3,11 +3,11 @@
     Idle → Unsupported | Pending → Admitting → Converging → Completed
 
 `decide` first settles whether it may speak at all (object there, API installed, cluster of our kind, nobody wrote over
-us), then goes by the phase of the record: before the flip everything is decided from the wish and the preflight checks,
-afterwards from the record and the convergence checks only. The flip itself is decided only from facts that were read
-live, and only when the live Infrastructure carries an attempt that this very leader has recorded.
+us), then goes by the phase of the record: before the change everything is decided from the request and the preflight
+checks, afterwards from the record and the convergence checks only. The change itself is decided only from facts that
+were read live, and only when the live Infrastructure carries an attempt that this very leader has recorded.
 
-What happens before the flip is in `admission`, what happens after it in `convergence`.
+What happens before the change is in `admission`, what happens after it in `convergence`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
     """Decide what follows from the facts. The same arguments always give the same decision."""
     decision = _decide(known, transitions, leader, now)
-    if leader.refused and decision.watch and Step.FLIP not in decision.steps:
+    if leader.refused and decision.watch and Step.CHANGE not in decision.steps:
         decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {leader.refused}")
     if leader.misconfigured is None:
         return decision
@@ -74,7 +74,7 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
             return convergence.converging(context, record)
         if record.target == records.pair(infrastructure) and infrastructure.desired == record.target.control_plane:
             return _keep(context, record)
-    return _wish(context)
+    return _request(context)
 
 
 def _record(
@@ -215,14 +215,14 @@ def _disabled(context: contexts.Context, said: Said) -> Decision:
         observed = observer.transition(context.known, context.infrastructure, context.transitions)
         phase = observed.phase
         said = dataclasses.replace(said, message=f"{said.message}. {observer.text(context.known, phase)}")
-    if said.reason is not Reason.HOSTED_CONTROL_PLANE and record is not None and record.phase in contexts.BEFORE_FLIP:
+    if said.reason is not Reason.HOSTED_CONTROL_PLANE and record is not None and record.phase in contexts.BEFORE_CHANGE:
         phase = Phase.IDLE if observed is None else phase
         return Decision(phase, _idle_record(context), (Step.SAVE, Step.REPORT), disabled=said, observed=observed)
     return Decision(phase, steps=(Step.REPORT,), disabled=said, observed=observed)
 
 
 def _overwritten(context: contexts.Context, record: TopologyTransition) -> bool:
-    """Did somebody set the topology back while the wish still stands?"""
+    """Did somebody set the topology back while the request still stands?"""
     target = record.target
     return (
         target is not None
@@ -237,7 +237,7 @@ def _report_overwritten(context: contexts.Context, record: TopologyTransition) -
     by = f"field manager {who}" if who and who != OPERATOR_NAME else "somebody unknown"
     message = (
         f"Status topology was {record.target} and is {records.pair(context.infrastructure)} now; it was written by "
-        f"{by}. Nothing is written until the wish is removed and made again: oc patch infrastructure "
+        f"{by}. Nothing is written until the request is removed and made again: oc patch infrastructure "
         """cluster --type merge -p '{"spec":{"desiredTopology":null}}'"""
     )
     kept = record.model_copy(update={"problem": problems.overwritten(context, message)})
@@ -252,28 +252,28 @@ def _report_overwritten(context: contexts.Context, record: TopologyTransition) -
     return contexts.written(context, decision)
 
 
-def _wish(context: contexts.Context) -> Decision:
-    """Nothing has moved: decide from the wish."""
+def _request(context: contexts.Context) -> Decision:
+    """Nothing has moved: decide from the request."""
     infrastructure = context.infrastructure
     here = records.pair(infrastructure)
-    wish = infrastructure.desired
-    if wish is None:
+    desired = infrastructure.desired
+    if desired is None:
         return _idle(context)
     leading = [
-        definition for definition in context.transitions.starting_at(here) if definition.target.control_plane == wish
+        definition for definition in context.transitions.starting_at(here) if definition.target.control_plane == desired
     ]
     if not leading:
-        return _idle(context) if wish == here.control_plane else _unsupported(context, wish)
+        return _idle(context) if desired == here.control_plane else _unsupported(context, desired)
     on_platform = [definition for definition in leading if infrastructure.platform in definition.platforms]
     if not on_platform:
-        return _unsupported(context, wish)
+        return _unsupported(context, desired)
     if context.evidence_awaited:
         return Decision(context.phase, watch=True)
     definition = _choose(context.known, on_platform)
     if definition is None:
         # The number of workers decided, so the watches stay open: it may change.
-        return dataclasses.replace(_unsupported(context, wish), watch=True)
-    return admission.preflight(context, definition, wish)
+        return dataclasses.replace(_unsupported(context, desired), watch=True)
+    return admission.preflight(context, definition, desired)
 
 
 def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Definition | None:
@@ -303,7 +303,7 @@ def _idle_record(context: contexts.Context) -> TopologyTransition:
 
 def _idle(context: contexts.Context) -> Decision:
     record = _idle_record(context)
-    note = applicability.orphaned_native_wish(context.known, context.infrastructure)
+    note = applicability.orphaned_native_request(context.known, context.infrastructure)
     note = note or applicability.native_missing(context.known)
     if context.infrastructure.record is None and context.record is None and context.leader.available is None:
         # The first record waits for what discovery finds: one write instead of two.
@@ -311,8 +311,8 @@ def _idle(context: contexts.Context) -> Decision:
     return contexts.written(context, Decision(Phase.IDLE, record, note=note))
 
 
-def _unsupported(context: contexts.Context, wish: str) -> Decision:
-    """No definition leads from here to the wish: say why, and what would be legal."""
+def _unsupported(context: contexts.Context, desired: str) -> Decision:
+    """No definition leads from here to the request: say why, and what would be legal."""
     infrastructure = context.infrastructure
     here = records.pair(infrastructure)
     legal = [
@@ -323,28 +323,28 @@ def _unsupported(context: contexts.Context, wish: str) -> Decision:
     why = NEVER_A_SOURCE.get(here.control_plane)
     none = f"none, because {why}" if why else "none"
     message = (
-        f"No transition leads from {here} to {wish} on platform {infrastructure.platform or 'unknown'}. "
+        f"No transition leads from {here} to {desired} on platform {infrastructure.platform or 'unknown'}. "
         f"From here: {listed(legal) or none}"
     )
     kept = context.record if context.phase is Phase.UNSUPPORTED else None
-    same_wish = kept is not None and kept.observed_generation == infrastructure.generation
+    same_request = kept is not None and kept.observed_generation == infrastructure.generation
     record = TopologyTransition(
         phase=Phase.UNSUPPORTED,
         source=here,
-        requested_time=kept.requested_time if kept is not None and same_wish else contexts.requested(context, None),
+        requested_time=kept.requested_time if kept is not None and same_request else contexts.requested(context, None),
         phase_transition_time=records.phase_time(context.record, Phase.UNSUPPORTED, context.now),
         observed_generation=infrastructure.generation,
         available=contexts.available(context),
     )
     block = (
-        f"{message}. Withdraw the wish to allow minor upgrades again: oc patch infrastructure cluster --type merge "
+        f"{message}. Cancel the request to allow minor upgrades again: oc patch infrastructure cluster --type merge "
         """-p '{"spec":{"desiredTopology":null}}'"""
     )
     return contexts.written(context, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))
 
 
 def _keep(context: contexts.Context, record: TopologyTransition) -> Decision:
-    """Completed, and the wish stays what it was."""
+    """Completed, and the request stays what it was."""
     kept = record.model_copy(
         update={
             "observed_generation": context.infrastructure.generation,

@@ -77,8 +77,8 @@ def after_change(
     target = record.target.control_plane if record.target is not None else None
     if target is not None and context.infrastructure.desired is None:
         message = (
-            f"The topology has changed to {record.target}, and spec.{vocabulary.WISH} is gone. Restore it with: "
-            f"""oc patch infrastructure cluster --type merge -p '{{"spec":{{"{vocabulary.WISH}":"{target}"}}}}'"""
+            f"The topology has changed to {record.target}, and spec.{vocabulary.DESIRED} is gone. Restore it with: "
+            f"""oc patch infrastructure cluster --type merge -p '{{"spec":{{"{vocabulary.DESIRED}":"{target}"}}}}'"""
         )
         return _problem(context, ProblemReason.REQUEST_LOST, message)
     return None

@@ -44,7 +44,7 @@ def recover(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOpera
     """The record, or what can be rebuilt of it from the copy in ClusterOperator `topology`.
 
     A payload that reverts the CRD, or a writer that does not know the field, drops the record. When the topology is the
-    target of the copy, the flip has happened, whatever the copy's phase says; otherwise nothing has, and the decision
+    target of the copy, the change has happened, whatever the copy's phase says; otherwise nothing has, and the decision
     starts afresh.
     """
     if isinstance(infrastructure.record, TopologyTransition):

@@ -147,7 +147,7 @@ class Workers(read.Strict):
 
 
 class Convergence(read.Strict):
-    """What must be true after the flip before the transition is called completed."""
+    """What must be true after the change before the transition is called completed."""
 
     settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
     """How long every check must have been Met without a break."""
@@ -254,7 +254,7 @@ class Definition(read.Strict):
         return {Stage.PREFLIGHT: self.preflight, Stage.CONVERGENCE: self.convergence.checks}
 
     def conflicts_with(self, other: Definition) -> bool:
-        """Could both match the same cluster with the same wish? Such a pair is refused when it is loaded."""
+        """Could both match the same cluster with the same request? Such a pair is refused when it is loaded."""
         return (
             self.target.control_plane is other.target.control_plane
             and self.source.control_plane is other.source.control_plane

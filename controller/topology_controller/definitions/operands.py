@@ -71,7 +71,7 @@ class Operand(read.Strict):
     restarts: bool = False
     """Deployment whose pods every write of Infrastructure replaces, ours too, all but one of them at hand meanwhile."""
     optional: bool = False
-    """May be missing by configuration: where it was missing at the flip, nothing has to follow."""
+    """May be missing by configuration: where it was missing at the change, nothing has to follow."""
 
     @property
     def plural(self) -> str:

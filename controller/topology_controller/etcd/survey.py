@@ -1,6 +1,6 @@
 """Asks every member everything, at once, within one budget of time.
 
-The flip rests on evidence that is younger than two seconds, so a survey is over after `budget` seconds whatever
+The change rests on evidence that is younger than two seconds, so a survey is over after `budget` seconds whatever
 happens: a member that accepts a connection and then stands still (its process was stopped, its disk hangs) costs no
 more than that, and no other waits for it. What had been answered by then counts.
 

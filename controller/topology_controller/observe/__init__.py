@@ -4,7 +4,7 @@
 * `fields`: typed access into raw objects, which may hold anything.
 * `parse`: one function per kind, raw object in, fact out; `record` reads our own record.
 * `catalog`: which objects are read, when, and which fact each becomes; partly derived from the operand matrix.
-* `watches`: keeps the facts current; opens the idle watches always, the others while a wish is open.
-* `live`: reads the evidence for the flip, all at once, Infrastructure last; names why a read failed.
+* `watches`: keeps the facts current; opens the idle watches always, the others while a request is open.
+* `live`: reads the evidence for the change, all at once, Infrastructure last; names why a read failed.
 * `members`: asks etcd itself, where the administrator has given certificates for it; imported only then.
 """

@@ -1,9 +1,9 @@
 """Which objects are read, when, and which fact each of them becomes.
 
 One table feeds the watches and the live reads, so that both read the same objects alike. The idle sources are single
-objects by name (field selector, so that access by resourceNames applies); the others are opened while a wish is open.
-Control-plane nodes are read whole and reduced; of every other node only the metadata, because only its roles matter,
-unless a definition asks whether workers can carry what moves to them.
+objects by name (field selector, so that access by resourceNames applies); the others are opened while a request is
+open. Control-plane nodes are read whole and reduced; of every other node only the metadata, because only its roles
+matter, unless a definition asks whether workers can carry what moves to them.
 
 What the other operators run is listed in the operand matrix; `operands` makes sources from what some definition asks.
 """
@@ -114,7 +114,7 @@ EVIDENCE: tuple[Source, ...] = (
     ),
     Source("machine_config_pools", Selection(POOLS), parse.machine_config_pool),
 )
-"""What preflight is decided from; watched while a wish is open, and read live for the flip."""
+"""What preflight is decided from; watched while a request is open, and read live for the change."""
 
 OPERANDS: tuple[Source, ...] = (
     Source(
@@ -134,7 +134,7 @@ OPERANDS: tuple[Source, ...] = (
         parse.present,
     ),
 )
-"""What convergence and advisories look at besides, whatever the matrix says; watched while a wish is open."""
+"""What convergence and advisories look at besides, whatever the matrix says; watched while a request is open."""
 
 _ROUTING = tuple(source for source in OPERANDS if source.field == "ingress_controller")
 _WHOLE_NODES = 40
@@ -183,7 +183,7 @@ def offered(*definitions: model.Definition | None) -> tuple[Source, ...]:
 
 
 def watched(transitions: load.Transitions) -> tuple[Source, ...]:
-    """What is watched while a wish is open."""
+    """What is watched while a request is open."""
     return (*evidence(*transitions.definitions), *OPERANDS, *operands(transitions))
 
 

@@ -83,13 +83,13 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Infrastructure:
-    """Infrastructure `cluster`: the wish, the topology, our record."""
+    """Infrastructure `cluster`: the request, the topology, our record."""
 
     uid: str
     resource_version: str
     generation: int
     desired: str | None
-    native_wish: str | None
+    native_desired: str | None
     """`spec.controlPlaneTopology`, which the native controller reads."""
     control_plane: str | None
     infrastructure: str | None

@@ -1,9 +1,9 @@
 """Reads the evidence from the server, now: every source at once, and Infrastructure last.
 
-A watch may be behind; the flip must not be decided from what was true a moment ago. The resourceVersion of
-Infrastructure guards the wish, the topology and our own record, but not nodes or etcd, so Infrastructure is read after
-everything else and the age of the evidence is counted from the first request. Used by the operator for the flip and
-for what could be asked for, and by the command line where it has no watches.
+A watch may be behind; the change must not be decided from what was true a moment ago. The resourceVersion of
+Infrastructure guards the request, the topology and our own record, but not nodes or etcd, so Infrastructure is read
+after everything else and the age of the evidence is counted from the first request. Used by the operator for the change
+and for what could be asked for, and by the command line where it has no watches.
 
 `value`, `unobserved` and `malformed` are the one place where the end of a read becomes a fact; `watches` uses them too,
 so that the same trouble has the same words everywhere.

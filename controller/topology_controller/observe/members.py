@@ -1,8 +1,8 @@
 """What the members of etcd say themselves, as a fact: asked once (`Members`), or again and again (`Poll`).
 
-Everything else is watched, but etcd has nothing that could be watched with a client certificate alone. So while a wish
-is open etcd is asked every few seconds, and at once when the etcd operator publishes other members; the loop wakes only
-when the fact has changed. Whatever decides about the flip is asked anew (`live`).
+Everything else is watched, but etcd has nothing that could be watched with a client certificate alone. So while a
+request is open etcd is asked every few seconds, and at once when the etcd operator publishes other members; the loop
+wakes only when the fact has changed. Whatever decides about the change is asked anew (`live`).
 
 Where to ask: at the endpoints that the administrator has named, else at every address that the etcd operator
 publishes. The package `etcd` adds every voter that a member list reveals.

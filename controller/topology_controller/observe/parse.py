@@ -98,7 +98,7 @@ def infrastructure(raw: Raw) -> facts.Infrastructure:
         resource_version=fields.text(raw, "metadata.resourceVersion") or "",
         generation=fields.whole(raw, "metadata.generation"),
         desired=fields.text(raw, "spec.desiredTopology"),
-        native_wish=fields.text(raw, "spec.controlPlaneTopology"),
+        native_desired=fields.text(raw, "spec.controlPlaneTopology"),
         control_plane=fields.text(raw, "status.controlPlaneTopology"),
         infrastructure=fields.text(raw, "status.infrastructureTopology"),
         platform=fields.text(raw, "status.platformStatus.type") or fields.text(raw, "status.platform"),

@@ -1,4 +1,4 @@
-"""Keeps the facts current: the idle watches always, the others (`sources`) while a wish is open.
+"""Keeps the facts current: the idle watches always, the others (`sources`) while a request is open.
 
 Each source is one reflector, which keeps reduced facts only and calls `on_change` when one of them differs. A watch
 that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One that is in
@@ -45,7 +45,7 @@ class _Watch:
 
 
 class Watches:
-    """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open wish.
+    """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open request.
 
     `sources` are those (see `catalog.watched`), and such as are no evidence, which are opened and closed by themselves.
     `etcd`, where it is given, asks etcd's members while `ask_etcd` says so.
@@ -86,11 +86,11 @@ class Watches:
 
     @property
     def is_open(self) -> bool:
-        """Are the watches of an open wish there?"""
+        """Are the watches of an open request there?"""
         return self._sources[0].field in self._watches
 
     def open(self) -> None:
-        """Watch what a wish is decided from; nothing happens when that is so already."""
+        """Watch what a request is decided from; nothing happens when that is so already."""
         self._start(self._sources)
 
     async def close(self) -> None:

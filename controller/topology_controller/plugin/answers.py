@@ -49,7 +49,7 @@ class Check(TypedDict):
 
 
 class Change(TypedDict):
-    """A field of Infrastructure's status, and what the flip would make of it."""
+    """A field of Infrastructure's status, and what the change would make of it."""
 
     field: str
     now: str
@@ -65,7 +65,7 @@ class Expected(TypedDict):
 
 
 class Transition(TypedDict):
-    """The transition that a wish would lead to."""
+    """The transition that a request would lead to."""
 
     name: str
     summary: str
@@ -105,7 +105,7 @@ class Left(TypedDict):
 
 
 class Plan(TypedDict):
-    """`plan TARGET`: what would come of the wish `target` if it were made now.
+    """`plan TARGET`: what would come of the request `target` if it were made now.
 
     `manifest` is there only when manifests took the place of TARGET; `target` is empty when they ask for nothing.
     `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
@@ -115,7 +115,7 @@ class Plan(TypedDict):
     kind: Literal["TopologyPlan"]
     evaluated: str
     cluster: state.Cluster
-    wish: str | None
+    desired: str | None
     phase: str | None
     operator: Operator
     target: str
@@ -154,7 +154,7 @@ class Overview(TypedDict):
     kind: Literal["TopologyPlanList"]
     evaluated: str
     cluster: state.Cluster
-    wish: str | None
+    desired: str | None
     phase: str | None
     operator: Operator
     verdict: Verdict
@@ -174,8 +174,8 @@ class Status(TypedDict):
     evaluated: str
     cluster: state.Cluster
     topologyWriter: str | None
-    wish: str | None
-    withdraw: str | None
+    desired: str | None
+    cancel: str | None
     phase: str | None
     since: str | None
     stuck: bool
@@ -207,9 +207,9 @@ class Patch(TypedDict):
 
 
 class Set(TypedDict):
-    """`set`: what became of the wish `target`, or would with --confirm (`dryRun`).
+    """`set`: what became of the request `target`, or would with --confirm (`dryRun`).
 
-    `wish` is what stood there before. `operatorSays` is what the operator made of it in the first seconds. `plan` is
+    `desired` is what stood there before. `operatorSays` is what the operator made of it in the first seconds. `plan` is
     the answer of `plan TARGET` that it was decided by.
     """
 
@@ -217,7 +217,7 @@ class Set(TypedDict):
     kind: Literal["TopologySet"]
     evaluated: str
     target: str
-    wish: str | None
+    desired: str | None
     dryRun: bool
     result: Result
     message: str
@@ -229,7 +229,7 @@ class Set(TypedDict):
 
 
 class Cancel(TypedDict):
-    """`cancel`: what became of the wish that stood there, `wish`, and of the field manager that had made it.
+    """`cancel`: what became of the request that stood there, `desired`, and of the field manager that had made it.
 
     `phase` is what the operator has recorded in the end.
     """
@@ -238,8 +238,8 @@ class Cancel(TypedDict):
     kind: Literal["TopologyCancel"]
     evaluated: str
     cluster: state.Cluster
-    wish: str | None
-    wishedBy: str | None
+    desired: str | None
+    requestedBy: str | None
     phase: str | None
     operator: Operator
     result: Result

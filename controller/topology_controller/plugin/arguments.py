@@ -53,13 +53,13 @@ def _name(text: str) -> str:
 
 
 def target(text: str) -> str:
-    """A legal wish; what is none is refused with those that are, and the closest of them."""
+    """A legal request; what is none is refused with those that are, and the closest of them."""
     legal = [topology.value for topology in Topology]
     if text in legal:
         return text
     if text.lower() == EXTERNAL.lower():
         raise argparse.ArgumentTypeError(
-            f"{EXTERNAL} is no wish: a hosted control plane is made on the management cluster. "
+            f"{EXTERNAL} is no request: a hosted control plane is made on the management cluster. "
             f"Legal are {', '.join(legal)}"
         )
     raise _unknown("target", text, "Legal are", legal)
@@ -94,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
     program = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Asks a cluster about its topology: what it is, what it could be, and how far a change has come; "
-        "and makes the wish for another one, or takes it back. Only set --confirm, cancel and accept write anything.",
+        "and makes or cancels the request for another one. Only set --confirm, cancel and accept write anything.",
         epilog=_EXIT_CODES,
     )
     program.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
@@ -106,7 +106,11 @@ def parser() -> argparse.ArgumentParser:
     )
     topologies = ", ".join(topology.value for topology in Topology)
     plan.add_argument(
-        "target", nargs="?", type=target, metavar="TARGET", help=f"what {vocabulary.WISH} would be set to: {topologies}"
+        "target",
+        nargs="?",
+        type=target,
+        metavar="TARGET",
+        help=f"what {vocabulary.DESIRED} would be set to: {topologies}",
     )
     plan.add_argument(
         "-f", "--filename", metavar="FILE",
@@ -115,9 +119,9 @@ def parser() -> argparse.ArgumentParser:
     _output(plan)
     set_ = _verb(
         verbs, "set",
-        "make the wish for another topology; without --confirm nothing is written, and what would be is shown",
+        "make the request for another topology; without --confirm nothing is written, and what would be is shown",
     )  # fmt: skip
-    set_.add_argument("target", type=target, metavar="TARGET", help=f"what {vocabulary.WISH} is set to; see plan")
+    set_.add_argument("target", type=target, metavar="TARGET", help=f"what {vocabulary.DESIRED} is set to; see plan")
     set_.add_argument(
         "--confirm", action="store_true", help="write it, if nothing has changed since the checks were answered"
     )
@@ -132,7 +136,7 @@ def parser() -> argparse.ArgumentParser:
     _output(set_)
     cancel = _verb(
         verbs, "cancel",
-        "withdraw the wish, as long as the topology has not moved; refused when anything has changed since it was read",
+        "cancel the request, as long as the topology has not changed; refused when anything changed since it was read",
     )  # fmt: skip
     _output(cancel)
     status = _verb(verbs, "status", "phase, progress, every check, who has followed, and what is left to do")

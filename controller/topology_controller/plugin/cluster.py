@@ -313,10 +313,10 @@ def operator_state(snapshot: Snapshot) -> answers.Operator:
     if isinstance(held, facts.Unobserved):
         if isinstance(own, facts.Unobserved) and own.missing:
             absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
-            return {"state": "NotInstalled", "message": f"{absent}, so nobody would act on a wish"}
+            return {"state": "NotInstalled", "message": f"{absent}, so nobody would act on a request"}
         return {"state": "NotRunning", "message": "The operator has no Lease: it has not run yet, or not in this place"}
     if not held.holder:
-        return {"state": "NotRunning", "message": "The operator was stopped: nobody acts on a wish until it runs"}
+        return {"state": "NotRunning", "message": "The operator was stopped: nobody acts on a request until it runs"}
     holder = held.holder.partition("_")[0]
     if held.renew_time is None:
         return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
@@ -325,7 +325,7 @@ def operator_state(snapshot: Snapshot) -> answers.Operator:
     if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
         return {"state": "Running", "message": f"{holder} leads"}
     when = answers.stamp(held.renew_time)
-    until = "nobody acts on a wish until the operator runs"
+    until = "nobody acts on a request until the operator runs"
     return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
 
 

@@ -13,8 +13,8 @@ from typing import Final
 _READING: Final = "nothing was written. The same command can be given again at any time"
 _BEGINNING: Final = {
     "wait": "nothing was written. The transition goes on without being waited for; wait on with: oc topology wait",
-    "set": "nothing was written, and no wish was made. The same command begins again",
-    "cancel": "nothing was written, and the wish stands as it did. The same command begins again",
+    "set": "nothing was written, and no request was made. The same command begins again",
+    "cancel": "nothing was written, and the request stands as it did. The same command begins again",
     "accept": "nothing was written, and nothing was accepted. The same command begins again",
 }
 

@@ -46,7 +46,7 @@ _DENIED = 10.0
 _ANEW = 15.0
 """Seconds after which it is judged again without news: a Lease that is no longer renewed is no event."""
 _FIRST = 15.0
-"""Seconds that the first reading of what a wish needs may take before it is shown without that."""
+"""Seconds that the first reading of what a request needs may take before it is shown without that."""
 _TICK, _SHORTEST = 1.0, 0.25
 """Seconds between two drawings: without news, and at least."""
 

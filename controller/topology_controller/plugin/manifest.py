@@ -2,7 +2,7 @@
 
 As kubectl takes it: YAML or JSON, several documents, lists. Only a document that says `kind: Infrastructure` is taken
 apart, so others may be large, or templates. There may be several manifests, as long as they agree. What the API server
-would refuse or drop is reported with file and line. Who owns the field in Git also withdraws the request there, so a
+would refuse or drop is reported with file and line. Who owns the field in Git also cancels the request there, so a
 manifest without it is an answer, not an error.
 """
 

@@ -75,8 +75,8 @@ def plan(document: Document, answer: answers.Plan) -> None:
     manifest, transition, left = answer.get("manifest"), answer["transition"], answer.get("notCompleteUntil", [])
     fields = [("Phase", answer["phase"] or "")]
     if manifest is not None:
-        wish = manifest["desiredTopology"]
-        asks = f"asks for {wish}" if wish is not None else "has no spec.desiredTopology"
+        desired = manifest["desiredTopology"]
+        asks = f"asks for {desired}" if desired is not None else "has no spec.desiredTopology"
         fields += [("Manifest", f"{file['file']}:{file['line']} {asks}") for file in manifest["files"]]
     _head(document, answer, fields)
     document.add(
@@ -161,7 +161,7 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
             if check.value in open_
         ],
     )
-    if answer["wish"] is None and answer["disabled"] is None:
+    if answer["desired"] is None and answer["disabled"] is None:
         rows = [
             (
                 "Possible" if way["available"] else "Blocked",
@@ -172,8 +172,8 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
         ]
         document.add("What could be asked for, as it was found last", rows)
         document.add("", ["What could be asked for now: oc topology plan"])
-    if answer["withdraw"]:
-        document.add("Take the wish back with", [command("oc topology cancel", rank=Rank.IN_ORDER)])
+    if answer["cancel"]:
+        document.add("Take the request back with", [command("oc topology cancel", rank=Rank.IN_ORDER)])
     _unread(document, answer["unread"])
 
 
@@ -210,7 +210,7 @@ def audit(document: Document, answer: answers.Audit) -> None:
     _unread(document, answer["unread"])
 
 
-def wish(document: Document, answer: answers.Set) -> None:
+def request(document: Document, answer: answers.Set) -> None:
     """`set`: without --confirm a plan that ends with what would be sent; one that was refused is shown again."""
     result, patch, operator = answer["result"], answer["patch"], answer["plan"]["operator"]
     # The command of the plan knows no version; what is really sent stands below.
@@ -221,14 +221,14 @@ def wish(document: Document, answer: answers.Set) -> None:
         # Why not, and not again all that it would have meant.
         plan(document, {**basis, "advisories": [], "changes": [], "expected": [], "checklist": []})
     else:
-        before = answer["wish"] or "none"
+        before = answer["desired"] or "none"
         # What keeps an operator from running is the warning that follows.
         leads = f": {operator['message']}" if operator["state"] == "Running" else ""
         _fields(
             document,
             [
                 *_place(answer["plan"]["cluster"]),
-                ("Wish", f"{answer['target']}, before: {before}" if result == "Written" else before),
+                ("Request", f"{answer['target']}, before: {before}" if result == "Written" else before),
                 ("Operator", f"{operator['state']}{leads}"),
             ],
         )
@@ -251,7 +251,7 @@ def wish(document: Document, answer: answers.Set) -> None:
 
 def cancel(document: Document, answer: answers.Cancel) -> None:
     """`cancel`."""
-    _head(document, answer, [("Phase", answer["phase"] or "")], wished_by=answer["wishedBy"])
+    _head(document, answer, [("Phase", answer["phase"] or "")], requested_by=answer["requestedBy"])
     document.add("Warning", map(_sentence, answer["warnings"]))
     refused = f" {_REFUSED}." if answer["result"] == "Refused" else ""
     document.add("", [(answer["result"], f"{_sentence(answer['message'])}{refused}")])
@@ -302,16 +302,16 @@ def _head(
     fields: Iterable[tuple[str, str]],
     *,
     written_by: str | None = None,
-    wished_by: str | None = None,
+    requested_by: str | None = None,
 ) -> None:
     """The paragraph that an answer begins with."""
-    wish, operator = answer["wish"], answer["operator"]
+    desired, operator = answer["desired"], answer["operator"]
     _fields(
         document,
         [
             *_place(answer["cluster"]),
             ("Written by", written_by or ""),
-            ("Wish", f"{wish}, made by {wished_by}" if wish and wished_by else wish or "none"),
+            ("Request", f"{desired}, made by {requested_by}" if desired and requested_by else desired or "none"),
             ("Operator", f"{operator['state']}: {operator['message']}"),
             *fields,
         ],

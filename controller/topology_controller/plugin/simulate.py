@@ -122,14 +122,14 @@ def removed(known: facts.Facts, transitions: load.Transitions, now: datetime) ->
     decided = _decided(known, infrastructure, transitions, None, now)
     desired, record = infrastructure.desired, records.recover(infrastructure, known.own_operator)
     if desired is None:
-        return Judgement(Verdict.FULFILLED, "The manifest wishes for nothing, and nothing is wanted", here, decided)
-    lacks = f"The manifest has no spec.{vocabulary.WISH}, and {desired} is wanted"
+        return Judgement(Verdict.FULFILLED, "The manifest asks for nothing, and nothing is wanted", here, decided)
+    lacks = f"The manifest has no spec.{vocabulary.DESIRED}, and {desired} is wanted"
     way = "to prune that field, or to replace the object,"
     if record is not None and record.phase is Phase.CONVERGING:
         message = f"{lacks}: {way} is refused until the cluster has followed to {here}. Put {desired} into the manifest"
         return Judgement(Verdict.BLOCKED, message, here, decided)
     is_open = requested(known, transitions, desired, now).verdict is not Verdict.FULFILLED
-    effect = "would withdraw the wish" if is_open else "would remove a wish that is fulfilled; the topology stays"
+    effect = "would cancel the request" if is_open else "would remove a request that is fulfilled; the topology stays"
     return Judgement(Verdict.POSSIBLE, f"{lacks}: {way} {effect}", here, decided)
 
 
@@ -168,7 +168,7 @@ def _verdict(
         moved = f"The topology has moved to {here}, and"
         if record.target.control_plane == target:
             return Verdict.UNDER_WAY, f"{moved} the cluster follows: see oc topology status"
-        return Verdict.BLOCKED, f"{moved} the wish cannot be changed before the cluster has followed"
+        return Verdict.BLOCKED, f"{moved} the request cannot be changed before the cluster has followed"
     if decided.degraded is not None and decided.degraded.reason is Reason.TOPOLOGY_OVERWRITTEN:
         return Verdict.BLOCKED, decided.degraded.message
     if decided.phase is Phase.UNSUPPORTED:
@@ -283,12 +283,12 @@ def disruption(
         *_two_voters(known, definition),
         item(
             "UpgradesHeldBack",
-            "From the wish until the transition is completed minor upgrades are held back. Patch upgrades are not: do "
-            "not start one",
+            "From the request until the transition is completed minor upgrades are held back. Patch upgrades are not: "
+            "do not start one",
         ),
         item(
             "PointOfNoReturn",
-            "Once status has moved there is no way back; before that the wish can be withdrawn at any time",
+            "Once status has moved there is no way back; before that the request can be cancelled at any time",
         ),
         _machine_config(known, asking, source, target),
         *_static_pods(asking, source, target),

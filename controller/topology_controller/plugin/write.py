@@ -131,11 +131,11 @@ async def write(
 
 
 async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kube.KubeError) -> Written | Refused:
-    wanted: str | None = body["spec"][vocabulary.WISH]
+    wanted: str | None = body["spec"][vocabulary.DESIRED]
     if not isinstance(outcome, kube.KubeError):
         if wanted is not None and _desired(outcome) != wanted:
             raise errors.PluginError(
-                f"the API server took the write and dropped spec.{vocabulary.WISH}: its API lacks our fields",
+                f"the API server took the write and dropped spec.{vocabulary.DESIRED}: its API lacks our fields",
                 f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
             )
         return Written(fields.whole(outcome, "metadata.generation"))
@@ -172,7 +172,7 @@ async def _look(connection: cluster.Connection, version: str, wanted: str | None
         )
     raise errors.PluginError(
         f"the write was not answered ({why}), and Infrastructure has been changed by {writers(raw) or UNKNOWN_WRITER} "
-        f"since: the wish is {desired or 'none'} now",
+        f"since: the request is {desired or 'none'} now",
         "Look at it first: oc topology status",
     )
 
@@ -192,7 +192,7 @@ def _own_words(message: str) -> str:
 
 def patch(version: str, wanted: str | None, acting: cluster.Acting | None = None) -> answers.Patch:
     """The patch that sets spec.desiredTopology, good for this resourceVersion only; `wanted` None removes the field."""
-    body = {"metadata": {"resourceVersion": version}, "spec": {vocabulary.WISH: wanted}}
+    body = {"metadata": {"resourceVersion": version}, "spec": {vocabulary.DESIRED: wanted}}
     return {"type": "application/merge-patch+json", "body": body, "command": command(body, acting)}
 
 
@@ -206,7 +206,7 @@ def command(body: Raw, acting: cluster.Acting | None = None) -> str:
 
 
 def _desired(raw: Raw) -> str | None:
-    return fields.text(raw, f"spec.{vocabulary.WISH}")
+    return fields.text(raw, f"spec.{vocabulary.DESIRED}")
 
 
 def writers(raw: Raw, name: str = "") -> str | None:

@@ -1,7 +1,7 @@
 """What is shown right now, for whoever looks: the last decision, and the facts that it was made from.
 
 The loop pins, others look or wait for news; nobody waits for them. Nothing is computed here, so that pinning costs the
-loop nothing between a fact and the flip. On a process that does not lead the board stays empty.
+loop nothing between a fact and the change. On a process that does not lead the board stays empty.
 """
 
 from __future__ import annotations

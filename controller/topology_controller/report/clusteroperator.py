@@ -39,9 +39,9 @@ _RELATED = (
     (_MACHINES, "controllerconfigs", "", "machine-config-controller"),
     (_MACHINES, "machineconfigpools", "", ""),
     (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-status"),
-    (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-wish"),
+    (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-request"),
     (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-status"),
-    (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-wish"),
+    (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-request"),
 )
 """Group, resource, namespace, name; without a name it is every object of the kind."""
 

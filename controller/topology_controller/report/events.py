@@ -2,7 +2,7 @@
 
 Happenings wait in a bounded row and are sent by a task of their own: an API server that refuses events must not keep
 the topology from moving. The name of an event is a hash of what it is about, so an operator that crashed between the
-flip and the event tells it after its restart, and one that crashed after it finds that it exists.
+change and the event tells it after its restart, and one that crashed after it finds that it exists.
 
 What could not be sent keeps waiting. An API server in trouble is tried again soon; one that refuses (a right is
 missing, a webhook says no) now and then, the events taking turns. Both are said in the log when they begin and when
@@ -54,17 +54,17 @@ _LATE = 0.05
 def name(uid: str, reason: EventReason, record: TopologyTransition | None, generation: int | None = None) -> str:
     """The name of the event: the same occurrence always has the same one.
 
-    An admission has its attempt. Before it, the time of the request and the `generation` in which the wish was made
-    (that of the record, unless another is given) tell two wishes apart, also within one second. A request is one also
-    when the record was dropped, and the wish is found in another phase or gets another attempt than before. What blocks
-    a wish is another occurrence when it is another set of checks.
+    An admission has its attempt. Before it, the time of the request and the `generation` in which the request was made
+    (that of the record, unless another is given) tell two requests apart, also within one second. A request is one also
+    when the record was dropped, and the request is found in another phase or gets another attempt than before. What
+    blocks a request is another occurrence when it is another set of checks.
     """
     occurrence, phase = "", ""
     if record is not None:
         made_in = record.observed_generation if generation is None else generation
-        wished = f"{record.requested_time or record.phase_transition_time or ''}@{made_in or ''}"
+        requested = f"{record.requested_time or record.phase_transition_time or ''}@{made_in or ''}"
         request = reason is EventReason.TRANSITION_REQUESTED
-        occurrence, phase = (wished, "") if request else (record.attempt or wished, record.phase.value)
+        occurrence, phase = (requested, "") if request else (record.attempt or requested, record.phase.value)
         if reason is EventReason.TRANSITION_BLOCKED:
             phase = f"{phase}/{','.join(decided.unmet(record))}"
     digest = hashlib.sha256(f"{uid}/{reason}/{occurrence}/{phase}".encode()).hexdigest()
@@ -91,7 +91,7 @@ class EventRecorder:
         self._waiting: dict[str, _Event] = {}
         self._news = asyncio.Event()
         self._told: dict[str, None] = {}
-        self._wish: tuple[object, int | None] | None = None
+        self._request: tuple[object, int | None] | None = None
         self._trouble: tuple[object, ...] | None = None
         self._overflown = False
 
@@ -213,15 +213,15 @@ class EventRecorder:
             )
 
     def _made_in(self, record: TopologyTransition | None, reason: EventReason) -> int | None:
-        """In which generation this wish was made, as far as we know: a later change of the spec is no other wish."""
+        """The generation in which this request was made, as far as known: a later change of the spec is no new one."""
         if record is None:
             return None
         if reason is EventReason.TRANSITION_CANCELLED:
-            self._wish = None
+            self._request = None
             return record.observed_generation
-        if self._wish is None or self._wish[0] != record.requested_time:
-            self._wish = (record.requested_time, record.observed_generation)
-        return self._wish[1]
+        if self._request is None or self._request[0] != record.requested_time:
+            self._request = (record.requested_time, record.observed_generation)
+        return self._request[1]
 
     def _give_up(self, event: _Event) -> None:
         del self._waiting[event.name]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def unwatched(*, leads: bool) -> str:
-    """Why something is not shown that only the watches of an open wish tell."""
+    """Why something is not shown that only the watches of an open request tell."""
     return "Not watched while nothing is in progress" if leads else "Told by the operator process that leads"
 
 

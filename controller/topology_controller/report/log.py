@@ -50,7 +50,7 @@ class DecisionLog:
         self._told_of_acceptances(decision)
         if not decision.results:
             if not decision.watch:
-                # The next wish is told from its beginning.
+                # The next request is told from its beginning.
                 self._answers = {}
             return
         for answer in decision.results:

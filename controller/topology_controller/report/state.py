@@ -51,7 +51,7 @@ class Progress(TypedDict):
 
 
 class Transition(TypedDict):
-    """The transition under way, or the last one. `deadline` is there from the flip to the end of it."""
+    """The transition under way, or the last one. `deadline` is there from the change to the end of it."""
 
     name: str | None
     summary: str
@@ -171,15 +171,15 @@ class State(TypedDict):
     """Everything that the status page shows.
 
     `leads` says whether the process that answers decides; if not, it tells what is recorded, and has no operands, nodes
-    or members. `headline` is the message of Progressing. `disturbed` names watches whose news may be late. `withdraw`
-    is the command that takes the wish back, None where that is not possible any more.
+    or members. `headline` is the message of Progressing. `disturbed` names watches whose news may be late. `cancel`
+    is the command that takes the request back, None where that is not possible any more.
     """
 
     version: str
     leads: bool
     cluster: Cluster
-    wish: str | None
-    withdraw: str | None
+    desired: str | None
+    cancel: str | None
     phase: str
     since: str | None
     stuck: bool

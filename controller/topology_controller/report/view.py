@@ -32,7 +32,7 @@ _STAGES = {
     Phase.CONVERGING: Stage.CONVERGENCE,
     Phase.COMPLETED: Stage.CONVERGENCE,
 }
-_BEFORE_FLIP = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
+_BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class About:
 def look(pinned: board.Pinned | None, known: facts.Facts, about: About) -> state.State:
     """Everything that the page shows.
 
-    `pinned` is None on a process that does not lead. `known` are the newest facts: wish and topology are told from
+    `pinned` is None on a process that does not lead. `known` are the newest facts: request and topology are told from
     them, everything else from what the decision was made from.
     """
     infrastructure = known.infrastructure
@@ -63,7 +63,7 @@ def look(pinned: board.Pinned | None, known: facts.Facts, about: About) -> state
     checks = () if stage is None else records.of_stage(record, stage)
     results = pinned.decision.results if pinned is not None else ()
     own = known.own_operator
-    wish = None if seen is None else seen.desired
+    desired = None if seen is None else seen.desired
     return {
         "version": about.version,
         "leads": pinned is not None,
@@ -75,8 +75,8 @@ def look(pinned: board.Pinned | None, known: facts.Facts, about: About) -> state
                 "infrastructure": None if seen is None else seen.infrastructure,
             },
         },
-        "wish": wish,
-        "withdraw": _wish(None) if wish is not None and phase in _BEFORE_FLIP else None,
+        "desired": desired,
+        "cancel": _request(None) if desired is not None and phase in _BEFORE_CHANGE else None,
         "phase": phase.value,
         "since": _time(record.phase_transition_time) if record is not None else None,
         "stuck": degraded is not None and degraded["reason"] == Reason.TRANSITION_STUCK,
@@ -227,14 +227,14 @@ def _available(record: TopologyTransition | None, about: About) -> list[state.Av
                 "available": one.available,
                 "evaluated": _stamp(one.evaluated_time),
                 "blockers": [{"name": blocker.name, "message": blocker.message} for blocker in one.blockers],
-                "command": _wish(one.target.control_plane),
+                "command": _request(one.target.control_plane),
             }
         )
     return found
 
 
-def _wish(topology: str | None) -> str:
-    """The command that makes this wish, or takes it back."""
+def _request(topology: str | None) -> str:
+    """The command that makes this request, or takes it back."""
     body = json.dumps({"spec": {"desiredTopology": topology}}, separators=(",", ":"))
     return f"oc patch infrastructure cluster --type merge -p '{body}'"
 

@@ -28,29 +28,29 @@ class NativeController(actor.Actor):
                kinds.CONFIG_MAPS)  # fmt: skip
 
     async def step(self) -> None:
-        """Look at the wish and say where it stands; move the topology once."""
+        """Look at the request and say where it stands; move the topology once."""
         config = self.mirror.get(kinds.CONFIGS, "cluster")
         infrastructure = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
         if config is None or infrastructure is None or not self._switched_on():
             return
-        wish = (infrastructure.get("spec") or {}).get("controlPlaneTopology")
+        desired = (infrastructure.get("spec") or {}).get("controlPlaneTopology")
         under_way = conditions.of(config, _PREFIX + "Upgradeable").get("reason") == _IN_PROGRESS
-        if wish in (None, self.topology):
-            await self._idle(config, wish, under_way=under_way)
-        elif (self.topology, wish) != ("SingleReplica", "HighlyAvailable"):
-            await self._say(config, "UnsupportedTransition", f"no transition leads from {self.topology} to {wish}")
+        if desired in (None, self.topology):
+            await self._idle(config, desired, under_way=under_way)
+        elif (self.topology, desired) != ("SingleReplica", "HighlyAvailable"):
+            await self._say(config, "UnsupportedTransition", f"no transition leads from {self.topology} to {desired}")
         elif blocked := self._blocked():
             await self._say(config, "PreflightCheckFailed", blocked)
         else:
-            await self._say(config, _IN_PROGRESS, f"moving to {wish}")
-            topology = {"controlPlaneTopology": wish, "infrastructureTopology": wish}
+            await self._say(config, _IN_PROGRESS, f"moving to {desired}")
+            topology = {"controlPlaneTopology": desired, "infrastructureTopology": desired}
             await self.patch(kinds.INFRASTRUCTURES, infrastructure, {"status": topology}, "status")
 
-    async def _idle(self, config: dict[str, Any], wish: str | None, *, under_way: bool) -> None:
+    async def _idle(self, config: dict[str, Any], desired: str | None, *, under_way: bool) -> None:
         if under_way:
             if self.waits.due("soak", self.pace.native):
                 self.waits.clear("soak")
-                await self._say(config, _COMPLETE, f"the cluster is {wish}")
+                await self._say(config, _COMPLETE, f"the cluster is {desired}")
         elif conditions.of(config, _PREFIX + "Upgradeable").get("reason") != _COMPLETE:
             await self._say(config, "AsExpected", "")
 

@@ -1,6 +1,6 @@
 """What people try with Infrastructure `cluster`, each as one request made from the object as it stands.
 
-It stands as `prepare` leaves it: SingleReplica, HighlyAvailable wished for, a record that says Pending, a label, an
+It stands as `prepare` leaves it: SingleReplica, HighlyAvailable requested, a record that says Pending, a label, an
 annotation. Every change would be legal but for rights and admission, so that a refusal is never the definition's.
 """
 
@@ -87,15 +87,15 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     "drop the record": _replaced((("status", "topologyTransition"), _GONE), path=_STATUS),
     "write something else of status": _status(apiServerURL="https://other.example.com:6443"),
     "send the same status": _replaced(path=_STATUS),
-    "wish": _merge({"spec": {"desiredTopology": _BACK}}),
-    "withdraw": _merge({"spec": {"desiredTopology": None}}),
-    "wish by a JSON patch": _operations(
+    "desired": _merge({"spec": {"desiredTopology": _BACK}}),
+    "cancel": _merge({"spec": {"desiredTopology": None}}),
+    "request by a JSON patch": _operations(
         {"op": "test", "path": "/spec/desiredTopology", "value": "HighlyAvailable"},
         {"op": "replace", "path": "/spec/desiredTopology", "value": _BACK},
     ),
-    "wish by applying": _applied(desiredTopology=_BACK),
-    "wish by replacing": _replaced((("spec", "desiredTopology"), _BACK)),
-    "drop the wish by replacing": _replaced((("spec", "desiredTopology"), _GONE)),
+    "request by applying": _applied(desiredTopology=_BACK),
+    "request by replacing": _replaced((("spec", "desiredTopology"), _BACK)),
+    "drop the request by replacing": _replaced((("spec", "desiredTopology"), _GONE)),
     "send nothing new": _merge({"spec": {"desiredTopology": "HighlyAvailable"}}),
     "replace with the same": _replaced(),
     "change spec": _merge({"spec": {"cloudConfig": {"name": "other"}}}),
@@ -108,5 +108,5 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     "take an annotation": _operations({"op": "remove", "path": "/metadata/annotations/example.com~1mark"}),
     "hold with a finalizer": _merge({"metadata": {"finalizers": [MARK]}}),
     "own": _merge({"metadata": {"ownerReferences": [_OWNER]}}),
-    "wish and label": _merge({"metadata": {"labels": {MARK: "new"}}, "spec": {"desiredTopology": _BACK}}),
+    "request and label": _merge({"metadata": {"labels": {MARK: "new"}}, "spec": {"desiredTopology": _BACK}}),
 }

@@ -33,7 +33,7 @@ POLICIES, BINDINGS = real.POLICIES, real.POLICY_BINDINGS
 ROLES = kinds.Kind(_RBAC, "clusterroles", "ClusterRole")
 ROLE_BINDINGS = kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding")
 STATUS_POLICY = "cluster-topology-operator-status"
-WISH_POLICY = "cluster-topology-operator-wish"
+REQUEST_POLICY = "cluster-topology-operator-request"
 INFRASTRUCTURE = kinds.INFRASTRUCTURES.path("cluster")
 _REQUEST_SECONDS = 10.0
 _IN_FORCE_SECONDS = 30.0
@@ -113,7 +113,7 @@ class Answer:
         """The policy that refused, `rbac`, or nothing."""
         if self.code != 403:
             return ""
-        for policy in (STATUS_POLICY, WISH_POLICY):
+        for policy in (STATUS_POLICY, REQUEST_POLICY):
             if f"ValidatingAdmissionPolicy '{policy}'" in self.said:
                 return policy
         return "rbac"
@@ -185,10 +185,10 @@ class PolicyServer:
         """Replace the spec of a policy."""
         await self.api.patch(POLICIES, policy["metadata"]["name"], {"spec": policy["spec"]})
 
-    async def wish_refused(self) -> bool:
-        """Is the policy about the wish in force?"""
-        wish = Request("PATCH", {"spec": {"desiredTopology": "HighlyAvailable"}})
-        return (await self.send("editor", wish)).refused_by == WISH_POLICY
+    async def request_refused(self) -> bool:
+        """Is the policy about the request in force?"""
+        desired = Request("PATCH", {"spec": {"desiredTopology": "HighlyAvailable"}})
+        return (await self.send("editor", desired)).refused_by == REQUEST_POLICY
 
     async def move_refused(self) -> bool:
         """Is the policy about status in force?"""
@@ -197,7 +197,7 @@ class PolicyServer:
 
     async def in_force(self) -> None:
         """Wait until both policies count."""
-        await polling.until("the policy about the wish is in force", self.wish_refused, _IN_FORCE_SECONDS)
+        await polling.until("the policy about the request is in force", self.request_refused, _IN_FORCE_SECONDS)
         await polling.until("the policy about status is in force", self.move_refused, _IN_FORCE_SECONDS)
 
 

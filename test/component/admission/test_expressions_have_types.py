@@ -31,7 +31,7 @@ async def controller(ground: policy_server.PolicyServer) -> AsyncIterator[None]:
 
 @pytest.mark.usefixtures("controller")
 async def test_no_expression_has_a_warning(ground: policy_server.PolicyServer) -> None:
-    mistaken = copy.deepcopy(policy_server.shipped()[policy_server.WISH_POLICY])
+    mistaken = copy.deepcopy(policy_server.shipped()[policy_server.REQUEST_POLICY])
     mistaken["metadata"] = {"name": MISTAKEN}
     mistaken["spec"]["validations"] = [{"expression": "object.status.notThere == 'x'"}]
     await ground.api.create(policy_server.POLICIES, mistaken)

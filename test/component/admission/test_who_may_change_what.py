@@ -1,7 +1,7 @@
 """Everybody tries everything, and the table says what becomes of it.
 
-`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `WISH` and `REST` our
-policies refuse it: the topology in status, the wish, and all else for holders of the delegated role.
+`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `DESIRED` and `REST` our
+policies refuse it: the topology in status, the request, and all else for holders of the delegated role.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ move and drop the record              yes     yes   yes      yes    yes     STAT
 drop the record                       yes     yes   rbac     yes    yes     yes      yes     yes    rbac   rbac      yes    rbac  rbac rbac
 write something else of status        yes     yes   yes      yes    yes     yes      yes     yes    rbac   rbac      yes    rbac  rbac rbac
 send the same status                  yes     yes   rbac     yes    yes     yes      yes     yes    rbac   rbac      yes    rbac  rbac rbac
-wish                                  yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   yes       yes    yes   yes  rbac
-withdraw                              yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   yes       yes    yes   yes  rbac
-wish by a JSON patch                  yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   yes       yes    yes   yes  rbac
-wish by applying                      yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   yes       yes    yes   yes  rbac
-wish by replacing                     yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   rbac      yes    rbac  yes  rbac
-drop the wish by replacing            yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   rbac      yes    rbac  yes  rbac
+request                                  yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   yes       yes    yes   yes  rbac
+cancel                              yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   yes       yes    yes   yes  rbac
+request by a JSON patch                  yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   yes       yes    yes   yes  rbac
+request by applying                      yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   yes       yes    yes   yes  rbac
+request by replacing                     yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   rbac      yes    rbac  yes  rbac
+drop the request by replacing            yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   rbac      yes    rbac  yes  rbac
 send nothing new                      yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    yes       yes    yes   yes  rbac
 replace with the same                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    rbac      yes    rbac  yes  rbac
 change spec                           yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
@@ -43,7 +43,7 @@ annotate                              yes     yes   rbac     yes    yes     yes 
 take an annotation                    yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
 hold with a finalizer                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
 own                                   yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-wish and label                        yes     yes   rbac     WISH   WISH    WISH     rbac    rbac   WISH   REST      REST   yes   yes  rbac
+request and label                        yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   REST      REST   yes   yes  rbac
 """  # noqa: E501 - a table is read in its columns
 _HEAD, *_LINES = TABLE.strip("\n").splitlines()
 PEOPLE = _HEAD.split()
@@ -56,8 +56,8 @@ def verdict(answer: policy_server.Answer) -> str:
             return "yes" if answer.code == 200 else f"{answer.code} {answer.said}"
         case policy_server.STATUS_POLICY:
             return "STATUS"
-        case policy_server.WISH_POLICY:
-            return "REST" if "may change nothing" in answer.said else "WISH"
+        case policy_server.REQUEST_POLICY:
+            return "REST" if "may change nothing" in answer.said else "DESIRED"
         case other:
             return other
 
@@ -66,7 +66,7 @@ def test_the_table_has_everybody_and_everything() -> None:
     assert list(policy_server.PEOPLE) == PEOPLE
     assert list(ROWS) == list(changes.CHANGES)
     assert {len(one) for one in ROWS.values()} == {len(PEOPLE)}
-    assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "WISH", "REST"}
+    assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "DESIRED", "REST"}
 
 
 async def test_everybody_tries_everything(ground: policy_server.PolicyServer) -> None:
@@ -89,11 +89,11 @@ REFUSALS = {
         proven, and only the topology operators, the version operator and cluster administrators write them. Ask for
         a topology with spec.desiredTopology; for the right to write these (set infrastructures/observedtopology in
         group topology.openshift.io) ask an administrator of this cluster.""",
-    ("editor", "withdraw"): """
+    ("editor", "cancel"): """
         User edith may not change spec.desiredTopology of Infrastructure cluster: that takes the right to set
         infrastructures/desiredtopology in group topology.openshift.io, as ClusterRole topology-requester has it. Ask an
         administrator of this cluster to bind it.""",
-    ("requester", "wish and label"): """
+    ("requester", "request and label"): """
         User rita may change nothing of Infrastructure cluster but spec.desiredTopology, and this would change
         metadata.labels too: for that the right to set infrastructures/everything in group topology.openshift.io is
         missing, as ClusterRole topology-administrator has it. Ask an administrator of this cluster to bind it.""",
@@ -110,13 +110,13 @@ async def test_a_refusal_says_what_is_missing_and_whom_to_ask(
     assert answer.said.partition(" denied request: ")[2] == " ".join(REFUSALS[who, what].split())
 
 
-async def test_a_wish_at_creation_is_refused_by_the_definition(ground: policy_server.PolicyServer) -> None:
-    """So the policy need not judge creations; without a wish everybody with the right creates it."""
+async def test_a_request_at_creation_is_refused_by_the_definition(ground: policy_server.PolicyServer) -> None:
+    """So the policy need not judge creations; without a request everybody with the right creates it."""
     made = await changes.prepare(ground)
     await ground.api.delete(kinds.INFRASTRUCTURES, "cluster")
     spec = {key: value for key, value in made["spec"].items() if key != "desiredTopology"}
-    for wish, code in (({}, 201), ({"desiredTopology": "HighlyAvailable"}, 422)):
-        body = {**made, "metadata": {"name": "cluster"}, "spec": {**spec, **wish}}
+    for desired, code in (({}, 201), ({"desiredTopology": "HighlyAvailable"}, 422)):
+        body = {**made, "metadata": {"name": "cluster"}, "spec": {**spec, **desired}}
         request = policy_server.Request("POST", body, "application/json", kinds.INFRASTRUCTURES.path())
         answer = await ground.send("editor", request)
         assert answer.code == code, answer.said

@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 _MERGE = ("patch", "infrastructure", "cluster", "--type", "merge", "-p")
 
 
-async def wish(ground: policy_server.PolicyServer) -> str | None:
+async def ask_for(ground: policy_server.PolicyServer) -> str | None:
     found: str | None = (await ground.infrastructure())["spec"].get("desiredTopology")
     return found
 
 
-async def test_a_requester_asks_withdraws_and_asks_again(ground: policy_server.PolicyServer) -> None:
+async def test_a_requester_asks_cancels_and_asks_again(ground: policy_server.PolicyServer) -> None:
     await ground.anew()
     for spec, wanted in (
         ({"desiredTopology": "HighlyAvailable"}, "HighlyAvailable"),
         ({"desiredTopology": None}, None),
     ):
         code, _, said = await ground.kubectl("requester", *_MERGE, json.dumps({"spec": spec}))
-        assert (code, await wish(ground)) == (0, wanted), said
+        assert (code, await ask_for(ground)) == (0, wanted), said
     operations = [{"op": "add", "path": "/spec/desiredTopology", "value": "HighlyAvailable"}]
     code, _, said = await ground.kubectl(
         "requester", "patch", "infrastructure", "cluster", "--type", "json", "-p", json.dumps(operations)
     )
-    assert (code, await wish(ground)) == (0, "HighlyAvailable"), said
+    assert (code, await ask_for(ground)) == (0, "HighlyAvailable"), said
     code, printed, said = await ground.kubectl("requester", "get", "infrastructure", "cluster")
     assert (code, "HighlyAvailable" in printed) == (0, True), said
 
 
-async def test_a_requester_who_edits_changes_the_wish_and_nothing_else(
+async def test_a_requester_who_edits_changes_the_request_and_nothing_else(
     ground: policy_server.PolicyServer, tmp_path: pathlib.Path
 ) -> None:
     await changes.prepare(ground)
@@ -71,9 +71,9 @@ async def test_a_requester_applies_on_the_server_side_and_is_told_so(ground: pol
     assert code == 1
     assert "would change metadata.annotations too (apply leaves an annotation" in said
     assert "apply --server-side and patch do not" in said
-    assert await wish(ground) is None
+    assert await ask_for(ground) is None
     code, _, said = await ground.kubectl("requester", "apply", "--server-side", "-f", "-", given=given)
-    assert (code, await wish(ground)) == (0, "HighlyAvailable"), said
+    assert (code, await ask_for(ground)) == (0, "HighlyAvailable"), said
 
 
 async def test_nothing_else_is_open_to_a_requester(ground: policy_server.PolicyServer) -> None:
@@ -82,8 +82,8 @@ async def test_nothing_else_is_open_to_a_requester(ground: policy_server.PolicyS
     for arguments in (
         ("replace", "-f", "-"),
         ("delete", "infrastructure", "cluster"),
-        ("delete", "validatingadmissionpolicy", policy_server.WISH_POLICY),
-        ("delete", "validatingadmissionpolicybinding", policy_server.WISH_POLICY),
+        ("delete", "validatingadmissionpolicy", policy_server.REQUEST_POLICY),
+        ("delete", "validatingadmissionpolicybinding", policy_server.REQUEST_POLICY),
         ("get", "nodes"),
         (*_MERGE, '{"status":{"controlPlaneTopology":"HighlyAvailable"}}', "--subresource=status"),
         ("create", "clusterrolebinding", "mine", "--clusterrole=topology-administrator", "--user=rita"),
@@ -128,8 +128,8 @@ async def test_what_was_changed_stands_in_the_audit_log(ground: policy_server.Po
     found = await changes.prepare(ground)
     before = ground.session.server.folder.joinpath("audit.log").stat().st_size
     for who, what in (
-        ("requester", "withdraw"),
-        ("editor", "wish"),
+        ("requester", "cancel"),
+        ("editor", "desired"),
         ("editor", "label"),
         ("admin", "move and drop the record"),
         ("ingress", "take all of status away"),
@@ -154,8 +154,8 @@ async def test_what_was_changed_stands_in_the_audit_log(ground: policy_server.Po
     await ground.until(written, expected=True)
     both = "controlPlaneTopology: SingleReplica to {0}, infrastructureTopology: SingleReplica to {0}"
     assert seen == [
-        (200, "wish-changed", "HighlyAvailable to nothing"),
-        (403, "wish-changed", "HighlyAvailable to SingleReplica"),
+        (200, "request-changed", "HighlyAvailable to nothing"),
+        (403, "request-changed", "HighlyAvailable to SingleReplica"),
         (200, "record-dropped", "Pending"),
         (200, "topology-moved", both.format("HighlyAvailable")),
         (403, "record-dropped", "Pending"),

@@ -133,7 +133,7 @@ _RULE_SPEC = {
             "maxLength": 50,
             "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "name never changes"}],
         },
-        wish={"type": "string", "maxLength": 50},
+        desired={"type": "string", "maxLength": 50},
         locked={
             "type": "string",
             "maxLength": 50,
@@ -172,9 +172,9 @@ _RULE_SPEC = {
             "reason": "FieldValueInvalid",
         },
         {
-            "rule": "!has(self.wish) || self.wish in ['one', 'two']",
-            "message": "wish for one or two",
-            "fieldPath": ".wish",
+            "rule": "!has(self.request) || self.request in ['one', 'two']",
+            "message": "ask for one or two",
+            "fieldPath": ".request",
         },
         {"rule": "!has(self.broken) || self.broken.a > 0", "message": "a is positive"},
     ],
@@ -197,12 +197,12 @@ RULE = definition(
                 "reason": "FieldValueForbidden",
             },
             {
-                "rule": "!has(self.spec) || !has(self.spec.wish) || (oldSelf.hasValue() && has(oldSelf.value().spec)"
-                " && has(oldSelf.value().spec.wish) && oldSelf.value().spec.wish == self.spec.wish)"
-                " || !has(self.status) || !has(self.status.topology) || self.status.topology != self.spec.wish",
+                "rule": "!has(self.spec) || !has(self.spec.request) || (oldSelf.hasValue() && has(oldSelf.value().spec)"
+                " && has(oldSelf.value().spec.request) && oldSelf.value().spec.request == self.spec.request)"
+                " || !has(self.status) || !has(self.status.topology) || self.status.topology != self.spec.request",
                 "optionalOldSelf": True,
                 "message": "that is what there is already",
-                "fieldPath": ".spec.wish",
+                "fieldPath": ".spec.request",
             },
             {"rule": "self.metadata.name.size() < 40", "message": "the name is too long"},
         ],

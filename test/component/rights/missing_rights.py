@@ -3,9 +3,9 @@
 The rights that are made from the operand matrix have one story for all of them (`test_operands_not_to_be_read`), and so
 have those to look again whether an advisory was followed (`test_advisories_not_to_be_read`).
 
-Every story begins on a cluster of three good nodes with the right taken away, and most with a wish that would move the
-topology at once. A story returns when it has seen what there is to see; whether the topology may have moved stands in
-the table, because that is the part that must not depend on how patient a test is.
+Every story begins on a cluster of three good nodes with the right taken away, and most with a request that would move
+the topology at once. A story returns when it has seen what there is to see; whether the topology may have moved stands
+in the table, because that is the part that must not depend on how patient a test is.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def unknown(*checks: str, ready: bool = True) -> Callable[[RestrictedWorld, Gran
     """Checks that need the object are Unknown and name it; a list that is refused is told by /readyz too."""
 
     async def story(staged: RestrictedWorld, grant: Grant) -> None:
-        await staged.wish()
+        await staged.ask_for()
         operator = await staged.operator(wait=False)
         for name in checks:
             check = await staged.until_check(name, "Unknown")
@@ -82,7 +82,7 @@ def held(message: str) -> Callable[[RestrictedWorld, Grant], Awaitable[None]]:
     """All checks are met, and Progressing says what it waits for; /readyz names the object."""
 
     async def story(staged: RestrictedWorld, grant: Grant) -> None:
-        await staged.wish()
+        await staged.ask_for()
         operator = await staged.operator(wait=False)
         await staged.until_phase("Pending")
         condition = await staged.until_condition("Progressing", "False", "PreflightUnmet")
@@ -95,14 +95,14 @@ def held(message: str) -> Callable[[RestrictedWorld, Grant], Awaitable[None]]:
 
 async def differing(staged: RestrictedWorld, grant: Grant) -> None:
     """What is watched looks well and cannot be read live: back to Pending, and the log says why."""
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator()
     await operator.said(f"live evidence differs from what was watched: {NATIVE}: {grant.what}: {sentences.FORBIDDEN}")
 
 
 async def blind(staged: RestrictedWorld, grant: Grant) -> None:
     """Nothing is decided and nothing is written; the log says why, and /readyz."""
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator(wait=False)
     await operator.said(f"phase Idle: {grant.resource}.{grant.group}/{grant.name or 'topology'}: {sentences.FORBIDDEN}")
     code, text = await operator.ask("/readyz")
@@ -113,7 +113,7 @@ async def blind(staged: RestrictedWorld, grant: Grant) -> None:
 
 async def seen_to_be_missing(staged: RestrictedWorld, grant: Grant) -> None:
     """Nothing is admitted, and Progressing says which object it is; /readyz too when not even a list was answered."""
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator(wait=False)
     await waits_for(staged, operator, grant)
 
@@ -145,21 +145,21 @@ async def seen_to_be_missing_where_there_is_an_agent(staged: RestrictedWorld, gr
         await seen_to_be_missing(staged, grant)
 
 
-async def unheard_wish(staged: RestrictedWorld, grant: Grant) -> None:
-    """A wish that is made now is not heard; the log says why."""
+async def unheard_request(staged: RestrictedWorld, grant: Grant) -> None:
+    """A request that is made now is not heard; the log says why."""
     operator = await staged.idle_operator()
     await operator.said(f"cannot watch {grant.what}: {sentences.FORBIDDEN}")
-    await staged.wish()
+    await staged.ask_for()
 
     async def idle() -> bool:
         return bool((await staged.record())["phase"] == "Idle")
 
-    await polling.steadily("the wish is not heard", idle, _WOULD_BE_SEEN)
+    await polling.steadily("the request is not heard", idle, _WOULD_BE_SEEN)
 
 
 async def unproven(staged: RestrictedWorld, grant: Grant) -> None:
     """Admitted, and then Infrastructure cannot be read live, so it goes no further; the log says why."""
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator()
     await staged.until_phase("Admitting")
     await operator.said(f"{grant.what}: {sentences.FORBIDDEN}")
@@ -167,7 +167,7 @@ async def unproven(staged: RestrictedWorld, grant: Grant) -> None:
 
 async def unwritten(staged: RestrictedWorld, grant: Grant) -> None:
     """Nothing is written to Infrastructure; the log says why."""
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator()
     await operator.said(f"cannot {grant.verb} {grant.what}: 403 Forbidden")
     assert not await staged.record()
@@ -175,7 +175,7 @@ async def unwritten(staged: RestrictedWorld, grant: Grant) -> None:
 
 async def unreported(staged: RestrictedWorld, grant: Grant) -> None:
     """ClusterOperator says nothing, so nobody echoes that upgrades are held back; the log says why."""
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator()
     await operator.said(f"cannot {grant.verb} {grant.resource}.{grant.group}/topology: 403 Forbidden")
     await staged.until_phase("Admitting")
@@ -184,7 +184,7 @@ async def unreported(staged: RestrictedWorld, grant: Grant) -> None:
 
 async def uncreated(staged: RestrictedWorld, grant: Grant) -> None:
     """There is no ClusterOperator, and so no report; the log says why."""
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator()
     await operator.said(f"cannot create {grant.what}")
     assert await staged.api.find(kinds.CLUSTER_OPERATORS, "topology") is None
@@ -200,7 +200,7 @@ async def unsure(staged: RestrictedWorld, grant: Grant) -> None:
 
     await staged.until("discovery is written", lambda status: status.get("topologyTransition"))
     staged.front.faults.on_request(writes_the_record, lambda _: staged.write_in_between(), count=1)
-    await staged.wish()
+    await staged.ask_for()
     await operator.said(f"cannot get {grant.what}: 403 Forbidden")
     assert (await staged.record())["phase"] == "Idle"
 
@@ -229,7 +229,7 @@ async def unelected(staged: RestrictedWorld, grant: Grant) -> None:
                 "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": conditions.now_micro()},
             },
         )
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator()
     name = f"leases.coordination.k8s.io/{cluster.OWN_LEASE} in namespace {cluster.OWN_NAMESPACE}"
     await operator.said(f"waiting for the lease: cannot {grant.verb} {name}: 403 Forbidden")
@@ -240,7 +240,7 @@ async def unelected(staged: RestrictedWorld, grant: Grant) -> None:
 
 async def untold(staged: RestrictedWorld, grant: Grant) -> None:
     """No events; everything else goes on, to the end. The log says which were not sent."""
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator()
     await staged.until_phase("Completed")
     await operator.said("event TransitionRequested was not sent: cannot create events")
@@ -249,7 +249,7 @@ async def untold(staged: RestrictedWorld, grant: Grant) -> None:
 
 async def moved_all_the_same(staged: RestrictedWorld) -> None:
     """Serving is no evidence: the topology moves."""
-    await staged.wish()
+    await staged.ask_for()
     await staged.until("the topology has moved", lambda status: status["controlPlaneTopology"] == "HighlyAvailable")
 
 
@@ -293,7 +293,7 @@ async def deaf_to_authorities(staged: RestrictedWorld, grant: Grant) -> None:
 
 async def unaccepted(staged: RestrictedWorld, grant: Grant) -> None:
     """What somebody accepts is not heard of, and nothing else suffers: not readiness, not the end. The log says why."""
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator()
     await operator.said(f"cannot watch {grant.what}: {sentences.FORBIDDEN}")
     await staged.until_phase("Completed")
@@ -351,20 +351,20 @@ LOOKED_AT_AGAIN = (
 """What is read by its name once Completed, while an advisory is left."""
 
 SIGHTS: dict[str, Sight] = {
-    "get infrastructures=cluster": Sight("the last read before the flip", unproven),
-    "list infrastructures=cluster": Sight("the wish", blind),
-    "watch infrastructures=cluster": Sight("a wish that is made later", unheard_wish),
-    "patch infrastructures/status=cluster": Sight("the record and the flip", unwritten),
+    "get infrastructures=cluster": Sight("the last read before the change", unproven),
+    "list infrastructures=cluster": Sight("the request", blind),
+    "watch infrastructures=cluster": Sight("a request that is made later", unheard_request),
+    "patch infrastructures/status=cluster": Sight("the record and the change", unwritten),
     "get featuregates=cluster": Sight("read live for the change", differing),
     "get configs=cluster": Sight("read live for the change", differing),
     "list featuregates=cluster": Sight("is the native controller there?", held(NATIVE)),
     "watch featuregates=cluster": Sight("does the native controller come?", seen_to_be_missing),
     "list configs=cluster": Sight("does the native controller act?", held(NATIVE)),
     "watch configs=cluster": Sight("does the native controller begin to act?", seen_to_be_missing),
-    "get schedulers=cluster": Sight("read live for the flip", unknown("MastersSchedulable")),
+    "get schedulers=cluster": Sight("read live for the change", unknown("MastersSchedulable")),
     "list schedulers=cluster": Sight("may masters carry workloads?", unknown("MastersSchedulable", ready=False)),
     "watch schedulers=cluster": Sight("the same, as it changes", seen_to_be_missing),
-    "get clusterversions=version": Sight("read live for the flip", unknown("NoUpgradeInProgress")),
+    "get clusterversions=version": Sight("read live for the change", unknown("NoUpgradeInProgress")),
     "list clusterversions=version": Sight("does an upgrade run?", unknown("NoUpgradeInProgress", ready=False)),
     "watch clusterversions=version": Sight("the same, and the echo of our upgrade block", seen_to_be_missing),
     "list clusteroperators": Sight("our own report and everybody's", blind),
@@ -372,7 +372,7 @@ SIGHTS: dict[str, Sight] = {
     "get clusteroperators=topology": Sight("read again after a conflict", unsure),
     "create clusteroperators": Sight("our report, where it is missing", uncreated),
     "patch clusteroperators/status=topology": Sight("our report", unreported),
-    "get etcds=cluster": Sight("read live for the flip", unknown("EtcdHealthy")),
+    "get etcds=cluster": Sight("read live for the change", unknown("EtcdHealthy")),
     "list etcds=cluster": Sight("is etcd healthy?", unknown("EtcdHealthy", ready=False)),
     "watch etcds=cluster": Sight("the same, as it changes", seen_to_be_missing),
     "list machineconfigpools": Sight("can every pool follow?", unknown("MachineConfigPoolsReady", ready=False)),
@@ -394,15 +394,15 @@ SIGHTS: dict[str, Sight] = {
     "create tokenreviews": Sight("who has this token?", unable_to_ask, moves=True),
     "create subjectaccessreviews": Sight("may they?", unable_to_ask, moves=True),
     "create events@default": Sight("events", untold, moves=True),
-    f"get configmaps={_ETCD}": Sight("read live for the flip", unknown("ControlPlaneNodes", "EtcdVotingMembers")),
+    f"get configmaps={_ETCD}": Sight("read live for the change", unknown("ControlPlaneNodes", "EtcdVotingMembers")),
     f"list configmaps={_ETCD}": Sight(
         "the voters of etcd", unknown("ControlPlaneNodes", "EtcdVotingMembers", ready=False)
     ),
     f"watch configmaps={_ETCD}": Sight("the same, as it changes", seen_to_be_missing),
-    f"get leases={_LOCK}": Sight("read live for the flip", unknown("EtcdOperatorAlive")),
+    f"get leases={_LOCK}": Sight("read live for the change", unknown("EtcdOperatorAlive")),
     f"list leases={_LOCK}": Sight("is the etcd operator alive?", unknown("EtcdOperatorAlive", ready=False)),
     f"watch leases={_LOCK}": Sight("the same, as it changes", seen_to_be_missing),
-    "list controllerconfigs=machine-config-controller": Sight("has it heard of the flip?", seen_to_be_missing),
+    "list controllerconfigs=machine-config-controller": Sight("has it heard of the change?", seen_to_be_missing),
     "watch controllerconfigs=machine-config-controller": Sight("the same, as it changes", seen_to_be_missing),
     f"list machineconfigs={restricted_world.DNSMASQ}": Sight("was it left behind?", seen_to_be_missing),
     f"watch machineconfigs={restricted_world.DNSMASQ}": Sight("the same, as it changes", seen_to_be_missing),

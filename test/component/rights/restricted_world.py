@@ -275,7 +275,7 @@ async def _reviewed(api: clients.Client, kind: kinds.Kind, spec: dict[str, Any])
 
 @contextlib.asynccontextmanager
 async def opened(ground: SharedCluster, folder: pathlib.Path) -> AsyncIterator[RestrictedWorld]:
-    """Open a stage with a cluster of three good nodes; nobody wishes anything, and all rights are there."""
+    """Open a stage with a cluster of three good nodes; nobody requests anything, and all rights are there."""
     async with contextlib.AsyncExitStack() as stack:
         server = ground.session.server
         # Between the server and everybody but the operator: a test can come in between, and TLS ends in one place.

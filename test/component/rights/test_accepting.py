@@ -75,7 +75,7 @@ async def test_without_the_role_it_is_refused_by_its_name_and_with_it_nothing_el
     asking = ("accept", "--check", stories.CHECK, "--yes", "--as", _USER)
     await stories.pin_the_router(staged)
     await staged.operator("operator-a", "--transitions-dir", str(impatient))
-    await staged.wish()
+    await staged.ask_for()
     await until_failing(staged, "the router is pinned", stories.CHECK)
     await test_stuck.away_for_almost_a_minute(staged, impatient)
     await staged.until_condition("Degraded", "True", "TransitionStuck", seconds=20.0)

@@ -19,7 +19,7 @@ async def test_what_was_advised_is_not_seen_to_be_done_without_the_right_to_look
     looked = [one for one in grants.ALL if one.verb == "get" and one.what in missing_rights.LOOKED_AT_AGAIN]
     assert sorted(one.what for one in looked) == sorted(missing_rights.LOOKED_AT_AGAIN)
     await staged.leave_dnsmasq_behind()
-    await staged.wish()
+    await staged.ask_for()
     first = await staged.operator()
     await staged.until_phase("Completed")
     await staged.until_advised(ADVISORY, there=True)

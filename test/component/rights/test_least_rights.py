@@ -30,7 +30,7 @@ def shown(events: list[audit.Event]) -> list[str]:
 
 
 async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: RestrictedWorld, figure) -> None:
-    """ClusterOperator created, discovery, Pending, cancelled, wished again, flip, Completed, restart, conflict.
+    """ClusterOperator created, discovery, Pending, cancelled, requested again, change, Completed, restart, conflict.
 
     The cluster has what not every cluster has: the lifecycle agent, and something left to be done by a person.
     """
@@ -44,16 +44,16 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Re
         (available, *_) = (await staged.record())["available"]
         assert [one["name"] for one in available["blockers"]] == ["ControlPlaneNodes"], available
 
-        await staged.wish()
+        await staged.ask_for()
         await staged.until_phase("Pending")
         await staged.until_check("ControlPlaneNodes", "Unmet")
         await staged.until_condition("Upgradeable", "False", "TransitionPending")
-        await staged.wish(None)
+        await staged.ask_for(None)
         await staged.until_phase("Idle")
         await staged.until_told("TransitionCancelled")
         assert (await staged.pair()) == ("SingleReplica", "SingleReplica")
 
-        await staged.wish()
+        await staged.ask_for()
         await staged.until_phase("Pending")
         await cluster.set_ready(staged.api, "master-2", ready=True)
         await staged.completed_once()
@@ -66,7 +66,7 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Re
         await polling.until("the second operator leads", lambda: leads(staged, "operator-b"))
         await polling.until("it is looked at again whether that is done", lambda: looked_again(staged))
         staged.front.faults.on_request(writes_the_record, lambda _: staged.write_in_between(), count=1)
-        await staged.wish(None)
+        await staged.ask_for(None)
         await staged.until_phase("Idle")
         assert await second.stop() == 0
 
@@ -98,7 +98,7 @@ async def test_a_cluster_without_a_capability_is_refused_nothing(staged: Restric
     in_it = [one for one in grants.ALL if one.namespace == "openshift-console"]
     assert not in_it, "these cannot be granted where the namespace is not there"
 
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator()
     await staged.completed_once()
     check = await staged.check("ConsoleReplicas", "Convergence")

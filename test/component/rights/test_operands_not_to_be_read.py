@@ -1,8 +1,8 @@
-"""Operands that the operator may not look at: nothing is admitted before the flip, and nothing is Completed after it.
+"""Operands that the operator may not look at: nothing is admitted before the change, and nothing is Completed after it.
 
 The rights are those that were made from the operand matrix, and so is what has to be seen: the object is named before
-the flip, and after it by the check that the matrix has it under. One operator sees all that is taken away of one
-check, one after the other, because its watches are opened with a wish and closed with its end.
+the change, and after it by the check that the matrix has it under. One operator sees all that is taken away of one
+check, one after the other, because its watches are opened with a request and closed with its end.
 """
 
 from __future__ import annotations
@@ -98,10 +98,10 @@ async def _taken_one_by_one(staged: RestrictedWorld, operands: list[Looked]) -> 
             if grant.verb == "get" and grant.what in missing_rights.LOOKED_AT_AGAIN:
                 continue
             await staged.take(grant)
-            await staged.wish()
+            await staged.ask_for()
             await missing_rights.waits_for(staged, operator, grant, one.key)
             assert [event for event in staged.refused() if grant.covers(event)], f"{grant}: was not even tried"
-            await staged.wish(None)
+            await staged.ask_for(None)
             await staged.until_phase("Idle")
             await staged.give_back()
     assert not missing_rights.has_moved(staged)
@@ -109,10 +109,10 @@ async def _taken_one_by_one(staged: RestrictedWorld, operands: list[Looked]) -> 
     assert not [event for event in staged.refused() if not any(grant.covers(event) for grant in mine)]
 
 
-async def test_after_the_flip_each_check_names_the_operands_that_may_not_be_read(staged: RestrictedWorld) -> None:
+async def test_after_the_change_each_check_names_the_operands_that_may_not_be_read(staged: RestrictedWorld) -> None:
     """The rights are lost between two leaders: the second reports what it cannot tell, and finishes with them."""
     staged.operands.on = False
-    await staged.wish()
+    await staged.ask_for()
     first = await staged.operator()
     await staged.until_phase("Converging")
     await staged.take(*verb("list"))
@@ -139,7 +139,7 @@ async def test_after_the_flip_each_check_names_the_operands_that_may_not_be_read
 async def test_nothing_is_called_completed_while_an_operand_may_not_be_watched(staged: RestrictedWorld) -> None:
     """All checks are met by what was listed; that may be old. The log names every watch that is missing."""
     staged.operands.on = False
-    await staged.wish()
+    await staged.ask_for()
     first = await staged.operator()
     await staged.until_phase("Converging")
     await staged.take(*verb("watch"))

@@ -69,7 +69,7 @@ async def test_without_any_right_to_read_evidence_each_check_is_unknown_and_name
 ) -> None:
     wanted = unknown_without(verb)
     await staged.take(*wanted)
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator(wait=False)
     for name in {name for checks in wanted.values() for name in checks}:
         check = await staged.until_check(name, "Unknown")
@@ -87,7 +87,7 @@ async def test_without_any_right_to_read_evidence_each_check_is_unknown_and_name
 async def test_without_any_right_to_watch_evidence_nothing_is_admitted(staged: RestrictedWorld) -> None:
     taken = [one for one in ONE_BY_ONE if one.verb == "watch" and missing_rights.SIGHTS[str(one)].is_evidence]
     await staged.take(*taken)
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator(wait=False)
     for grant in taken:
         await operator.said(f"cannot watch {grant.what}")
@@ -100,7 +100,7 @@ async def test_without_any_right_to_watch_evidence_nothing_is_admitted(staged: R
 async def test_a_right_that_is_given_back_heals_what_was_missing_without_a_restart(staged: RestrictedWorld) -> None:
     taken = named("get", "etcds"), named("list", "schedulers")
     await staged.take(*taken)
-    await staged.wish()
+    await staged.ask_for()
     operator = await staged.operator(wait=False)
     await staged.until_check("MastersSchedulable", "Unknown")
     await staged.give_back()
@@ -121,7 +121,7 @@ async def test_rights_that_are_refused_are_asked_for_less_and_less_often(staged:
     """A list that is forbidden from the beginning is tried again after 1, 2, 4 ... seconds, not in a loop."""
     grant = named("list", "etcds")
     await staged.take(grant)
-    await staged.wish()
+    await staged.ask_for()
     await staged.operator(wait=False)
     await staged.until_check("EtcdHealthy", "Unknown")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _DEAD_SECONDS = 20.0
 WATCHES = len(catalog.IDLE) + len(catalog.watched(load.load(bindata.root() / "transitions")))
-"""Watches of an open wish: as many requests at most are on their way together."""
+"""Watches of an open request: as many requests at most are on their way together."""
 _WRITERS = 6
 """Who asks at one instant besides watches: the lease, the record, the ClusterOperator, events, a live read, a retry."""
 
@@ -76,7 +76,7 @@ def account(staged: RestrictedWorld, tmp_path: pathlib.Path) -> pod.ServiceAccou
 
 @pytest.fixture
 async def blocked(staged: RestrictedWorld, issue, account: pod.ServiceAccount) -> tuple[Operator, Issued]:
-    """An operator with a first token, and a wish that waits for a node.
+    """An operator with a first token, and a request that waits for a node.
 
     It runs as in a pod, in a folder that looks like a pod's.
     """
@@ -85,7 +85,7 @@ async def blocked(staged: RestrictedWorld, issue, account: pod.ServiceAccount) -
     first = await issue()
     account.write(first.token)
     await cluster.set_ready(staged.api, "master-2", ready=False)
-    await staged.wish()
+    await staged.ask_for()
     operator = await pod.start(account, staged.ground.session.server.port, staged.folder / "pod.log")
     staged.operators.append(operator)
     await operator.ready()
@@ -104,7 +104,7 @@ def refusals(staged: RestrictedWorld, log: audit.Log, found: list[audit.Event]) 
 
 
 async def goes_on(staged: RestrictedWorld, operator: Operator, holder: str) -> None:
-    """The wish becomes a topology, by the same process with the same lease."""
+    """The request becomes a topology, by the same process with the same lease."""
     await cluster.set_ready(staged.api, "master-2", ready=True)
     await staged.completed_once(seconds=20.0)
     await operator.ready()
@@ -167,7 +167,7 @@ async def test_a_restarted_server_that_knows_only_the_new_token(staged: Restrict
     first = await issue()
     account.write(first.token)
     await cluster.set_ready(staged.api, "master-2", ready=False)
-    await staged.wish()
+    await staged.ask_for()
     operator = await by_kubeconfig(staged, account)
     await staged.until_phase("Pending")
     holder = await staged.holder()

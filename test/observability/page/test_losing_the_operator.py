@@ -33,7 +33,7 @@ async def test_a_page_that_has_lost_its_operator(world: World, browser: Browser)
     await first.ended()
     await world.forget_lease()
     await node("master-2", spec={"unschedulable": True})(world.api)
-    await world.wish()
+    await world.ask_for()
     await world.operator("operator-b", *bound)
     # Not by hand: it may have noticed by itself already, and then the button is gone.
     await browser.run("document.getElementById('retry').click()")

@@ -70,7 +70,7 @@ async def test_a_transition_as_a_person_sees_it(
     await pictured("idle")
 
     await node("master-2", spec={"unschedulable": True})(world.api)
-    await world.wish()
+    await world.ask_for()
     await browser.phase("Pending")
     await browser.says("#nodes", "is cordoned")
     await pictured("pending")

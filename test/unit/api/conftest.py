@@ -54,7 +54,7 @@ def payload_definition() -> dict[str, Any]:
                 "type": "object",
                 "properties": {f"inner{index}": {"type": "string", "maxLength": index + 1} for index in range(8)},
             }
-    del spec["properties"][crd.WISH]
+    del spec["properties"][crd.DESIRED]
     del status["properties"][crd.RECORD]
     spec["properties"]["platformSpec"][crd.RULES] = [{"rule": "true", "message": "deeper"}]
     other = copy.deepcopy(version)

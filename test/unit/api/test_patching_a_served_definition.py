@@ -69,7 +69,7 @@ def test_an_older_level_of_ours_gets_only_what_differs(payload, edges):
     operations = crd_patch.add(patched, (*edges, further))
     changed = [one["path"] for one in operations if one["op"] != "test"]
     rules = "/spec/versions/1/schema/openAPIV3Schema/x-kubernetes-validations"
-    assert changed == [f"{rules}/3"], "only the rule that lists the legal wishes differs"
+    assert changed == [f"{rules}/3"], "only the rule that lists the legal requests differs"
     assert root(crd_patch.apply(patched, operations))[crd.RULES][2:] == crd.rules((*edges, further))
 
 

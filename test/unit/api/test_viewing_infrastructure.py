@@ -47,7 +47,7 @@ def test_what_a_topology_implies(topology, several):
     assert view.several(topology) is several
 
 
-def test_every_topology_that_may_be_wished_for_implies_something():
+def test_every_topology_that_may_be_requested_for_implies_something():
     assert {topology for topology in Topology if view.several(topology) is None} == set()
 
 
@@ -62,7 +62,7 @@ def test_both_topologies_and_the_phase_are_read():
     assert (found.control_plane_several, found.infrastructure_several, found.converging) == (True, False, True)
 
 
-def test_a_wish_is_nothing_to_act_on():
+def test_a_request_is_nothing_to_act_on():
     status = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
     before = view.parse(infrastructure(status))
     assert view.parse(infrastructure(status, spec={"desiredTopology": "HighlyAvailable"})) == before

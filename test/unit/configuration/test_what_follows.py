@@ -67,7 +67,7 @@ async def test_the_minimum_of_a_node_is_asked_anew_as_soon_as_the_file_says_anot
     async with configured(volume) as (cluster, _):
         available = cluster.record["available"]
         assert [one["name"] for one in available[0]["blockers"]] == ["ControlPlaneNodes"], "discovery asks by it too"
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(2)
         assert cluster.phase == "Pending"
         assert "of 64 CPUs" in check(cluster, "ControlPlaneNodes")["message"]
@@ -76,7 +76,7 @@ async def test_the_minimum_of_a_node_is_asked_anew_as_soon_as_the_file_says_anot
         assert "of 4000 GiB memory" in check(cluster, "ControlPlaneNodes")["message"]
         volume.swap(HEAD)
         await asyncio.sleep(LOOK + 1)
-        assert (cluster.phase, cluster.flips) == ("Converging", 1)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 
 @pytest.mark.looptime
@@ -95,7 +95,7 @@ async def test_settle_time_and_deadline_follow_in_the_middle_of_a_transition(tmp
     volume = Volume(tmp_path)
     volume.swap(f"{HEAD}settleSeconds: 3600\n")
     async with configured(volume) as (cluster, _):
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(2)
         assert cluster.phase == "Converging"
         volume.swap(f"{HEAD}settleSeconds: 3600\ndeadlineMinutes: 1\n")
@@ -110,7 +110,7 @@ async def test_settle_time_and_deadline_follow_in_the_middle_of_a_transition(tmp
         assert cluster.phase == "Converging", "quiet for ten minutes is not quiet for an hour"
         volume.swap(f"{HEAD}settleSeconds: 5\n")
         await asyncio.sleep(LOOK)
-        assert (cluster.phase, cluster.flips) == ("Completed", 1)
+        assert (cluster.phase, cluster.changes) == ("Completed", 1)
 
 
 # -- a bad file
@@ -131,7 +131,7 @@ async def test_a_bad_file_is_degraded_with_its_line_changes_nothing_else_and_cle
         writes = len(cluster.writes)
         await asyncio.sleep(3000)
         assert len(cluster.writes) == writes, "said once"
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(2)
         cluster.follow()
         await asyncio.sleep(10)
@@ -149,13 +149,13 @@ async def test_bad_from_the_start_nothing_is_admitted_until_it_is_mended(tmp_pat
     volume.swap("minimumNodeResources: {cpu: 64}\n")
     async with configured(volume) as (cluster, _):
         assert cluster.condition("Degraded") == ("True", "ConfigurationInvalid")
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(600)
-        assert (cluster.phase, cluster.flips) == ("Pending", 0)
+        assert (cluster.phase, cluster.changes) == ("Pending", 0)
         assert "nothing new is admitted" in message(cluster, "Progressing")
         volume.swap(HEAD)
         await asyncio.sleep(LOOK + 1)
-        assert (cluster.phase, cluster.flips) == ("Converging", 1)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 
 def records() -> dict[Phase, TopologyTransition]:
@@ -174,7 +174,7 @@ def test_a_bad_file_is_said_besides_every_decision_and_takes_nothing_away(phase,
     found = worlds.decide(known, dataclasses.replace(term, misconfigured=dataclasses.replace(BAD, holds=holds)))
     assert found.misconfigured is not None
     assert found.misconfigured.reason is Reason.CONFIGURATION_INVALID
-    assert Step.FLIP not in found.steps
+    assert Step.CHANGE not in found.steps
     if not holds or phase in {Phase.CONVERGING, Phase.COMPLETED}:
         assert dataclasses.replace(found, misconfigured=None) == calm
     else:

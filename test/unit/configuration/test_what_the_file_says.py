@@ -74,7 +74,7 @@ def test_the_transitions_own_figure_wins_over_the_global_one_and_that_over_the_d
         ("{}", None, None),
     ],
 )
-def test_minimum_node_resources_are_asked_before_and_after_the_flip_of_every_transition(written, cpus, gib):
+def test_minimum_node_resources_are_asked_before_and_after_the_change_of_every_transition(written, cpus, gib):
     found = settings.applied(TRANSITIONS, good(f"minimumNodeResources: {written}\n"))
     asked = [
         spec

@@ -15,7 +15,7 @@ OBSERVED = "machineconfiguration.openshift.io/controlPlaneTopology"
 
 
 def objects() -> dict[Key, Raw]:
-    """A single-node cluster that is ready to move; nothing is wished for yet."""
+    """A single-node cluster that is ready to move; nothing is requested yet."""
     found: dict[Key, Raw] = {
         INFRASTRUCTURE: {
             "spec": {},

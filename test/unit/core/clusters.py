@@ -96,8 +96,8 @@ class Cluster:
             if self._selects(selection, key, gone):
                 waiting.put_nowait(("DELETED", copy.deepcopy(gone)))
 
-    def wish(self, topology: str | None) -> None:
-        """Make, change or withdraw the wish."""
+    def ask_for(self, topology: str | None) -> None:
+        """Make, change or cancel the request."""
         metadata = {"generation": self.objects[INFRASTRUCTURE]["metadata"]["generation"] + 1}
         self.change(INFRASTRUCTURE, {"metadata": metadata, "spec": {"desiredTopology": topology}})
 
@@ -134,7 +134,7 @@ class Cluster:
         return str(self.objects[INFRASTRUCTURE]["status"]["controlPlaneTopology"])
 
     @property
-    def flips(self) -> int:
+    def changes(self) -> int:
         """How often topology was written."""
         return sum("controlPlaneTopology" in body.get("status", {}) for _, body in self.writes)
 

@@ -1,4 +1,4 @@
-"""Convergence as the checks see it: a cluster that has followed, measured against how it was at the flip.
+"""Convergence as the checks see it: a cluster that has followed, measured against how it was at the change.
 
 `baseline(known)` is made here by hand from the facts, apart from the operator's own code; `ask` answers one check of a
 definition against a cluster, `answers` all of them. What cannot follow has its own word: `asking_for`, `at_revision`.
@@ -80,7 +80,7 @@ def definition(name: str) -> model.Definition:
 
 @dataclasses.dataclass(frozen=True)
 class MeasuredCluster:
-    """A cluster after the flip, and what it is measured by."""
+    """A cluster after the change, and what it is measured by."""
 
     asked: model.Definition
     known: facts.Facts
@@ -101,7 +101,7 @@ class MeasuredCluster:
         return self.but(operands={**self.known.operands, key: found})
 
     def measured_by(self, **changes: Any) -> MeasuredCluster:
-        """The same cluster, where something else was recorded at the flip."""
+        """The same cluster, where something else was recorded at the change."""
         assert self.yardstick.baseline is not None
         changed = self.yardstick.baseline.model_copy(update=changes)
         return dataclasses.replace(self, yardstick=dataclasses.replace(self.yardstick, baseline=changed))
@@ -111,7 +111,7 @@ class MeasuredCluster:
         return dataclasses.replace(self, yardstick=result.Yardstick(None, self.yardstick.matrix))
 
     def without_reaction(self) -> MeasuredCluster:
-        """The same cluster, where no operator has been busy since the flip."""
+        """The same cluster, where no operator has been busy since the change."""
         return self.but(cluster_operators=worlds.cluster_operators())
 
     def answers(self) -> dict[CheckName, result.CheckResult]:

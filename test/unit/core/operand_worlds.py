@@ -1,7 +1,7 @@
 """What the other operators run, as facts: made from the operand matrix, so that a line added there is there too.
 
 `worlds` puts them into a cluster. `at(pair)` is how it looks when everybody has followed a topology; `fresh` is how
-often the objects were written again since, as after a flip.
+often the objects were written again since, as after a change.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from topology_controller.definitions import operands as matrices
 
 LONG_AGO = datetime(2026, 2, 28, 12, 0, 0, tzinfo=UTC)
-"""When everything that was there before the flip came to rest."""
+"""When everything that was there before the change came to rest."""
 REACTED = datetime(2026, 3, 1, 12, 0, 20, tzinfo=UTC)
-"""When the operators have come to rest again after the flip: 20 s after `worlds.NOW`."""
+"""When the operators have come to rest again after the change: 20 s after `worlds.NOW`."""
 REVISION = 7
 CONFIGURED = 2
 """What configurations ask for where topology implies no number."""

@@ -134,7 +134,7 @@ FOLLOWED = worlds.converged(worlds.healthy())
 
 
 def operands() -> st.SearchStrategy[dict[str, Any]]:
-    """Operands as before the flip or after it, of which any may be anything."""
+    """Operands as before the change or after it, of which any may be anything."""
     both = st.sampled_from((worlds.healthy().operands, FOLLOWED.operands))
     odd = st.dictionaries(st.sampled_from(sorted(FOLLOWED.operands)), OPERAND, max_size=2)
     return st.tuples(both, rarely({}, odd)).map(lambda found: {**found[0], **found[1]})
@@ -180,7 +180,7 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
     )
     infrastructure = worlds.infrastructure(
         desired=draw(rarely("HighlyAvailable", st.none() | TOPOLOGY | st.just("DualReplica"))),
-        native_wish=draw(rarely(None, TOPOLOGY)),
+        native_desired=draw(rarely(None, TOPOLOGY)),
         control_plane=here[0],
         infrastructure=here[1],
         platform=draw(rarely("None", st.sampled_from((None, "AWS", "External")))),

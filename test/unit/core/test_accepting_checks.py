@@ -57,7 +57,7 @@ def followed(record: TopologyTransition | None, now: datetime, **changes: Any) -
 
 
 def stuck(now: datetime = LATER, **changes: Any) -> tuple[TopologyTransition, facts.Facts]:
-    """A router that is pinned, found out a minute after the flip: the record, and what is known now."""
+    """A router that is pinned, found out a minute after the change: the record, and what is known now."""
     early = worlds.NOW + timedelta(minutes=1)
     changes = {"ingress_controller": PINNED, **changes}
     quiet = {name: value for name, value in changes.items() if name not in {"acceptances", "disturbed"}}
@@ -348,13 +348,13 @@ def test_it_is_kept_while_nothing_is_wanted_and_a_new_attempt_begins_without_it(
     admitting = worlds.decide(worlds.recorded(again, pending.record), worlds.term(next_attempt="second"), LATER)
     assert (admitting.phase, accepted(admitting)) == (Phase.ADMITTING, [])
     live = dataclasses.replace(worlds.recorded(again, admitting.record), live=True)
-    flipped = worlds.decide(live, worlds.term(attempt="second"), LATER)
-    assert Step.FLIP in flipped.steps
-    assert accepted(flipped) == []
+    changed = worlds.decide(live, worlds.term(attempt="second"), LATER)
+    assert Step.CHANGE in changed.steps
+    assert accepted(changed) == []
     # What stands in the ConfigMap is for the attempt before.
     much_later = LATER + timedelta(hours=2)
     found = worlds.decide(
-        followed(flipped.record, much_later, ingress_controller=PINNED, acceptances=asked()), now=much_later
+        followed(changed.record, much_later, ingress_controller=PINNED, acceptances=asked()), now=much_later
     )
     assert (found.phase, accepted(found)) == (Phase.CONVERGING, [])
     assert found.ignored[0].endswith("it is for attempt mine, and second is under way")

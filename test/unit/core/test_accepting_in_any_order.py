@@ -1,7 +1,7 @@
 """Completed implies that every convergence check is Met, or accepted for this very attempt after its deadline.
 
 Held for whatever happens in whatever order: operands that come and go, entries for this attempt and others, time that
-passes, a record that is lost, wishes that are withdrawn and made again. The model beside it knows only what was asked
+passes, a record that is lost, requests that are cancelled and made again. The model beside it knows only what was asked
 for and when.
 """
 
@@ -68,7 +68,7 @@ class Accepting(RuleBasedStateMachine):
                 live = dataclasses.replace(worlds.recorded(self.known(), found.record), live=True)
                 found = worlds.decide(live, worlds.term(attempt=attempt), self.now)
                 self.count += 1
-            self.moved = self.moved or Step.FLIP in found.steps
+            self.moved = self.moved or Step.CHANGE in found.steps
             if found.record is None or found.record == self.record:
                 return
             self.record = found.record
@@ -123,7 +123,7 @@ class Accepting(RuleBasedStateMachine):
     @precondition(lambda self: self.record is not None and self.record.phase is Phase.COMPLETED)
     @rule()
     def it_is_all_begun_again(self) -> None:
-        """The wish is removed, and somebody sets the cluster back: the next wish is another attempt."""
+        """The request is removed, and somebody sets the cluster back: the next request is another attempt."""
         self.desired = None
         self.look()
         self.moved, self.desired = False, "HighlyAvailable"

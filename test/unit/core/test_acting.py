@@ -87,9 +87,9 @@ async def evidence() -> live.Evidence:
 
 
 @pytest.mark.looptime
-async def test_the_flip_is_one_write_with_topology_record_and_version() -> None:
+async def test_the_change_is_one_write_with_topology_record_and_version() -> None:
     server = PatchRecorder()
-    await hands(server).flip(await evidence(), worlds.infrastructure(), worlds.converging())
+    await hands(server).change(await evidence(), worlds.infrastructure(), worlds.converging())
     ((where, body, options),) = server.sent
     assert where == "infrastructures/cluster"
     assert options == {"subresource": "status", "retry": False}
@@ -110,15 +110,15 @@ async def test_a_saved_record_leaves_topology_alone() -> None:
 
 @pytest.mark.looptime
 @pytest.mark.parametrize(("age", "sent"), [(0.0, 1), (2.0, 1), (2.01, 0), (60.0, 0)])
-async def test_evidence_older_than_two_seconds_voids_the_flip(age: float, sent: int) -> None:
+async def test_evidence_older_than_two_seconds_voids_the_change(age: float, sent: int) -> None:
     server = PatchRecorder()
     found = await evidence()
     await asyncio.sleep(age)
     if sent:
-        await hands(server).flip(found, worlds.infrastructure(), worlds.converging())
+        await hands(server).change(found, worlds.infrastructure(), worlds.converging())
     else:
         with pytest.raises(act.Voided, match="older than 2 s"):
-            await hands(server).flip(found, worlds.infrastructure(), worlds.converging())
+            await hands(server).change(found, worlds.infrastructure(), worlds.converging())
     assert len(server.sent) == sent
 
 
@@ -126,13 +126,13 @@ async def test_evidence_older_than_two_seconds_voids_the_flip(age: float, sent: 
 @pytest.mark.parametrize(("left", "sent"), [(10.0, 1), (9.99, 0), (0.0, 0), (-5.0, 0)])
 async def test_a_lease_about_to_run_out_voids_every_write(left: float, sent: int) -> None:
     record = worlds.converging()
-    for write in ("save", "flip", "report"):
+    for write in ("save", "change", "report"):
         server = PatchRecorder()
         doing = hands(server, Left(left))
         known = await evidence()
         calls: dict[str, Callable[[], Awaitable[object]]] = {
             "save": functools.partial(doing.save, worlds.infrastructure(), record),
-            "flip": functools.partial(doing.flip, known, worlds.infrastructure(), record),
+            "change": functools.partial(doing.change, known, worlds.infrastructure(), record),
             "report": functools.partial(doing.report, worlds.own(), {"versions": []}),
         }
         if sent:
@@ -150,18 +150,18 @@ async def test_a_record_that_the_server_drops_is_noticed() -> None:
         await hands(server).save(worlds.infrastructure(), worlds.admitting())
 
 
-async def test_a_record_without_a_target_cannot_be_flipped_to() -> None:
+async def test_a_record_without_a_target_cannot_be_changed_to() -> None:
     server = PatchRecorder()
     record = worlds.converging().model_copy(update={"target": None})
     with pytest.raises(act.Voided):
-        await hands(server).flip(await evidence(), worlds.infrastructure(), record)
+        await hands(server).change(await evidence(), worlds.infrastructure(), record)
     assert server.sent == []
 
 
 async def test_nothing_changes_without_evidence() -> None:
     server = PatchRecorder()
     with pytest.raises(act.Voided, match="nothing was read live"):
-        await hands(server).flip(None, worlds.infrastructure(), worlds.converging())
+        await hands(server).change(None, worlds.infrastructure(), worlds.converging())
     assert not server.sent
 
 

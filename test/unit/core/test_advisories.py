@@ -47,7 +47,7 @@ def told(
 
 
 def cluster(**changes: Any) -> facts.Facts:
-    """Nothing is left to a person: the operators were started and a backup was taken after the flip."""
+    """Nothing is left to a person: the operators were started and a backup was taken after the change."""
     operands = {**worlds.healthy().operands, **started(AFTER)}
     found = {"own_operator": worlds.own(backup_time=AFTER), "operands": operands, **changes}
     return dataclasses.replace(worlds.healthy(), **found)
@@ -210,7 +210,7 @@ def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
         (worlds.NOW + timedelta(days=400), None, True),
     ],
 )
-def test_a_backup_from_before_the_flip(ours: Any, theirs: Any, outdated: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_backup_from_before_the_change(ours: Any, theirs: Any, outdated: bool) -> None:  # noqa: FBT001 - a column of the table
     known = cluster(own_operator=worlds.own(backup_time=ours), cluster_operators=etcd(theirs))
     assert told(known, PENDING) == told(known) == {}, "nothing has moved yet"
     for record in (CONVERGING, COMPLETED):
@@ -239,7 +239,7 @@ def test_a_backup_is_not_asked_for_where_evidence_of_one_may_be_unread() -> None
     assert told(dataclasses.replace(known, control_plane_nodes=()), CONVERGING) == {}, "there is nowhere to take it"
 
 
-def test_the_lifecycle_agent_is_told_before_the_flip_only() -> None:
+def test_the_lifecycle_agent_is_told_before_the_change_only() -> None:
     agent = cluster(lifecycle_agent=facts.Present())
     for record in (None, PENDING):
         found = told(agent, record)

@@ -1,4 +1,4 @@
-"""What is recorded with the flip: everything convergence is measured against, small, or else what cannot be read."""
+"""What is recorded with the change: everything convergence is measured against, small, or else what cannot be read."""
 
 from __future__ import annotations
 

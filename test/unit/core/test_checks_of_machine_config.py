@@ -96,14 +96,14 @@ def test_pools_say_nothing_before_the_controller_has_looked() -> None:
     assert str(worlds.BROKEN) in message
 
 
-def test_a_pool_that_is_equal_to_itself_may_not_have_heard_of_the_flip() -> None:
+def test_a_pool_that_is_equal_to_itself_may_not_have_heard_of_the_change() -> None:
     status, message = pools(worlds.pool()).ask(POOLS)
     assert status is CheckStatus.UNMET
     assert "master (still at rendered-master-1, the configuration from before the topology changed)" in message
     assert pools(worlds.pool(**NEW)).ask(POOLS)[0] is CheckStatus.MET
 
 
-def test_it_may_stay_where_the_controller_had_looked_before_the_flip() -> None:
+def test_it_may_stay_where_the_controller_had_looked_before_the_change() -> None:
     cluster = pools(worlds.pool()).measured_by(control_plane_observed="HighlyAvailable")
     assert cluster.ask(POOLS)[0] is CheckStatus.MET
 

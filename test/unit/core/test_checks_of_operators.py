@@ -1,4 +1,4 @@
-"""The other operators: are they at rest, and, after the flip, have they been seen to react?"""
+"""The other operators: are they at rest, and, after the change, have they been seen to react?"""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_without_cluster_version_the_echo_is_unknown() -> None:
 STABLE = CheckName.CLUSTER_OPERATORS_STABLE
 
 
-def test_after_the_flip_quiet_is_not_enough() -> None:
+def test_after_the_change_quiet_is_not_enough() -> None:
     """Nothing is Progressing, and one operator has not looked yet."""
     cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
     assert cluster.ask(STABLE)[0] is CheckStatus.MET, "it has been busy since: its own check waits for the rest"
@@ -187,7 +187,7 @@ def test_an_operator_whose_operand_has_followed_need_not_have_been_busy() -> Non
     assert measured_cluster.followed().without_reaction().ask(STABLE)[0] is CheckStatus.MET
 
 
-def test_what_may_be_missing_and_was_missing_at_the_flip_makes_nobody_react() -> None:
+def test_what_may_be_missing_and_was_missing_at_the_change_makes_nobody_react() -> None:
     """The operand of an operator that has not been busy: gone, and gone before (multi-network is disabled)."""
     multus = "deployments.apps/openshift-multus/multus-admission-controller"
     gone = facts.Unobserved(multus, "NotFound", missing=True)
@@ -198,7 +198,7 @@ def test_what_may_be_missing_and_was_missing_at_the_flip_makes_nobody_react() ->
     assert "network (" not in measured.ask(CheckName.CLUSTER_OPERATORS_STABLE)[1]
 
 
-def test_before_the_flip_nobody_has_to_react() -> None:
+def test_before_the_change_nobody_has_to_react() -> None:
     cluster = (
         measured_cluster.followed().without_reaction().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
     )
@@ -281,7 +281,7 @@ def test_an_operator_that_somebody_deleted_is_missed() -> None:
     assert "console (missing, it was there when the topology moved)" in message
 
 
-def test_an_upgrade_after_the_flip_holds_it_back_and_is_said_when_it_is_over() -> None:
+def test_an_upgrade_after_the_change_holds_it_back_and_is_said_when_it_is_over() -> None:
     cluster = measured_cluster.followed()
     status, message = cluster.but(cluster_version=worlds.version(progressing="True")).ask(STABLE)
     assert status is CheckStatus.UNMET

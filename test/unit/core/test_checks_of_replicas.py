@@ -187,7 +187,7 @@ def test_a_console_that_is_not_managed_is_met_or_left_to_its_person(state: str) 
         assert "scale it yourself" in message
 
 
-def test_what_may_be_missing_and_was_missing_at_the_flip_need_not_follow() -> None:
+def test_what_may_be_missing_and_was_missing_at_the_change_need_not_follow() -> None:
     gone = measured_cluster.followed().having(OAUTH, GONE)
     status, message = gone.ask(SERVERS)
     assert status is CheckStatus.UNMET

@@ -1,4 +1,4 @@
-"""Static pods: at their newest revision on every control-plane node, and that one made since the flip where it must."""
+"""Static pods: at their newest revision on every control-plane node, made since the change where it must."""
 
 from __future__ import annotations
 

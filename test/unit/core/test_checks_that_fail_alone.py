@@ -32,7 +32,7 @@ COUNTED = {"Deployment", "StatefulSet", "IngressController"}
 
 
 @pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_where_everything_is_there_before_the_flip_preflight_is_met(asked):
+def test_where_everything_is_there_before_the_change_preflight_is_met(asked):
     found = catalog.ask(Stage.PREFLIGHT, asked, worlds.ready_for(asked), worlds.NOW)
     assert [answer for answer in found if not answer.met] == []
 
@@ -44,7 +44,7 @@ def test_where_everybody_has_followed_everything_is_met(asked):
 
 
 @pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_what_is_recorded_at_the_flip_is_enough_to_measure_by(asked):
+def test_what_is_recorded_at_the_change_is_enough_to_measure_by(asked):
     measured = baseline.capture(worlds.ready_for(asked), asked, worlds.MATRIX)
     assert isinstance(measured, Baseline)
     cluster = measured_cluster.followed(asked)
@@ -53,8 +53,8 @@ def test_what_is_recorded_at_the_flip_is_enough_to_measure_by(asked):
 
 
 @pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_at_the_flip_itself_nothing_has_followed_yet(asked):
-    """What is true before the flip too must not be taken for a reaction: nothing that moves may be Met."""
+def test_at_the_change_itself_nothing_has_followed_yet(asked):
+    """What is true before the change too must not be taken for a reaction: nothing that moves may be Met."""
     before = worlds.ready_for(asked)
     cluster = dataclasses.replace(measured_cluster.followed(asked), known=before)
     moving = {CheckName.CLUSTER_OPERATORS_STABLE, CheckName.MONITORING_REPLICAS, CheckName.ROUTER_REPLICAS}
@@ -209,7 +209,7 @@ def test_what_people_see_names_that_check(asked, check, named, change):
 
 
 def converging(cluster: measured_cluster.MeasuredCluster) -> facts.Facts:
-    """The cluster with the record that its flip wrote."""
+    """The cluster with the record that its change wrote."""
     asked, admitted = cluster.asked, worlds.NOW - timedelta(minutes=1)
     before = worlds.ready_for(asked).infrastructure
     assert isinstance(before, facts.Infrastructure)

@@ -276,7 +276,7 @@ async def told(story: Story) -> tuple[Rendered, int]:
     async with running(cluster):
         await asyncio.sleep(1)
         before = written(cluster)
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await until(0)
         assert cluster.phase == "Converging", cluster.record
         async with asyncio.TaskGroup() as group:

@@ -124,8 +124,8 @@ def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
     known: facts.Facts, term: leader.LeaderState
 ) -> None:
     found = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
-    event(f"{found.phase} {decision.Step.FLIP in found.steps}")
-    if decision.Step.FLIP in found.steps:
+    event(f"{found.phase} {decision.Step.CHANGE in found.steps}")
+    if decision.Step.CHANGE in found.steps:
         assert_safe(known, term, found)
     else:
         live = known.infrastructure.record if isinstance(known.infrastructure, facts.Infrastructure) else None
@@ -133,7 +133,7 @@ def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
         if found.phase is Phase.COMPLETED and was is Phase.CONVERGING:
             assert_proven(known, term, found)
         if decision.Step.SAVE in found.steps and found.phase is Phase.CONVERGING:
-            # Without a flip the record may only say what is so already.
+            # Without a change the record may only say what is so already.
             assert isinstance(known.infrastructure, facts.Infrastructure)
             assert found.record is not None
             assert found.record.target is not None
@@ -141,7 +141,7 @@ def test_topology_moves_only_when_everything_holds_and_nothing_ever_raises(
             overwritten = problem is not None and problem.reason is ProblemReason.TOPOLOGY_OVERWRITTEN
             assert overwritten is (found.record.target != records.pair(known.infrastructure))
             assert was is not Phase.ADMITTING
-    if decision.Step.SAVE in found.steps or decision.Step.FLIP in found.steps:
+    if decision.Step.SAVE in found.steps or decision.Step.CHANGE in found.steps:
         assert found.record is not None
         assert TopologyTransition.from_api(found.record.to_api()) == found.record
     assert found.look_again is None or found.look_again > 0
@@ -156,8 +156,8 @@ def test_one_node_that_does_not_fit_keeps_topology_where_it_is(index: int, chang
     known = worlds.recorded(worlds.healthy(live=True, control_plane_nodes=nodes), worlds.admitting())
     term = worlds.term(attempt="mine")
     found = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
-    event(f"{decision.Step.FLIP in found.steps}")
-    if decision.Step.FLIP in found.steps:
+    event(f"{decision.Step.CHANGE in found.steps}")
+    if decision.Step.CHANGE in found.steps:
         assert_safe(known, term, found)
 
 
@@ -175,8 +175,8 @@ def test_where_the_members_are_asked_topology_moves_only_when_all_of_them_say_so
     known: facts.Facts, term: leader.LeaderState
 ) -> None:
     found = phases.decide(known, worlds.DIRECTLY, term, worlds.NOW)
-    event(f"{found.phase} {decision.Step.FLIP in found.steps}")
-    if decision.Step.FLIP in found.steps:
+    event(f"{found.phase} {decision.Step.CHANGE in found.steps}")
+    if decision.Step.CHANGE in found.steps:
         assert_safe(known, term, found, worlds.DIRECTLY)
         assert isinstance(known.etcd_members, facts.EtcdMembers)
         assert not known.etcd_members.silences
@@ -187,20 +187,20 @@ def test_where_the_members_are_asked_topology_moves_only_when_all_of_them_say_so
             assert not voice.errors
 
 
-def test_the_strategies_reach_the_flip_where_the_members_are_asked() -> None:
+def test_the_strategies_reach_the_change_where_the_members_are_asked() -> None:
     """The same for the property before this one."""
     known = worlds.recorded(worlds.healthy(live=True), worlds.admitting())
     known = dataclasses.replace(known, etcd_members=facts.EtcdMembers(worlds.voices()))
     found = phases.decide(known, worlds.DIRECTLY, worlds.term(attempt="mine"), worlds.NOW)
-    assert decision.Step.FLIP in found.steps
+    assert decision.Step.CHANGE in found.steps
 
 
-def test_the_strategies_reach_the_flip() -> None:
+def test_the_strategies_reach_the_change() -> None:
     """Otherwise the property above would say nothing."""
     known = worlds.recorded(worlds.healthy(live=True), worlds.admitting())
     term = worlds.term(attempt="mine")
     found = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
-    assert decision.Step.FLIP in found.steps
+    assert decision.Step.CHANGE in found.steps
     assert_safe(known, term, found)
 
 
@@ -209,7 +209,7 @@ def test_the_strategies_reach_the_flip() -> None:
 def test_what_was_written_is_not_written_again(known: facts.Facts, term: leader.LeaderState, passed: float) -> None:
     """Decide, let the server keep the record, decide again: nothing to save, the same conditions, no event."""
     first = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
-    if first.record is None or decision.Step.FLIP in first.steps:
+    if first.record is None or decision.Step.CHANGE in first.steps:
         return
     if first.record.attempt == term.next_attempt:
         term = dataclasses.replace(term, attempt=term.next_attempt, next_attempt="after")

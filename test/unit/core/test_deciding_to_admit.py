@@ -1,4 +1,4 @@
-"""Admitting: the echo, the attempt, what holds it back, and the flip."""
+"""Admitting: the echo, the attempt, what holds it back, and the change."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_foreign_attempt_is_never_taken_over() -> None:
     for live in (False, True):
         found = worlds.decide(dataclasses.replace(known, live=live), worlds.term(attempt=None))
         assert found.steps[0] is Step.SAVE
-        assert Step.FLIP not in found.steps
+        assert Step.CHANGE not in found.steps
         assert found.record is not None
         assert found.record.attempt == "next"
 
@@ -97,10 +97,10 @@ def test_our_own_attempt_is_kept() -> None:
     assert found.steps == (Step.REPORT, Step.GATHER)
 
 
-def test_the_flip_carries_topology_record_and_baseline_together() -> None:
+def test_the_change_carries_topology_record_and_baseline_together() -> None:
     known = dataclasses.replace(worlds.recorded(worlds.healthy(), worlds.admitting()), live=True)
     found = worlds.decide(known, worlds.term(attempt="mine"))
-    assert found.steps == (Step.FLIP, Step.REPORT)
+    assert found.steps == (Step.CHANGE, Step.REPORT)
     record = found.record
     assert record is not None
     assert (record.phase, record.attempt, record.source, record.target) == (
@@ -126,9 +126,9 @@ def test_the_flip_carries_topology_record_and_baseline_together() -> None:
         {"live": True, "cluster_version": worlds.version(None)},
     ],
 )
-def test_no_flip_without_live_facts_while_paused_or_without_the_echo(changes: dict[str, Any]) -> None:
+def test_no_change_without_live_facts_while_paused_or_without_the_echo(changes: dict[str, Any]) -> None:
     known = dataclasses.replace(worlds.recorded(worlds.healthy(), worlds.admitting()), **changes)
-    assert Step.FLIP not in worlds.decide(known, worlds.term(attempt="mine")).steps
+    assert Step.CHANGE not in worlds.decide(known, worlds.term(attempt="mine")).steps
 
 
 LONG_NAMED = worlds.pool(configuration="x" * 254, wanted_configuration="x" * 254)
@@ -178,7 +178,7 @@ def test_whatever_convergence_would_be_measured_against_has_to_be_read_first(key
     }
     live = dataclasses.replace(worlds.recorded(known, worlds.admitting()), live=True)
     late = worlds.decide(live, worlds.term(attempt="mine"))
-    assert (late.phase, Step.FLIP in late.steps) == (Phase.PENDING, False)
+    assert (late.phase, Step.CHANGE in late.steps) == (Phase.PENDING, False)
     assert worlds.decide(worlds.recorded(worlds.healthy(), found.record)).phase is Phase.ADMITTING
 
 
@@ -191,8 +191,8 @@ def test_a_watch_in_trouble_is_no_news_while_something_is_unmet_anyway() -> None
     assert again.steps == (Step.REPORT,)
 
 
-def test_an_admission_carries_a_baseline_and_the_flip_measures_anew() -> None:
-    """Were the record lost right after the flip, the copy would say Admitting, and has to say this too."""
+def test_an_admission_carries_a_baseline_and_the_change_measures_anew() -> None:
+    """Were the record lost right after the change, the copy would say Admitting, and has to say this too."""
     record = worlds.admitting()
     assert record.baseline is not None
     moved = {**worlds.healthy().operands}
@@ -202,7 +202,7 @@ def test_an_admission_carries_a_baseline_and_the_flip_measures_anew() -> None:
     kept = worlds.decide(known, worlds.term(attempt="mine"))
     assert kept.steps == (Step.REPORT, Step.GATHER), "what moves meanwhile is not written"
     found = worlds.decide(dataclasses.replace(known, live=True), worlds.term(attempt="mine"))
-    assert Step.FLIP in found.steps
+    assert Step.CHANGE in found.steps
     assert found.record is not None
     assert found.record.baseline is not None
     revisions = {one.name: one.revision for one in found.record.baseline.operands}
@@ -211,21 +211,23 @@ def test_an_admission_carries_a_baseline_and_the_flip_measures_anew() -> None:
 
 
 @pytest.mark.parametrize("name", [one.name for one in worlds.TRANSITIONS.definitions])
-def test_every_shipped_definition_admits_flips_and_converges_in_a_world_that_is_ready_for_it(name: str) -> None:
+def test_every_shipped_definition_admits_changes_and_converges_in_a_world_that_is_ready_for_it(name: str) -> None:
     definition = worlds.named(name)
     known = worlds.ready_for(definition)
     admitted = worlds.decide(known, transitions=worlds.TRANSITIONS)
     assert (admitted.phase, failing(admitted.record)) == (Phase.ADMITTING, []), admitted.note
     live = dataclasses.replace(worlds.recorded(known, admitted.record), live=True)
-    flip = worlds.decide(live, worlds.term(attempt="next"), transitions=worlds.TRANSITIONS)
-    assert Step.FLIP in flip.steps, flip.note
-    assert flip.record is not None
-    assert flip.record.baseline is not None
-    assert len(flip.record.to_api()["baseline"].__repr__()) < 8 * 1024
+    change = worlds.decide(live, worlds.term(attempt="next"), transitions=worlds.TRANSITIONS)
+    assert Step.CHANGE in change.steps, change.note
+    assert change.record is not None
+    assert change.record.baseline is not None
+    assert len(change.record.to_api()["baseline"].__repr__()) < 8 * 1024
     pair = definition.target.pair
     now = worlds.NOW + timedelta(seconds=40)
     followed = worlds.followed(definition, worlds.ready_for(definition, now))
-    moved = worlds.recorded(followed, flip.record, control_plane=pair.control_plane, infrastructure=pair.infrastructure)
+    moved = worlds.recorded(
+        followed, change.record, control_plane=pair.control_plane, infrastructure=pair.infrastructure
+    )
     quiet = worlds.decide(moved, now=now, transitions=worlds.TRANSITIONS)
     assert {one.name: one.message for one in quiet.results if not one.met} == {}
     end = now + timedelta(seconds=62)

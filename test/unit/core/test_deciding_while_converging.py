@@ -62,7 +62,7 @@ def test_what_is_lost_is_told_and_the_topology_stays(changes: dict[str, Any], ch
     at = AFTER + timedelta(seconds=50)
     found = worlds.decide(followed(quiet.record, at, **changes), now=at)
     assert found.phase is Phase.CONVERGING
-    assert Step.FLIP not in found.steps
+    assert Step.CHANGE not in found.steps
     assert check in failing(found.record)
     assert check in progressing(found)
     assert words in next(one.message for one in found.results if one.name is check)
@@ -114,7 +114,7 @@ def names(record: TopologyTransition | None) -> list[str]:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_what_a_person_has_to_do_is_told_before_the_flip(live: bool) -> None:  # noqa: FBT001 - a column
+def test_what_a_person_has_to_do_is_told_before_the_change(live: bool) -> None:  # noqa: FBT001 - a column
     known = worlds.healthy(ingress_controller=PINNED, dnsmasq=facts.Present(), live=live)
     blocked = dataclasses.replace(known, scheduler=facts.Scheduler(masters_schedulable=False))
     for found in (worlds.decide(known), worlds.decide(blocked)):
@@ -195,7 +195,7 @@ def test_the_check_that_has_been_failing_longest_is_named_and_it_is_one_event_fo
 # What it is measured against
 
 
-def test_without_knowing_how_it_was_at_the_flip_nothing_is_called_done() -> None:
+def test_without_knowing_how_it_was_at_the_change_nothing_is_called_done() -> None:
     """A record rebuilt from a copy that an older version wrote has no baseline."""
     old = worlds.converging().model_copy(update={"baseline": None})
     known = worlds.moved(worlds.converged(worlds.healthy(AFTER)), None)

@@ -1,4 +1,4 @@
-"""What other operators run, as the watches keep it: opened with a wish, by key, and waking nobody without news."""
+"""What other operators run, as the watches keep it: opened with a request, by key, and waking nobody without news."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ async def watching(server: OperandApi) -> AsyncIterator[tuple[watches.Watches, l
         yield watched, woken
 
 
-async def test_they_are_watched_while_a_wish_is_open_and_found_by_their_key():
+async def test_they_are_watched_while_a_request_is_open_and_found_by_their_key():
     server = OperandApi()
     put(server, CONSOLE, **console(ready=1))
     put(server, READER, metadata={"creationTimestamp": CREATED})

@@ -76,18 +76,18 @@ def test_it_is_there_and_nothing_is_under_way_we_stand_down(desired: str | None)
 
 @pytest.mark.parametrize("make", [worlds.admitting, lambda: worlds.decide(worlds.healthy(etcd=worlds.BROKEN)).record])
 @pytest.mark.parametrize("live", [False, True])
-def test_it_comes_before_the_flip_our_record_goes_and_the_wish_stays(make: Any, live: bool) -> None:  # noqa: FBT001 - a column
+def test_it_comes_before_the_change_our_record_goes_and_the_request_stays(make: Any, live: bool) -> None:  # noqa: FBT001 - a column
     known = in_charge(worlds.recorded(worlds.healthy(live=live), make()))
     found = worlds.decide(known, worlds.term(attempt="mine"))
     assert found.steps == (Step.SAVE, Step.REPORT)
     assert found.record is not None
     assert (found.record.phase, found.record.attempt) == (Phase.IDLE, None)
     assert found.happened == (), "nobody has cancelled anything"
-    assert "hand the wish over" in message(found, ConditionType.DISABLED)
+    assert "hand the request over" in message(found, ConditionType.DISABLED)
     assert worlds.decide(worlds.recorded(known, found.record)).steps == (Step.REPORT,)
 
 
-def test_it_comes_after_the_flip_we_report_to_the_end_and_then_stand_down() -> None:
+def test_it_comes_after_the_change_we_report_to_the_end_and_then_stand_down() -> None:
     record = worlds.converging()
     known = in_charge(worlds.moved(worlds.healthy(AFTER), record))
     found = worlds.decide(known, worlds.term(attempt="mine"), AFTER)
@@ -132,10 +132,10 @@ def test_a_downgrade_takes_it_back_from_what_the_objects_say(make: Any) -> None:
 # Where its transition is
 
 
-HERE = {"control_plane": "SingleReplica", "native_wish": "HighlyAvailable", "desired": None}
+HERE = {"control_plane": "SingleReplica", "native_desired": "HighlyAvailable", "desired": None}
 MOVED = {**HERE, "control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
-QUIET = {**HERE, "native_wish": None}
-FULFILLED = {**HERE, "native_wish": "SingleReplica"}
+QUIET = {**HERE, "native_desired": None}
+FULFILLED = {**HERE, "native_desired": "SingleReplica"}
 
 
 @pytest.mark.parametrize("older", [False, True])
@@ -149,7 +149,7 @@ FULFILLED = {**HERE, "native_wish": "SingleReplica"}
         (HERE, "TopologyTransitionInProgress", "False", "True", Phase.ADMITTING),
         (MOVED, "TopologyTransitionInProgress", "False", "True", Phase.CONVERGING),
         (MOVED, "TopologyTransitionComplete", "True", "False", Phase.COMPLETED),
-        ({**MOVED, "native_wish": None}, "TopologyTransitionComplete", "True", "False", Phase.IDLE),
+        ({**MOVED, "native_desired": None}, "TopologyTransitionComplete", "True", "False", Phase.IDLE),
         (FULFILLED, "PreflightCheckFailed", "False", "False", Phase.IDLE),
         (QUIET, "UnsupportedTransition", "False", "False", Phase.IDLE),
         (HERE, "Surprise", "Unknown", "Unknown", Phase.PENDING),
@@ -158,7 +158,7 @@ FULFILLED = {**HERE, "native_wish": "SingleReplica"}
 def test_its_phase_is_read_from_its_conditions(
     *, changes: dict[str, Any], reason: str, upgradeable: str, progressing: str, phase: Phase, older: bool
 ) -> None:
-    """Of both known versions; a reason that speaks of a wish which is gone says nothing any more."""
+    """Of both known versions; a reason that speaks of a request which is gone says nothing any more."""
     found = native(reason, upgradeable, "words", older=progressing if older else None)
     known = in_charge(worlds.with_infrastructure(worlds.healthy(), **changes), found)
     shown = worlds.decide(known)
@@ -172,7 +172,7 @@ def test_its_phase_is_read_from_its_conditions(
 
 
 def test_a_progressing_that_it_forgot_is_not_believed() -> None:
-    """The older version leaves the reason of a request that was withdrawn in Progressing (reference 0.3, 6)."""
+    """The older version leaves the reason of a request that was cancelled in Progressing (reference 0.3, 6)."""
     items = (
         facts.Condition("TopologyTransitionControllerProgressing", "False", "PreflightCheckFailed"),
         facts.Condition("TopologyTransitionControllerUpgradeable", "True", "AsExpected"),

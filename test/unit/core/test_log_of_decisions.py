@@ -41,7 +41,7 @@ def unschedulable() -> Cluster:
 
 async def test_a_thousand_heartbeats_while_pending_give_no_line(caplog: pytest.LogCaptureFixture) -> None:
     cluster = unschedulable()
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         await asyncio.sleep(1)
         assert cluster.phase == "Pending"
@@ -76,7 +76,7 @@ async def test_a_whole_transition_is_told_step_by_step(caplog: pytest.LogCapture
     cluster = Cluster()
     async with running(cluster):
         await asyncio.sleep(1)
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(1)
         cluster.follow()
         await asyncio.sleep(70)
@@ -92,9 +92,9 @@ async def test_a_whole_transition_is_told_step_by_step(caplog: pytest.LogCapture
     assert (facts["definition"], facts["generation"]) == ("sno-to-ha-compact", 2)
 
 
-async def test_an_answer_that_flips_is_told_each_time(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_answer_that_changes_is_told_each_time(caplog: pytest.LogCaptureFixture) -> None:
     cluster = unschedulable()
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     node = ("nodes", None, worlds.NAMES[1])
     async with running(cluster):
         await asyncio.sleep(1)
@@ -111,14 +111,14 @@ async def test_an_answer_that_flips_is_told_each_time(caplog: pytest.LogCaptureF
             assert any(line.startswith("check ControlPlaneNodes is Met: ") for line in said(caplog))
 
 
-async def test_the_next_wish_is_told_from_its_beginning(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_next_request_is_told_from_its_beginning(caplog: pytest.LogCaptureFixture) -> None:
     cluster = unschedulable()
     async with running(cluster):
         for _ in range(2):
-            cluster.wish("HighlyAvailable")
+            cluster.ask_for("HighlyAvailable")
             await asyncio.sleep(1)
             assert any(line.startswith("check MastersSchedulable is Unmet: ") for line in said(caplog))
-            cluster.wish(None)
+            cluster.ask_for(None)
             await asyncio.sleep(1)
             assert "phase Idle" in said(caplog)
 
@@ -146,7 +146,7 @@ async def test_a_failure_that_stays_is_repeated_every_five_minutes(caplog: pytes
 
 async def test_a_count_that_changes_among_what_is_met_gives_no_line(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(1)
         assert cluster.phase == "Converging"

@@ -28,7 +28,7 @@ def advised(cluster: Cluster) -> list[str]:
 
 async def completed(cluster: Cluster) -> None:
     await asyncio.sleep(1)
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     await asyncio.sleep(2)
     cluster.follow()
     await asyncio.sleep(65)
@@ -136,7 +136,7 @@ async def test_a_pinned_router_is_told_at_once_and_completes_when_its_command_wa
     cluster.change(ROUTER, {"spec": {"replicas": 1}})
     async with running(cluster):
         await asyncio.sleep(1)
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(2)
         assert "RouterReplicasPinned" in advised(cluster)
         cluster.follow()
@@ -183,14 +183,14 @@ async def test_an_upgrade_hands_over_and_a_downgrade_takes_it_back_by_itself() -
         cluster.change(NATIVE, native("AsExpected", "True"))
         await asyncio.sleep(1)
         assert disabled(cluster) == ("True", "NativeControllerActive")
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(10)
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         cluster.change(VERSION, {"status": {"desired": {"version": "4.20.1"}}})
         cluster.change(GATES, gates(v4_20_1=False, v4_21_0=True))
         await asyncio.sleep(2)
         assert disabled(cluster) == ("False", "AsExpected")
-        assert (cluster.phase, cluster.flips) == ("Converging", 1), "the wish was still there"
+        assert (cluster.phase, cluster.changes) == ("Converging", 1), "the request was still there"
 
 
 async def test_which_version_runs_is_asked_once_and_hourly_and_not_at_all_without_need() -> None:

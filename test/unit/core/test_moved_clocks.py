@@ -69,7 +69,7 @@ def test_a_clock_that_is_corrected_slowly_was_not_moved(passed: float, off: floa
 
 
 def test_times_of_the_future_are_written_back_once() -> None:
-    """The clock was put back by five minutes after the flip: admitted, entered and answered are yet to come."""
+    """The clock was put back by five minutes after the change: admitted, entered and answered are yet to come."""
     before = worlds.NOW - timedelta(minutes=5)
     known = worlds.moved(worlds.healthy(before), worlds.converging())
     found = worlds.decide(known, now=before)
@@ -105,7 +105,7 @@ def test_a_clock_put_back_does_not_put_off_the_end_of_the_wait_for_the_echo(by: 
 
 
 async def converging(cluster: Cluster) -> None:
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     await asyncio.sleep(1)
     assert cluster.phase == "Converging"
 
@@ -154,7 +154,7 @@ async def test_however_often_it_jumps_completed_needs_the_whole_quiet_time(jumps
             await asyncio.sleep(1)
         assert cluster.phase == "Completed"
         assert loop.time() - began >= 60
-        assert cluster.flips == 1
+        assert cluster.changes == 1
 
 
 @pytest.mark.looptime
@@ -163,17 +163,17 @@ async def test_a_jump_while_it_waits_for_the_echo_costs_no_more_than_another_try
     cluster = Cluster()
     cluster.echo = False
     async with running(cluster):
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(10)
         assert cluster.phase == "Admitting"
         cluster.skew += by
         _renew(cluster, by)
         await asyncio.sleep(10)
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         cluster.echo = True
         cluster._echo()
         await asyncio.sleep(62)
-        assert (cluster.phase, cluster.flips) == ("Converging", 1)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 
 @pytest.mark.looptime
@@ -183,7 +183,7 @@ async def test_a_jump_in_a_phase_that_waits_for_nothing_changes_nothing(phase: s
     cluster = Cluster()
     if phase == "Pending":
         cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         if phase == "Completed":
             await converging(cluster)
@@ -221,9 +221,9 @@ async def test_a_jump_while_it_holds_back_does_not_hold_it_for_longer(by: timede
         cluster.before_get = accept
         once = True
         cluster.before_get = behind
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(65)
-        assert (cluster.phase, cluster.flips) == ("Converging", 1)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 
 @pytest.mark.looptime
@@ -231,7 +231,7 @@ async def test_an_etcd_operator_whose_clock_is_hours_behind_is_alive_only_while_
     cluster = Cluster()
     lease = ("leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock")
     cluster.change(lease, {"spec": {"renewTime": "2026-03-01T09:00:00.000000Z", "leaseDurationSeconds": 100}})
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
 
     def alive() -> str:
         checks = cluster.objects[OPERATOR]["status"]["extension"]["checks"]

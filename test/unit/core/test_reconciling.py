@@ -27,7 +27,7 @@ MOVED = {"TransitionRequested", "TransitionAdmitted", "TopologyChanged"}
 pytestmark = pytest.mark.looptime
 
 
-def is_flip(body: Raw) -> bool:
+def is_change(body: Raw) -> bool:
     return "controlPlaneTopology" in body.get("status", {})
 
 
@@ -36,7 +36,7 @@ def phase_of(body: Raw) -> str | None:
     return found.get("phase")
 
 
-async def test_a_wish_becomes_a_topology_with_few_writes() -> None:
+async def test_a_request_becomes_a_topology_with_few_writes() -> None:
     cluster = Cluster()
     async with running(cluster) as operator:
         await asyncio.sleep(1)
@@ -47,7 +47,7 @@ async def test_a_wish_becomes_a_topology_with_few_writes() -> None:
         assert len(cluster.asked) == before, "an idle operator asks nothing"
 
         cluster.writes.clear()
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(1)
         assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
         assert cluster.watched >= EVIDENCE
@@ -60,14 +60,14 @@ async def test_a_wish_becomes_a_topology_with_few_writes() -> None:
         assert cluster.phase == "Completed"
         assert cluster.condition("Upgradeable") == ("True", "AsExpected")
         assert cluster.watched == IDLE
-        assert cluster.flips == 1
+        assert cluster.changes == 1
         assert operator.told.reasons == [
             "TransitionRequested", "TransitionAdmitted", "TopologyChanged", "TransitionCompleted",
         ]  # fmt: skip
         assert operator.topologies[0] == "SingleReplica"
         assert operator.topologies[-1] == "HighlyAvailable"
         await asyncio.sleep(600)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
 
 
 async def test_discovery_happens_at_start_when_the_place_changes_and_hourly() -> None:
@@ -92,11 +92,11 @@ async def test_discovery_happens_at_start_when_the_place_changes_and_hourly() ->
         assert len(cluster.writes) == writes + 1, "observedGeneration only: no verdict has changed"
 
 
-async def test_what_was_discovered_before_is_not_offered_after_the_flip() -> None:
+async def test_what_was_discovered_before_is_not_offered_after_the_change() -> None:
     cluster = Cluster()
     async with running(cluster):
         await asyncio.sleep(1)
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(1)
         cluster.change(("schedulers", None, "cluster"), {"spec": {"other": 1}})
         cluster.follow()
@@ -105,15 +105,15 @@ async def test_what_was_discovered_before_is_not_offered_after_the_flip() -> Non
         assert "available" not in cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]
 
 
-async def test_a_withdrawn_wish_closes_the_watches() -> None:
+async def test_a_cancelled_request_closes_the_watches() -> None:
     cluster = Cluster()
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(1)
         assert cluster.phase == "Pending"
         assert cluster.watched >= EVIDENCE
-        cluster.wish(None)
+        cluster.ask_for(None)
         await asyncio.sleep(1)
         assert cluster.phase == "Idle"
         assert cluster.watched == IDLE
@@ -123,19 +123,19 @@ async def test_a_withdrawn_wish_closes_the_watches() -> None:
 async def test_an_echo_that_comes_late_lets_it_proceed() -> None:
     cluster = Cluster()
     cluster.echo = False
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(100)
-        assert (cluster.phase, cluster.flips) == ("Admitting", 0)
+        assert (cluster.phase, cluster.changes) == ("Admitting", 0)
         cluster._echo()
         await asyncio.sleep(1)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
 
 
 async def test_no_echo_goes_back_to_pending_after_eight_minutes_and_proceeds_when_it_comes() -> None:
     cluster = Cluster()
     cluster.echo = False
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(479)
         assert cluster.phase == "Admitting"
@@ -143,16 +143,16 @@ async def test_no_echo_goes_back_to_pending_after_eight_minutes_and_proceeds_whe
         assert cluster.phase == "Pending"
         assert cluster.condition("Progressing") == ("False", "PreflightUnmet")
         await asyncio.sleep(3000)
-        assert (cluster.phase, cluster.flips) == ("Pending", 0)
+        assert (cluster.phase, cluster.changes) == ("Pending", 0)
         assert len(cluster.asked) < 200
         cluster._echo()
         await asyncio.sleep(1)
-        assert (cluster.phase, cluster.flips) == ("Converging", 1)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 
-async def test_a_record_that_somebody_drops_after_the_flip_is_rebuilt_and_nothing_moves_again() -> None:
+async def test_a_record_that_somebody_drops_after_the_change_is_rebuilt_and_nothing_moves_again() -> None:
     cluster = Cluster()
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         await asyncio.sleep(1)
         attempt = cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["attempt"]
@@ -160,27 +160,27 @@ async def test_a_record_that_somebody_drops_after_the_flip_is_rebuilt_and_nothin
         await asyncio.sleep(1)
         assert cluster.phase == "Converging"
         assert cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["attempt"] == attempt
-        assert cluster.flips == 1
+        assert cluster.changes == 1
         route = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
         assert operator.metrics.registry.get_sample_value("topology_transition_started_total", route) == 1
 
 
 async def test_a_topology_that_somebody_sets_back_is_not_fought() -> None:
     cluster = Cluster()
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     back: Raw = {"status": {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}}
     async with running(cluster):
         await asyncio.sleep(1)
         cluster.change(INFRASTRUCTURE, back)
         await asyncio.sleep(600)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
         assert cluster.condition("Degraded") == ("True", "TopologyOverwritten")
-        cluster.wish(None)
+        cluster.ask_for(None)
         await asyncio.sleep(1)
         assert cluster.condition("Degraded") == ("False", "AsExpected")
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(1)
-        assert cluster.flips == 2
+        assert cluster.changes == 2
 
 
 async def test_a_broken_fact_that_is_repaired_lets_it_proceed_by_itself() -> None:
@@ -206,26 +206,26 @@ async def test_a_broken_fact_that_is_repaired_lets_it_proceed_by_itself() -> Non
     for key, damage, _ in broken:
         cluster.change(key, damage)
     cluster.echo = False
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         for key, _, repair in broken:
             await asyncio.sleep(10)
-            assert (cluster.phase, cluster.flips) == ("Pending", 0)
+            assert (cluster.phase, cluster.changes) == ("Pending", 0)
             cluster.change(key, repair)
         await asyncio.sleep(1)
         assert cluster.phase == "Admitting"
         cluster._echo()
         await asyncio.sleep(1)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
 
 
 async def test_a_pause_is_respected_and_lifted() -> None:
     cluster = Cluster()
     cluster.put(OPERATOR, {"metadata": {"annotations": {"topology.openshift.io/paused": ""}}, "spec": {}})
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(100)
-        assert (cluster.phase, cluster.flips) == ("Pending", 0)
+        assert (cluster.phase, cluster.changes) == ("Pending", 0)
         cluster.change(OPERATOR, {"metadata": {"annotations": None}})
         await asyncio.sleep(1)
-        assert cluster.flips == 1
+        assert cluster.changes == 1

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.looptime
 MOVED = {"TransitionRequested", "TransitionAdmitted", "TopologyChanged"}
 
 
-def is_flip(body: Raw) -> bool:
+def is_change(body: Raw) -> bool:
     return "controlPlaneTopology" in body.get("status", {})
 
 
@@ -31,21 +31,21 @@ def phase_of(body: Raw) -> str | None:
 
 
 async def test_a_conflict_is_read_again_and_decided_again_at_once() -> None:
-    """Somebody withdraws the wish right before the flip is sent."""
+    """Somebody cancels the request right before the change is sent."""
     cluster = Cluster()
     since: list[int] = []
 
-    def withdraw(where: str, body: Raw) -> None:
-        if is_flip(body):
+    def cancel(where: str, body: Raw) -> None:
+        if is_change(body):
             cluster.fault = accept
-            cluster.wish(None)
+            cluster.ask_for(None)
             since.append(len(cluster.asked))
 
-    cluster.fault = withdraw
-    cluster.wish("HighlyAvailable")
+    cluster.fault = cancel
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         await asyncio.sleep(1)
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         assert cluster.topology == "SingleReplica"
         assert cluster.phase == "Idle"
         assert operator.queue.retries == 0
@@ -64,11 +64,11 @@ async def test_a_status_writer_that_is_in_the_way_for_a_moment_costs_no_back_off
             cluster.change(INFRASTRUCTURE, {"status": {"noise": left}})
 
     cluster.fault = storm
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         await asyncio.sleep(0.5)
         assert cluster.topology == "HighlyAvailable"
-        assert cluster.flips == 1
+        assert cluster.changes == 1
         assert operator.queue.retries == 0
 
 
@@ -83,15 +83,15 @@ async def test_twenty_conflicts_in_a_row_back_off() -> None:
 
     cluster.fault = storm
     async with running(cluster) as operator:
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(60)
         tries = sum(asked == ("write", "infrastructures/cluster") for asked in cluster.asked)
         assert 20 <= tries <= 61 * 20, "twenty at once, then a breath"
         assert operator.queue.retries >= 1
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         calm = True
         await asyncio.sleep(60)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
 
 
 @pytest.mark.parametrize("happened", [True, False])
@@ -115,7 +115,7 @@ async def test_a_write_with_an_unknown_outcome_is_read_live_before_anything_is_w
         cluster.after = lose
     else:
         cluster.fault = lose
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         await asyncio.sleep(30)
         assert since
@@ -123,7 +123,7 @@ async def test_a_write_with_an_unknown_outcome_is_read_live_before_anything_is_w
         first_write = next(index for index, (verb, _) in enumerate(afterwards) if verb == "write")
         assert ("get", "infrastructures") in afterwards[:first_write]
         assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
-        assert cluster.flips == 1
+        assert cluster.changes == 1
         assert operator.queue.retries == 1
 
 
@@ -140,7 +140,7 @@ async def test_a_new_attempt_follows_a_write_whose_outcome_is_not_known() -> Non
                 raise cluster.error(errors.TimedOut)
 
     cluster.after = lose
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(30)
         assert len(attempts) == 2
@@ -149,17 +149,17 @@ async def test_a_new_attempt_follows_a_write_whose_outcome_is_not_known() -> Non
 
 
 @pytest.mark.parametrize("kind", [errors.Conflict, errors.TimedOut, errors.Throttled])
-async def test_a_report_that_fails_after_the_flip_loses_no_event(kind: type[errors.KubeError]) -> None:
+async def test_a_report_that_fails_after_the_change_loses_no_event(kind: type[errors.KubeError]) -> None:
     cluster = Cluster()
     failed: list[str] = []
 
     def refuse(where: str, body: Raw) -> None:
-        if where == "clusteroperators/topology" and cluster.flips and not failed:
+        if where == "clusteroperators/topology" and cluster.changes and not failed:
             failed.append(where)
             raise cluster.error(kind)
 
     cluster.fault = refuse
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         await asyncio.sleep(30)
         assert failed
@@ -177,10 +177,10 @@ async def test_a_report_that_is_refused_keeps_topology_from_moving() -> None:
             raise cluster.error(errors.Forbidden, 403)
 
     cluster.fault = refuse
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         await asyncio.sleep(600)
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         assert len(cluster.asked) < 200, "no hot loop"
         assert operator.queue.retries > 3
 
@@ -194,19 +194,19 @@ async def test_live_evidence_that_differs_holds_it_without_a_hot_loop() -> None:
         cluster.objects[key]["spec"]["mastersSchedulable"] = where != "schedulers/cluster" and wrong is False
 
     wrong = True
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         cluster.before_get = behind
         for _ in range(40):
             cluster.objects[key]["spec"]["mastersSchedulable"] = True
             await asyncio.sleep(5)
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         holds = operator.loop.decisions
         assert holds < 60, holds
         cluster.before_get = accept
         cluster.objects[key]["spec"]["mastersSchedulable"] = True
         await asyncio.sleep(61)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
 
 
 async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself() -> None:
@@ -221,17 +221,17 @@ async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself() -> 
             raise errors.Forbidden("get", catalog.INFRASTRUCTURES, None, "cluster", 403, "Forbidden", "refused")
 
     cluster.before_get = away
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(120)
-        assert (cluster.phase, cluster.flips) == ("Admitting", 0)
+        assert (cluster.phase, cluster.changes) == ("Admitting", 0)
         assert 2 <= refused < 20, refused
         cluster.before_get = accept
         await asyncio.sleep(61)
-        assert (cluster.phase, cluster.flips) == ("Converging", 1)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 
-async def test_a_lease_about_to_run_out_voids_the_flip_and_a_later_try_succeeds() -> None:
+async def test_a_lease_about_to_run_out_voids_the_change_and_a_later_try_succeeds() -> None:
     cluster, lease = Cluster(), Lease()
 
     def running_out(where: str) -> None:
@@ -239,17 +239,17 @@ async def test_a_lease_about_to_run_out_voids_the_flip_and_a_later_try_succeeds(
             lease.left = 3.0
 
     cluster.before_get = running_out
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster, lease) as operator:
         await asyncio.sleep(20)
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         assert "TopologyChanged" not in operator.told.reasons
         assert operator.metrics.registry.get_sample_value("topology_transition_phase", {"phase": "Converging"}) == 0
         assert operator.metrics.registry.get_sample_value("topology_transition_started_timestamp_seconds") == 0
         cluster.before_get = accept
         lease.left = 100.0
         await asyncio.sleep(61)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
         assert set(operator.told.reasons) == MOVED
 
 
@@ -261,9 +261,9 @@ async def test_two_operators_at_once_move_it_once(seed: int) -> None:
     cluster.latency = lambda: drawn.uniform(0.001, 0.02)
     async with running(cluster), running(cluster):
         await asyncio.sleep(1)
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(120)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
         assert cluster.phase == "Converging"
 
 
@@ -284,7 +284,7 @@ async def test_killed_between_any_two_writes_and_started_again(writes: int) -> N
             raise Killed
 
     cluster.after = kill
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     with contextlib.suppress(Killed):
         async with running(cluster):
             await asyncio.sleep(3)
@@ -297,4 +297,4 @@ async def test_killed_between_any_two_writes_and_started_again(writes: int) -> N
         cluster.follow("rendered-3")
         await asyncio.sleep(120)
     assert cluster.phase == "Completed"
-    assert cluster.flips == 1
+    assert cluster.changes == 1

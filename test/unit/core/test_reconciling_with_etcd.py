@@ -27,33 +27,33 @@ def check(cluster: Cluster) -> dict[str, Any]:
     return next(one for one in found if one["name"] == "EtcdMembersDirect")
 
 
-async def test_a_wish_becomes_a_topology_when_the_members_say_so_too() -> None:
+async def test_a_request_becomes_a_topology_when_the_members_say_so_too() -> None:
     cluster, etcd = Cluster(), Etcd()
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(1)
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(1)
         assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
         assert check(cluster)["status"] == "Met"
 
 
-async def test_they_are_asked_for_a_wish_and_for_the_flip_and_never_after_it() -> None:
+async def test_they_are_asked_for_a_request_and_for_the_change_and_never_after_it() -> None:
     cluster, etcd = Cluster(), Etcd()
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(1)
         assert len(etcd.asked) == 1, "what could be asked for is found out once"
         await asyncio.sleep(3000)
         assert len(etcd.asked) == 1, "nobody asks while nothing is wanted"
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(1)
         assert cluster.phase == "Converging"
-        assert len(etcd.asked) == 3, "once for the wish, once live for the flip"
+        assert len(etcd.asked) == 3, "once for the request, once live for the change"
         await asyncio.sleep(30)
         assert cluster.phase == "Converging"
         assert len(etcd.asked) == 3
 
 
-async def test_a_member_that_falls_silent_before_the_flip_keeps_it_from_happening() -> None:
+async def test_a_member_that_falls_silent_before_the_change_keeps_it_from_happening() -> None:
     """What was asked again and again was good; the live reading is not."""
     cluster, etcd = Cluster(), Etcd()
 
@@ -64,9 +64,9 @@ async def test_a_member_that_falls_silent_before_the_flip_keeps_it_from_happenin
     etcd.before = fall_silent
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(1)
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(130)
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         assert cluster.phase == "Pending"
         assert check(cluster)["status"] == "Unmet"
         assert "node-2 (cafe) at https://192.0.2.12:2379: no answer in time" in check(cluster)["message"]
@@ -78,10 +78,10 @@ async def test_a_member_that_falls_silent_before_the_flip_keeps_it_from_happenin
         assert cluster.phase == "Converging"
 
 
-async def test_while_a_wish_is_open_they_are_asked_every_few_seconds_and_no_more_when_it_is_withdrawn() -> None:
+async def test_while_a_request_is_open_they_are_asked_every_few_seconds_and_no_more_when_it_is_cancelled() -> None:
     cluster, etcd = Cluster(), Etcd()
     etcd.fact = SILENT
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY) as operator:
         await asyncio.sleep(100)
         assert cluster.phase == "Pending"
@@ -89,7 +89,7 @@ async def test_while_a_wish_is_open_they_are_asked_every_few_seconds_and_no_more
         decisions = operator.loop.decisions
         await asyncio.sleep(100)
         assert operator.loop.decisions == decisions, "only a changed answer wakes the loop"
-        cluster.wish(None)
+        cluster.ask_for(None)
         await asyncio.sleep(1)
         assert cluster.phase == "Idle"
         # What could be asked for is found out anew: the place has changed.
@@ -101,7 +101,7 @@ async def test_while_a_wish_is_open_they_are_asked_every_few_seconds_and_no_more
 async def test_they_are_asked_soon_when_other_members_are_published() -> None:
     cluster, etcd = Cluster(), Etcd()
     etcd.fact = SILENT
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(12.5)
         before = len(etcd.asked)
@@ -114,7 +114,7 @@ async def test_they_are_asked_soon_when_other_members_are_published() -> None:
 async def test_a_first_answer_that_takes_its_time_is_waited_for_and_not_published_as_unknown() -> None:
     cluster, etcd = Cluster(), Etcd()
     etcd.lasting = 0.9
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(5)
         assert cluster.phase == "Converging"
@@ -126,27 +126,27 @@ async def test_a_first_answer_that_takes_its_time_is_waited_for_and_not_publishe
 async def test_evidence_that_took_more_than_two_seconds_moves_nothing() -> None:
     cluster, etcd = Cluster(), Etcd()
     etcd.lasting = 2.1
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(300)
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         etcd.lasting = 1.0
         await asyncio.sleep(120)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
 
 
 async def test_infrastructure_is_read_after_etcd_has_answered() -> None:
     cluster, etcd = Cluster(), Etcd()
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(1)
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         etcd.lasting = 0.5
         read: list[float] = []
         cluster.before_get = lambda what: (
             read.append(asyncio.get_running_loop().time()) if what == "infrastructures/cluster" else None
         )
         await asyncio.sleep(3)
-        assert cluster.flips == 1
+        assert cluster.changes == 1
         assert read[-1] >= etcd.asked[-1] + 0.5
 
 
@@ -162,10 +162,10 @@ async def test_without_watches_the_published_addresses_are_read_before_etcd_is_a
 
 async def test_a_definition_that_asks_without_a_way_to_etcd_says_what_to_do() -> None:
     cluster = Cluster()
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster, transitions=worlds.DIRECTLY):
         await asyncio.sleep(5)
-        assert cluster.flips == 0
+        assert cluster.changes == 0
         assert cluster.phase == "Pending"
         assert check(cluster)["status"] == "Unknown"
         assert "Start the operator with --etcd-cert-dir" in check(cluster)["message"]
@@ -184,7 +184,7 @@ async def test_a_bug_in_asking_ends_the_loop_instead_of_passing_for_silence() ->
         async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
             await asyncio.sleep(1)
             cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-            cluster.wish("HighlyAvailable")
+            cluster.ask_for("HighlyAvailable")
             await asyncio.sleep(30)
 
     with pytest.raises(RuntimeError, match="a bug"):
@@ -194,7 +194,7 @@ async def test_a_bug_in_asking_ends_the_loop_instead_of_passing_for_silence() ->
 async def test_a_way_to_etcd_changes_nothing_for_a_definition_that_does_not_ask() -> None:
     cluster, etcd = Cluster(), Etcd()
     etcd.fact = dataclasses.replace(SILENT, silences=())
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster, etcd=etcd):
         await asyncio.sleep(5)
-        assert cluster.flips == 1
+        assert cluster.changes == 1

@@ -88,12 +88,12 @@ def test_counters_and_phase_start_at_zero_and_gauges_of_facts_are_absent() -> No
         assert series(found, absent) == {}, absent
 
 
-def test_every_wish_that_can_be_rejected_has_a_counter_from_the_start() -> None:
+def test_every_request_that_can_be_rejected_has_a_counter_from_the_start() -> None:
     """Wherever the cluster is: an alert on the first rejection must not miss it."""
     found = series(registry(), "topology_transition_rejected_total")
     assert ("HighlyAvailable/HighlyAvailable", "DualReplica") in found
     assert ("DualReplica/HighlyAvailable", "HighlyAvailable") in found
-    assert not any(source.partition("/")[0] == target for source, target in found), "that is no wish"
+    assert not any(source.partition("/")[0] == target for source, target in found), "that is no request"
     assert set(found.values()) == {0}
 
 
@@ -162,12 +162,12 @@ def test_the_decision_that_completes_shows_no_checks_though_it_rests_on_them() -
 
 def test_what_the_watches_said_last_is_not_shown_when_they_end() -> None:
     """Nothing may wake the loop for an hour then, and a number of nodes would stand there all the while."""
-    withdrawn = worlds.recorded(worlds.healthy(), worlds.admitting(), desired=None)
-    last = worlds.decide(withdrawn)
+    cancelled = worlds.recorded(worlds.healthy(), worlds.admitting(), desired=None)
+    last = worlds.decide(cancelled)
     assert last.phase is Phase.IDLE
     assert not last.watch
     found = registry()
-    found.decided(last, withdrawn)
+    found.decided(last, cancelled)
     assert series(found, "topology_control_plane_nodes") == {}
     assert series(found, "topology_etcd_members") == {}
     assert series(found, "topology_info") == {("", "SingleReplica", "SingleReplica", "single-node"): 1}
@@ -366,7 +366,7 @@ UNSUPPORTED = TopologyTransition(phase=Phase.UNSUPPORTED, source=worlds.SNO, pha
 
 
 @pytest.mark.parametrize(
-    ("source", "wish", "labels"),
+    ("source", "desired", "labels"),
     [
         (worlds.SNO, "DualReplica", ("SingleReplica/SingleReplica", "DualReplica")),
         (worlds.SNO, "HighlyAvailable", ("SingleReplica/SingleReplica", "HighlyAvailable")),
@@ -375,14 +375,16 @@ UNSUPPORTED = TopologyTransition(phase=Phase.UNSUPPORTED, source=worlds.SNO, pha
         (None, "DualReplica", ("other", "other")),
     ],
 )
-def test_a_wish_that_leads_nowhere_is_counted_as_rejected(source: Any, wish: str, labels: tuple[str, str]) -> None:
+def test_a_request_that_leads_nowhere_is_counted_as_rejected(
+    source: Any, desired: str, labels: tuple[str, str]
+) -> None:
     found = registry()
-    found.moved(None, UNSUPPORTED.model_copy(update={"source": source}), wish, LATER)
+    found.moved(None, UNSUPPORTED.model_copy(update={"source": source}), desired, LATER)
     counted = {key: number for key, number in series(found, "topology_transition_rejected_total").items() if number}
     assert counted == {labels: 1}
 
 
-def test_withdrawing_such_a_wish_is_counted_from_where_it_would_have_led_away() -> None:
+def test_cancelling_such_a_request_is_counted_from_where_it_would_have_led_away() -> None:
     found = registry()
     source = {"source": ROUTE["source"], "target": "other"}
     assert value(found, "topology_transition_cancelled_total", **source) == 0
@@ -391,7 +393,7 @@ def test_withdrawing_such_a_wish_is_counted_from_where_it_would_have_led_away() 
     assert value(found, "topology_transition_phase_duration_seconds_count", phase="Unsupported") is None
 
 
-def test_a_wish_that_somebody_else_fulfilled_was_not_cancelled() -> None:
+def test_a_request_that_somebody_else_fulfilled_was_not_cancelled() -> None:
     found = registry()
     idle = TopologyTransition(phase=Phase.IDLE)
     found.moved(worlds.admitting(), idle, "HighlyAvailable", LATER)

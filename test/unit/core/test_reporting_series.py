@@ -31,7 +31,7 @@ FIXED = {"name": {"lease", "topology"}, "host": {"api.example.org:6443"}}
 SERVING = ("apiserver", "client_ca")
 """Watches of the server that are told of beside those of the catalog."""
 RESOURCES = {source.field for source in (*catalog.IDLE, *catalog.watched(SHIPPED))} | set(SERVING)
-VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
+VERBS = ("get", "list", "watch", "create", "update", "patch")
 
 
 def registry() -> metrics.Metrics:
@@ -94,8 +94,8 @@ def everything_happened(found: metrics.Metrics) -> None:
     pairs = [TopologyPair(control_plane=one, infrastructure=two) for one in (*Topology, "External") for two in Topology]
     idle = TopologyTransition(phase=Phase.IDLE)
     for source in (None, *pairs):
-        for wish in (*Topology, "External", "Mine"):
-            found.moved(idle, TopologyTransition(phase=Phase.UNSUPPORTED, source=source), wish, worlds.NOW)
+        for desired in (*Topology, "External", "Mine"):
+            found.moved(idle, TopologyTransition(phase=Phase.UNSUPPORTED, source=source), desired, worlds.NOW)
         unsupported = TopologyTransition(phase=Phase.UNSUPPORTED, source=source)
         found.moved(unsupported, idle, None, worlds.NOW)
         for target in (None, *pairs):
@@ -173,10 +173,10 @@ ANYTHING = st.none() | st.text(max_size=12) | st.sampled_from((*Topology, "Exter
 
 @FEWER
 @given(ANYTHING, ANYTHING, ANYTHING)
-def test_no_text_in_infrastructure_becomes_a_label(wish: Any, control_plane: Any, infrastructure: Any) -> None:
+def test_no_text_in_infrastructure_becomes_a_label(desired: Any, control_plane: Any, infrastructure: Any) -> None:
     found = registry()
     known = worlds.with_infrastructure(
-        worlds.healthy(), desired=wish, control_plane=control_plane, infrastructure=infrastructure
+        worlds.healthy(), desired=desired, control_plane=control_plane, infrastructure=infrastructure
     )
     found.decided(worlds.decide(worlds.healthy()), known)
     only_declared(found)
@@ -188,11 +188,11 @@ RECORD = st.builds(TopologyTransition, phase=st.sampled_from(Phase), source=PAIR
 
 @FEWER
 @given(st.none() | RECORD, RECORD, st.none() | st.text(max_size=12), st.text(max_size=5))
-def test_no_record_wish_or_status_becomes_a_label(before: Any, after: Any, wish: Any, code: str) -> None:
+def test_no_record_request_or_status_becomes_a_label(before: Any, after: Any, desired: Any, code: str) -> None:
     found = registry()
-    found.moved(before, after, wish, worlds.NOW)
-    found.observed(before, wish, worlds.NOW)
-    found.observed(after, wish, worlds.NOW)
+    found.moved(before, after, desired, worlds.NOW)
+    found.observed(before, desired, worlds.NOW)
+    found.observed(after, desired, worlds.NOW)
     found.request("get", "nodes", code, 0.1)
     found.etcd_request(code)
     only_declared(found)

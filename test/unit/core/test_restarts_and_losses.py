@@ -32,12 +32,12 @@ FREE: Raw = {"spec": {"mastersSchedulable": True}}
 async def arrive(cluster: Cluster, phase: str) -> None:
     """Let the cluster come to that phase; the operator runs."""
     if phase == "Unsupported":
-        cluster.wish("DualReplica")
+        cluster.ask_for("DualReplica")
     elif phase != "Idle":
         if phase == "Pending":
             cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
         cluster.echo = phase != "Admitting"
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
     await asyncio.sleep(2)
     if phase == "Completed":
         cluster.follow()
@@ -48,7 +48,7 @@ async def arrive(cluster: Cluster, phase: str) -> None:
 async def finish(cluster: Cluster, phase: str) -> None:
     """Take away what keeps it and see it through."""
     if phase in {"Idle", "Unsupported"}:
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
     cluster.change(SCHEDULER, FREE)
     if phase == "Admitting":
         cluster.echo = True
@@ -58,7 +58,7 @@ async def finish(cluster: Cluster, phase: str) -> None:
         assert cluster.phase == "Converging"
         cluster.follow()
         await asyncio.sleep(63)
-    assert (cluster.phase, cluster.flips) == ("Completed", 1)
+    assert (cluster.phase, cluster.changes) == ("Completed", 1)
     assert cluster.condition("Upgradeable") == ("True", "AsExpected")
 
 
@@ -141,7 +141,7 @@ async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_say
 ) -> None:
     cluster = Cluster()
     cluster.put(DEFINITION, crd.infrastructure(worlds.ONLY_COMPACT.edges()))
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
 
     def drop(where: str, body: Raw) -> None:
         if where == "infrastructures/cluster":
@@ -164,10 +164,10 @@ async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_say
         assert ("cannot be told: customresourcedefinitions" in said) is not readable
         cluster.fault = accept
         await asyncio.sleep(120)
-        assert (cluster.flips, cluster.phase) == (1, "Converging")
+        assert (cluster.changes, cluster.phase) == (1, "Converging")
 
 
-async def test_killed_between_flip_and_report_and_the_record_dropped_it_still_knows_its_baseline() -> None:
+async def test_killed_between_change_and_report_and_the_record_dropped_it_still_knows_its_baseline() -> None:
     """The copy says Admitting: the only word about how the cluster was is the one of the admission."""
 
     class Killed(BaseException):
@@ -180,7 +180,7 @@ async def test_killed_between_flip_and_report_and_the_record_dropped_it_still_kn
             raise Killed
 
     cluster.after = kill
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     with contextlib.suppress(Killed):
         async with running(cluster):
             await asyncio.sleep(2)
@@ -195,36 +195,36 @@ async def test_killed_between_flip_and_report_and_the_record_dropped_it_still_kn
         assert cluster.record["baseline"] == baseline
         cluster.follow()
         await asyncio.sleep(63)
-        assert (cluster.phase, cluster.flips) == ("Completed", 1)
+        assert (cluster.phase, cluster.changes) == ("Completed", 1)
 
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("infrastructure", ["SingleReplica", "HighlyAvailable"])
 async def test_a_topology_that_somebody_else_writes_is_never_written_over(phase: str, infrastructure: str) -> None:
-    """Set back after the flip: said and left. Set to what was wished before it: then there is nothing to do."""
+    """Set back after the change: said and left. Set to what was requested before it: then there is nothing to do."""
     async with at(phase) as (cluster, operator):
         moved = phase in {"Converging", "Completed"}
         theirs = "SingleReplica" if moved else "HighlyAvailable"
-        flips = cluster.flips
+        changes = cluster.changes
         status = {"controlPlaneTopology": theirs, "infrastructureTopology": infrastructure}
         cluster.change(INFRASTRUCTURE, {"status": status})
         await asyncio.sleep(300)
-        assert cluster.flips == flips
+        assert cluster.changes == changes
         assert cluster.objects[INFRASTRUCTURE]["status"]["controlPlaneTopology"] == theirs
         assert cluster.objects[INFRASTRUCTURE]["status"]["infrastructureTopology"] == infrastructure
         if moved:
             assert cluster.condition("Degraded") == ("True", "TopologyOverwritten")
         else:
             assert cluster.condition("Degraded")[0] == "False"
-            assert "TransitionCancelled" not in operator.told.reasons, "nobody took the wish back"
+            assert "TransitionCancelled" not in operator.told.reasons, "nobody took the request back"
 
 
 @pytest.mark.parametrize("write", range(1, 7))
-@pytest.mark.parametrize("wish", [None, "SingleReplica", "DualReplica"])
-async def test_a_wish_that_changes_at_any_instant_either_comes_too_late_or_never_moves_anything(
-    write: int, wish: str | None
+@pytest.mark.parametrize("desired", [None, "SingleReplica", "DualReplica"])
+async def test_a_request_that_changes_at_any_instant_either_comes_too_late_or_never_moves_anything(
+    write: int, desired: str | None
 ) -> None:
-    """Changed right before the nth write is sent. After the flip the API would refuse it; the record leads."""
+    """Changed right before the nth write is sent. After the change the API would refuse it; the record leads."""
     cluster = Cluster()
     done = 0
 
@@ -232,20 +232,20 @@ async def test_a_wish_that_changes_at_any_instant_either_comes_too_late_or_never
         nonlocal done
         done += 1
         if done == write:
-            cluster.wish(wish)
+            cluster.ask_for(desired)
 
     cluster.fault = change
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(30)
-        if cluster.flips:
+        if cluster.changes:
             assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
         else:
             assert cluster.topology == "SingleReplica"
-            assert cluster.phase == ("Unsupported" if wish == "DualReplica" else "Idle")
-        assert cluster.flips <= 1
+            assert cluster.phase == ("Unsupported" if desired == "DualReplica" else "Idle")
+        assert cluster.changes <= 1
         if done < write:
-            assert cluster.flips == 1
+            assert cluster.changes == 1
 
 
 def conditions(cluster: Cluster) -> list[dict[str, Any]]:

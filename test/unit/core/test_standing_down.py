@@ -53,7 +53,7 @@ def test_a_record_that_was_not_admitted_is_cleared_once_except_where_hosted() ->
     assert worlds.decide(hosted).steps == (Step.REPORT,)
 
 
-def test_the_native_controller_takes_over_and_the_wish_is_handed_on() -> None:
+def test_the_native_controller_takes_over_and_the_request_is_handed_on() -> None:
     found = worlds.decide(worlds.healthy(**NATIVE_ON))
     assert row(found) == WELL | {"Disabled": (T, Reason.NATIVE_CONTROLLER_ACTIVE)}
     assert found.disabled is not None

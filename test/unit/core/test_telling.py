@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.looptime
 REQUESTED = decision.EventSpec(EventReason.TRANSITION_REQUESTED, "Topology HighlyAvailable is wanted")
 BLOCKED = decision.EventSpec(EventReason.TRANSITION_BLOCKED, "Waiting for ControlPlaneNodes", warning=True)
-CANCELLED = decision.EventSpec(EventReason.TRANSITION_CANCELLED, "The wish was withdrawn")
+CANCELLED = decision.EventSpec(EventReason.TRANSITION_CANCELLED, "The request was cancelled")
 STUCK = decision.EventSpec(EventReason.TRANSITION_STUCK, "Not converged", warning=True)
 
 
@@ -101,7 +101,7 @@ def idle(generation: int) -> TopologyTransition:
 # -- names
 
 
-async def test_a_wish_that_is_withdrawn_and_made_again_within_one_second_is_told_again() -> None:
+async def test_a_request_that_is_cancelled_and_made_again_within_one_second_is_told_again() -> None:
     api = Api()
     telling = Telling(api)
     for generation in (2, 4, 6):
@@ -113,7 +113,7 @@ async def test_a_wish_that_is_withdrawn_and_made_again_within_one_second_is_told
     await telling.end()
 
 
-async def test_another_change_of_the_spec_makes_no_other_wish() -> None:
+async def test_another_change_of_the_spec_makes_no_other_request() -> None:
     api = Api()
     telling = Telling(api)
     for generation in range(2, 30):
@@ -356,7 +356,7 @@ async def test_nodes_that_flap_for_an_hour_are_one_event() -> None:
     cluster = Cluster()
     cluster.limit = 20_000
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     node = ("nodes", None, worlds.NAMES[1])
     async with running(cluster) as operator:
         await asyncio.sleep(1)
@@ -373,7 +373,7 @@ async def test_nodes_that_flap_for_an_hour_are_one_event() -> None:
 async def test_another_set_of_unmet_checks_is_told_once_it_has_stood_for_five_minutes() -> None:
     cluster = Cluster()
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     node = ("nodes", None, worlds.NAMES[1])
     async with running(cluster) as operator:
         await asyncio.sleep(10)
@@ -396,7 +396,7 @@ async def test_another_set_of_unmet_checks_is_told_once_it_has_stood_for_five_mi
 async def test_an_admission_that_a_check_takes_back_is_told_at_once() -> None:
     cluster = Cluster()
     cluster.echo = False
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     node = ("nodes", None, worlds.NAMES[1])
     async with running(cluster) as operator:
         await asyncio.sleep(10)

@@ -25,7 +25,7 @@ IDLE = dataclasses.replace(
 
 
 def moved() -> facts.Facts:
-    """Right after the flip: nobody has followed."""
+    """Right after the change: nobody has followed."""
     return worlds.moved(worlds.healthy(), worlds.converging())
 
 
@@ -38,7 +38,7 @@ def test_an_idle_cluster_says_what_could_be_asked_for_and_what_is_not_watched():
         "platform": "None",
         "topology": {"controlPlane": "SingleReplica", "infrastructure": "SingleReplica"},
     }
-    assert (shown["wish"], shown["withdraw"], shown["transition"]) == (None, None, None)
+    assert (shown["desired"], shown["cancel"], shown["transition"]) == (None, None, None)
     (way,) = shown["available"]
     assert (way["name"], way["available"]) == ("sno-to-ha-compact", False)
     assert way["summary"] == worlds.COMPACT.summary
@@ -58,7 +58,7 @@ def _available() -> AvailableTransition:
     )
 
 
-def test_pending_names_each_node_with_its_first_reason_and_how_to_take_the_wish_back():
+def test_pending_names_each_node_with_its_first_reason_and_how_to_take_the_request_back():
     nodes = (worlds.node(0), worlds.node(1, cordoned=True), worlds.node(2, ready="False"))
     shown = page_state.led(worlds.healthy(control_plane_nodes=nodes))
     assert (shown["phase"], shown["stage"]) == ("Pending", "Preflight")
@@ -69,7 +69,7 @@ def test_pending_names_each_node_with_its_first_reason_and_how_to_take_the_wish_
         ("node-1", "True", False, "is cordoned"),
         ("node-2", "False", False, "Ready=False"),
     ]
-    assert shown["withdraw"].endswith("""-p '{"spec":{"desiredTopology":null}}'""")
+    assert shown["cancel"].endswith("""-p '{"spec":{"desiredTopology":null}}'""")
     assert shown["headline"] == "Waiting for ControlPlaneNodes"
     assert shown["operands"]["items"] == [], "nobody has to follow before the topology has moved"
 
@@ -146,7 +146,7 @@ def test_members_that_cannot_be_told_say_why():
 def test_converging_counts_every_operand_and_says_what_its_check_says():
     shown = page_state.led(moved())
     assert (shown["phase"], shown["stage"], shown["stuck"]) == ("Converging", "Convergence", False)
-    assert shown["withdraw"] is None, "the topology has moved"
+    assert shown["cancel"] is None, "the topology has moved"
     expected = {
         "master": (0, 3, "machines", "Unmet"),
         "kube-apiserver": (0, 3, "nodes", "Unmet"),
@@ -273,7 +273,7 @@ def test_unsupported_says_what_would_be_legal():
     shown = page_state.led(worlds.with_infrastructure(worlds.healthy(), desired=Topology.DUAL_REPLICA.value))
     assert (shown["phase"], shown["checks"]) == ("Unsupported", [])
     assert "sno-to-ha-compact" in shown["headline"]
-    assert shown["withdraw"] is not None
+    assert shown["cancel"] is not None
 
 
 def test_conditions_are_those_that_are_reported_with_the_times_of_the_server():

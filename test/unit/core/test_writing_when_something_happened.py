@@ -48,7 +48,7 @@ def with_a_request_that_waits() -> Cluster:
     """A cluster with a request that one preflight check keeps Pending."""
     cluster = Cluster()
     cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     return cluster
 
 
@@ -100,7 +100,7 @@ async def test_a_phase_is_written_at_once_however_lately_something_was() -> None
 async def test_quiet_is_judged_from_what_was_seen_and_not_from_what_was_written() -> None:
     """Half a minute after all is Met one falls back for a moment: no write tells of it, and it begins anew."""
     cluster = Cluster()
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(1)
         cluster.follow()
@@ -122,7 +122,7 @@ async def test_quiet_is_judged_from_what_was_seen_and_not_from_what_was_written(
 async def test_a_transition_in_which_something_changes_all_the_time_is_ten_writes(minutes: int) -> None:
     cluster = Cluster()
     cluster.limit = 50_000
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         for _ in range(minutes * 2):
             flap(cluster, cordoned=True)
@@ -140,7 +140,7 @@ async def test_a_check_that_flaps_while_the_echo_is_awaited_is_two_writes_a_minu
     cluster = Cluster()
     cluster.limit = 50_000
     cluster.echo = False
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
         await asyncio.sleep(1)
         assert cluster.phase == "Admitting"
@@ -210,12 +210,12 @@ async def test_an_api_server_that_takes_a_second_for_each_answer_is_named_after_
     async with running(cluster):
         await asyncio.sleep(1)
         cluster.latency = lambda: 1.1
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(240)
         said = cluster.objects[("clusteroperators", None, "topology")]["status"]["conditions"]
         message = next(one["message"] for one in said if one["type"] == "Progressing")
-        assert (cluster.phase, cluster.flips) == ("Admitting", 0)
+        assert (cluster.phase, cluster.changes) == ("Admitting", 0)
         assert "the API server answers too slowly" in message
         cluster.latency = lambda: 0.01
         await asyncio.sleep(60)
-        assert cluster.flips == 1
+        assert cluster.changes == 1

@@ -1,10 +1,10 @@
 """A healthy cluster as facts, and ways to break one of them.
 
-`healthy()` is a single-node cluster that has everything the transition to three nodes needs, with the wish made and the
-version operator holding upgrades back: nothing keeps it from moving. `converged()` is the same cluster after everybody
-has followed the topology. `ready_for(definition)` and `followed(definition)` are the two for any other definition.
-Every test changes what it is about with `dataclasses.replace` (or `with_infrastructure` and its siblings) and leaves
-the rest; what the other operators run comes from the operand matrix (`operand_worlds`).
+`healthy()` is a single-node cluster that has everything the transition to three nodes needs, with the request made and
+the version operator holding upgrades back: nothing keeps it from moving. `converged()` is the same cluster after
+everybody has followed the topology. `ready_for(definition)` and `followed(definition)` are the two for any other
+definition. Every test changes what it is about with `dataclasses.replace` (or `with_infrastructure` and its siblings)
+and leaves the rest; what the other operators run comes from the operand matrix (`operand_worlds`).
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ def worker(name: str = "worker-0", **changes: Any) -> facts.Node:
 
 
 def infrastructure(**changes: Any) -> facts.Infrastructure:
-    """Infrastructure with a wish and no record."""
+    """Infrastructure with a request and no record."""
     made = facts.Infrastructure(
         uid="u-1",
         resource_version="100",
         generation=2,
         desired="HighlyAvailable",
-        native_wish=None,
+        native_desired=None,
         control_plane="SingleReplica",
         infrastructure="SingleReplica",
         platform="None",
@@ -120,7 +120,7 @@ def own(**changes: Any) -> facts.OwnOperator:
 
 
 def pool(name: str = "master", **changes: Any) -> facts.MachineConfigPool:
-    """A machine config pool at rest, at the configuration from before the flip."""
+    """A machine config pool at rest, at the configuration from before the change."""
     made = facts.MachineConfigPool(name, f"rendered-{name}-1", f"rendered-{name}-1", 3, 3, 3, 0, observed=True)
     return dataclasses.replace(made, **changes)
 
@@ -153,7 +153,7 @@ def etcd(revision: int = operand_worlds.REVISION, **statuses: str) -> facts.Etcd
 
 
 def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:
-    """Everything holds, and the wish is made."""
+    """Everything holds, and the request is made."""
     made = facts.Facts(
         infrastructure=infrastructure(),
         installed=facts.Installed(),
@@ -185,7 +185,7 @@ def controller_config(topology: str) -> facts.ControllerConfig:
 
 
 def ready_for(definition: model.Definition, now: datetime = NOW, *, from_: str | None = None) -> facts.Facts:
-    """A cluster that stands where the definition starts and has everything that it needs, with the wish made.
+    """A cluster that stands where the definition starts and has everything that it needs, with the request made.
 
     `from_` chooses the infrastructure topology where the definition allows several.
     """
@@ -259,7 +259,7 @@ def recorded(known: facts.Facts, record: TopologyTransition | None, **changes: A
 
 
 def converged(known: facts.Facts, target: TopologyPair = HA) -> facts.Facts:
-    """The rest of the cluster has followed: every operand, and the operators came to rest again after the flip."""
+    """The rest of the cluster has followed: every operand, and the operators came to rest again after the change."""
     nodes, pools = known.control_plane_nodes, known.machine_config_pools
     assert isinstance(nodes, tuple)
     assert isinstance(pools, tuple)
@@ -280,7 +280,7 @@ def converged(known: facts.Facts, target: TopologyPair = HA) -> facts.Facts:
 
 
 def moved(known: facts.Facts, record: TopologyTransition | None) -> facts.Facts:
-    """The same facts after the flip."""
+    """The same facts after the change."""
     return recorded(known, record, control_plane=HA.control_plane, infrastructure=HA.infrastructure)
 
 
@@ -308,10 +308,10 @@ def admitting(known: facts.Facts | None = None, attempt: str = "mine", now: date
 
 
 def converging(now: datetime = NOW) -> TopologyTransition:
-    """The record that the flip wrote."""
+    """The record that the change wrote."""
     before = recorded(healthy(now), admitting(now=now))
     found = decide(dataclasses.replace(before, live=True), term(attempt="mine"), now)
-    assert decision.Step.FLIP in found.steps
+    assert decision.Step.CHANGE in found.steps
     assert found.record is not None
     return found.record
 

@@ -91,7 +91,7 @@ def test_meanings_are_the_strings_right_below(tmp_path):
 def test_every_field_that_the_operator_writes_is_there():
     listed = {name.replace("[]", "") for name in rows("The record")}
     assert listed == served.paths(crd.record_schema())
-    assert list(rows("The wish")) == ["spec.desiredTopology"]
+    assert list(rows("The request")) == ["spec.desiredTopology"]
 
 
 def test_every_check_has_the_stages_and_parameters_that_it_may_have():

@@ -55,7 +55,7 @@ def test_every_decision_is_complete():
         assert "`test/" in parts[2], f"decision {number} is held by no test"
 
 
-@pytest.mark.parametrize("walk", ["The walk of one wish", "A walk: be one Node event"])
+@pytest.mark.parametrize("walk", ["The walk of one request", "A walk: be one Node event"])
 def test_a_walk_has_at_most_seven_rooms_and_passes_none_twice(walk):
     steps = re.findall(r"(?m)^(\d+)\. \*\*([^*]+)\*\*", section(walk))
     assert [int(number) for number, _ in steps] == list(range(1, len(steps) + 1))
@@ -71,7 +71,7 @@ async def test_a_node_event_takes_the_way_of_the_page():
     files = re.findall(r"(?m)^\d+\. \*\*`([a-z_/]+\.py)`\*\*", section("A walk: be one Node event"))
     cluster = clusters.Cluster()
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     entered: list[str] = []
 
     def enter(frame, event, _argument):
@@ -94,8 +94,8 @@ async def test_a_node_event_takes_the_way_of_the_page():
     assert entered == files
 
 
-def test_the_walk_of_a_wish_names_its_rooms_by_their_folders():
-    rooms = re.findall(r"(?m)^\d+\. \*\*([a-z]+)\.\*\*", section("The walk of one wish"))
+def test_the_walk_of_a_request_names_its_rooms_by_their_folders():
+    rooms = re.findall(r"(?m)^\d+\. \*\*([a-z]+)\.\*\*", section("The walk of one request"))
     assert rooms == ["kube", "observe", "reconcile", "decide", "checks", "act", "report"]
     operator = pages.SOURCES[0]
     assert all((operator / room).is_dir() or (operator / f"{room}.py").is_file() for room in rooms)

@@ -81,7 +81,7 @@ def test_what_fails_again_is_a_failure(files):
         ([SLOW, SLOWER, SLOW + "2"], "", "3 tests failed"),
         (["test/fuzz/test_promises_hold.py::test_it[3]"], "", "races"),
         (["test/component/test_crashes.py::test_it"], "", "races"),
-        (["test/component/test_guards_of_the_flip.py::test_it"], "", "races"),
+        (["test/component/test_guards_of_the_change.py::test_it"], "", "races"),
         (["test/component/test_two_leaders.py::test_it"], "", "races"),
         (["test/unit/kube/test_tls.py"], "", "cannot be collected"),
         ([SLOW], LOG + "E   Falsifying example: test_it(\n", "Hypothesis"),

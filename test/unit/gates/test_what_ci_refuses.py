@@ -131,9 +131,9 @@ def test_a_reason_that_may_stand_does_and_no_other(tmp_path):
 
 
 def test_a_machine_that_moves_nothing_proves_too_little():
-    moved = {"examples": 1000, "admitted": 700, "flipped": 600, "converged": 400}
+    moved = {"examples": 1000, "admitted": 700, "changed": 600, "converged": 400}
     assert machine.idle(moved) == []
-    assert machine.idle({**moved, "flipped": 199}) == [
-        "only 199 of 1000 examples were flipped: at least 20% are wanted"
+    assert machine.idle({**moved, "changed": 199}) == [
+        "only 199 of 1000 examples were changed: at least 20% are wanted"
     ]
-    assert machine.idle({"examples": 60, "admitted": 0, "flipped": 0, "converged": 0}) == []
+    assert machine.idle({"examples": 60, "admitted": 0, "changed": 0, "converged": 0}) == []

@@ -65,10 +65,10 @@ def test_each_policy_is_bound_refuses_and_judges_one_object():
 
 
 def test_the_policies_guard_the_fields_that_the_operator_works_with():
-    status, wish = (POLICIES[f"{vocabulary.OPERATOR_NAME}-{part}"]["spec"] for part in ("status", "wish"))
+    status, desired = (POLICIES[f"{vocabulary.OPERATOR_NAME}-{part}"]["spec"] for part in ("status", "request"))
     for field in ("controlPlaneTopology", "infrastructureTopology", vocabulary.RECORD):
         assert f"'{field}'" in str(status["variables"]), field
-    assert f"'{vocabulary.WISH}'" in str(wish["variables"])
+    assert f"'{vocabulary.DESIRED}'" in str(desired["variables"])
 
 
 def test_who_moves_the_topology_is_the_account_of_the_deployment_and_two_others():

@@ -89,7 +89,7 @@ def test_no_verb_leads_to_more_rights_and_none_deletes():
     assert subresources == {"infrastructures/status", "clusteroperators/status"}
 
 
-def test_the_wish_is_never_written():
+def test_the_request_is_never_written():
     assert {one.verb for one in ALL if one.resource == "infrastructures"} == READS
     assert {(one.verb, one.name) for one in ALL if one.resource == "infrastructures/status"} == {("patch", "cluster")}
 
@@ -130,7 +130,7 @@ def test_what_may_be_listed_and_watched_is_what_is_looked_at():
 
 
 def test_what_may_be_read_by_its_name_is_what_is_read_for_a_decision_or_before_a_write():
-    """Evidence live before the flip, what advisories are about once more after it, and what is written to."""
+    """Evidence live before the change, what advisories are about once more after it, and what is written to."""
     left = discover._advised(TRANSITIONS)
     read = (*catalog.evidence(*TRANSITIONS.definitions), *catalog.GUARDS, *left)
     live = [source for source in read if source.single]

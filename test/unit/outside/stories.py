@@ -38,7 +38,7 @@ class Story:
     def asks(self, topology: str | None) -> None:
         """Request a topology, or cancel."""
         self.does(f"spec.desiredTopology: {topology or '(removed)'}")
-        self.cluster.wish(topology)
+        self.cluster.ask_for(topology)
 
     def changes(self, key: clusters.Key, patch: clusters.Raw) -> None:
         """Change an object as somebody else."""

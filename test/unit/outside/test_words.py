@@ -38,7 +38,7 @@ WRONG: dict[str, Sequence[tuple[str, ...]]] = {
         ("manifests", "--crd", "/nowhere"), ("manifests", "--crd-only", "--crd-patch"),
     ),
     PLUGIN: (
-        (), ("flip",), ("set",), ("plan", "highlyavailable"), ("set", "External"), ("wait", "--timeout", "soon"),
+        (), ("change",), ("set",), ("plan", "highlyavailable"), ("set", "External"), ("wait", "--timeout", "soon"),
         ("accept",), ("accept", "--check", "EtcdHealthy"), ("accept", "--check", "Router"), ("graph", "-o", "png"),
         ("set", "HighlyAvailable", "--timeout", "1m"), ("status", "--as", " "), ("--request-timeout", "x", "status"),
     ),

@@ -31,12 +31,12 @@ class Api:
 
     request_timeout = 10.0
 
-    def __init__(self, wish: str | None = None, record: Raw | None = None, *, runs: bool = True) -> None:
+    def __init__(self, desired: str | None = None, record: Raw | None = None, *, runs: bool = True) -> None:
         self.raw: Raw = {
             "apiVersion": "config.openshift.io/v1",
             "kind": "Infrastructure",
             "metadata": {"name": "cluster", "resourceVersion": "5", "generation": 1, "uid": "u", "managedFields": []},
-            "spec": {} if wish is None else {"desiredTopology": wish},
+            "spec": {} if desired is None else {"desiredTopology": desired},
             "status": {
                 "controlPlaneTopology": "SingleReplica",
                 "infrastructureTopology": "SingleReplica",
@@ -60,13 +60,13 @@ class Api:
         """A connection to it."""
         return cluster.Connection(self, "https://api.example.com:6443", acting)  # type: ignore[arg-type] # what is used
 
-    def change(self, manager: str, *, wish: str | None = "", **status: Any) -> None:
-        """Somebody else writes: the wish, or status."""
-        if wish != "":
-            self.raw["spec"] = {} if wish is None else {"desiredTopology": wish}
+    def change(self, manager: str, *, desired: str | None = "", **status: Any) -> None:
+        """Somebody else writes: the request, or status."""
+        if desired != "":
+            self.raw["spec"] = {} if desired is None else {"desiredTopology": desired}
             self.raw["metadata"]["generation"] += 1
         self.raw["status"].update(status)
-        part: Raw = {"f:spec": {"f:desiredTopology": {}}} if wish != "" else {"f:status": {}}
+        part: Raw = {"f:spec": {"f:desiredTopology": {}}} if desired != "" else {"f:status": {}}
         self._note(manager, part)
 
     def _note(self, manager: str, part: Raw) -> None:
@@ -110,7 +110,7 @@ class Api:
             raise error(kube.Conflict, 409, "Conflict", "the object has been modified")
         self.written.append(body)
         if not self.prunes:
-            self.change("kubectl-topology", wish=body["spec"]["desiredTopology"])
+            self.change("kubectl-topology", desired=body["spec"]["desiredTopology"])
         if self.answers_as is not None:
             self.answers_as(self)
         if raised is not None:

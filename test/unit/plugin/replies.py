@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 LEASE = facts.EtcdLease("operator-a_1", worlds.NOW, 137)
-UNWISHED = worlds.with_infrastructure(worlds.healthy(), desired=None, cluster_name="edge-7f4kd")
+WITHOUT_REQUEST = worlds.with_infrastructure(worlds.healthy(), desired=None, cluster_name="edge-7f4kd")
 
 
 def seen(known: facts.Facts, now: datetime = worlds.NOW, **changes: Any) -> cluster.Snapshot:
@@ -64,7 +64,7 @@ def printed(found: Any, width: int = 0, *, colour: bool = False) -> str:
 def in_phase(phase: Phase) -> facts.Facts:
     """A cluster in that phase, as the operator has recorded it."""
     if phase is Phase.IDLE:
-        return UNWISHED
+        return WITHOUT_REQUEST
     if phase is Phase.CONVERGING:
         return worlds.moved(worlds.healthy(), worlds.converging())
     if phase is Phase.COMPLETED:

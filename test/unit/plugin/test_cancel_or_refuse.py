@@ -1,4 +1,4 @@
-"""`cancel`: what can be withdrawn, what cannot any more, and what comes in between."""
+"""`cancel`: what can be cancelled, what cannot any more, and what comes in between."""
 
 from __future__ import annotations
 
@@ -38,34 +38,34 @@ def judged(known: facts.Facts) -> tuple[dict[str, Any], int]:
 @pytest.mark.parametrize(
     ("known", "result", "code", "words"),
     [
-        pytest.param(replies.in_phase(Phase.PENDING), "WouldWrite", 0, "can be withdrawn", id="pending"),
-        pytest.param(replies.in_phase(Phase.ADMITTING), "WouldWrite", 0, "can be withdrawn", id="admitting"),
+        pytest.param(replies.in_phase(Phase.PENDING), "WouldWrite", 0, "can be cancelled", id="pending"),
+        pytest.param(replies.in_phase(Phase.ADMITTING), "WouldWrite", 0, "can be cancelled", id="admitting"),
         pytest.param(replies.in_phase(Phase.UNSUPPORTED), "WouldWrite", 0, "DualReplica can be", id="unsupported"),
-        pytest.param(worlds.healthy(), "WouldWrite", 0, "can be withdrawn", id="nobody-has-seen-it-yet"),
-        pytest.param(INFRASTRUCTURE_ONLY, "WouldWrite", 0, "can be withdrawn", id="of-the-infrastructure-only"),
-        pytest.param(replies.UNWISHED, "Unchanged", 0, "There is no wish", id="no-wish"),
+        pytest.param(worlds.healthy(), "WouldWrite", 0, "can be cancelled", id="nobody-has-seen-it-yet"),
+        pytest.param(INFRASTRUCTURE_ONLY, "WouldWrite", 0, "can be cancelled", id="of-the-infrastructure-only"),
+        pytest.param(replies.WITHOUT_REQUEST, "Unchanged", 0, "There is no request", id="no-request"),
         pytest.param(
             worlds.with_infrastructure(worlds.healthy(), desired="SingleReplica"), "Unchanged", 0,
-            "the wish SingleReplica is fulfilled", id="fulfilled-before-anybody-acted",
+            "the request SingleReplica is fulfilled", id="fulfilled-before-anybody-acted",
         ),
         pytest.param(replies.in_phase(Phase.CONVERGING), "Refused", 3, "there is no way back", id="converging"),
         pytest.param(
             worlds.with_infrastructure(replies.in_phase(Phase.CONVERGING), desired=None), "Refused", 3, "no way back",
-            id="converging-without-a-wish",
+            id="converging-without-a-request",
         ),
         pytest.param(replies.in_phase(Phase.COMPLETED), "Refused", 3, "is completed", id="completed"),
         pytest.param(
             worlds.with_infrastructure(
                 replies.in_phase(Phase.COMPLETED), control_plane="SingleReplica", infrastructure="SingleReplica"
-            ), "WouldWrite", 0, "can be withdrawn", id="overwritten",
+            ), "WouldWrite", 0, "can be cancelled", id="overwritten",
         ),
         pytest.param(
             worlds.with_infrastructure(replies.in_phase(Phase.COMPLETED), desired="DualReplica"), "WouldWrite", 0,
-            "DualReplica can be withdrawn", id="another-wish-after-one-that-was-completed",
+            "DualReplica can be cancelled", id="another-request-after-one-that-was-completed",
         ),
     ],
 )  # fmt: skip
-def test_what_can_be_withdrawn(known: facts.Facts, result: str, code: int, words: str) -> None:
+def test_what_can_be_cancelled(known: facts.Facts, result: str, code: int, words: str) -> None:
     found, ended = judged(known)
     assert (found["result"], ended) == (result, code)
     assert words in found["message"]
@@ -90,7 +90,7 @@ async def cancelled(api: Api) -> tuple[Any, int]:
     made = api.made()
     made.interruption.begin("cancel")
     try:
-        return await cancel.withdraw(made, worlds.TRANSITIONS, "openshift-topology-operator")
+        return await cancel.cancel(made, worlds.TRANSITIONS, "openshift-topology-operator")
     finally:
         api.left = made.interruption.said
 
@@ -101,17 +101,17 @@ def idle(api: Api) -> None:
 
 
 @pytest.mark.looptime
-async def test_it_is_withdrawn_and_the_operator_goes_back_to_idle(looptime: Any) -> None:
+async def test_it_is_cancelled_and_the_operator_goes_back_to_idle(looptime: Any) -> None:
     api = Api("HighlyAvailable", PENDING)
     api.raw["metadata"]["managedFields"] = [
         {"manager": "argocd", "time": "2026-02-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:desiredTopology": {}}}}
     ]
     api.answers_as = idle
     found, code = await cancelled(api)
-    assert (found["result"], found["phase"], found["wishedBy"], code) == ("Written", "Idle", "argocd", 0)
+    assert (found["result"], found["phase"], found["requestedBy"], code) == ("Written", "Idle", "argocd", 0)
     assert api.written == [{"metadata": {"resourceVersion": "5"}, "spec": {"desiredTopology": None}}]
     assert looptime == 0.1
-    assert api.left.startswith("the wish HighlyAvailable was withdrawn")
+    assert api.left.startswith("the request HighlyAvailable was cancelled")
 
 
 @pytest.mark.looptime
@@ -128,13 +128,13 @@ async def test_without_an_operator_the_record_is_told_to_be_old() -> None:
     assert found["warnings"] == ["The operator does not run, so its record goes on saying Pending until it does"]
 
 
-async def test_a_flip_that_comes_in_between_wins_and_is_told() -> None:
+async def test_a_change_that_comes_in_between_wins_and_is_told() -> None:
     api = Api("HighlyAvailable", {"phase": "Admitting", "observedGeneration": 1})
     api.meets = [elsewhere("cluster-topology-operator", **MOVED)]
     found, code = await cancelled(api)
     assert (found["result"], code, api.written) == ("Refused", 3, [])
     assert found["message"].startswith(
-        "Infrastructure changed while the wish was being withdrawn. The topology has moved"
+        "Infrastructure changed while the request was being cancelled. The topology has moved"
     )
 
 
@@ -145,17 +145,17 @@ async def test_a_record_that_is_written_in_between_changes_nothing() -> None:
     assert (found["result"], code, len(api.written)) == ("Written", 0, 1)
 
 
-async def test_another_wish_is_not_withdrawn_unseen() -> None:
+async def test_another_request_is_not_cancelled_unseen() -> None:
     api = Api("HighlyAvailable", PENDING)
-    api.meets = [elsewhere("oc", wish="DualReplica")]
-    with pytest.raises(errors.PluginError, match="oc has changed the wish from HighlyAvailable to DualReplica"):
+    api.meets = [elsewhere("oc", desired="DualReplica")]
+    with pytest.raises(errors.PluginError, match="oc has changed the request from HighlyAvailable to DualReplica"):
         await cancelled(api)
     assert api.written == []
 
 
-async def test_a_wish_that_somebody_else_withdraws_is_gone() -> None:
+async def test_a_request_that_somebody_else_cancels_is_gone() -> None:
     api = Api("HighlyAvailable", PENDING)
-    api.meets = [elsewhere("oc", wish=None)]
+    api.meets = [elsewhere("oc", desired=None)]
     found, code = await cancelled(api)
     assert (found["result"], code, api.written) == ("Unchanged", 0, [])
 
@@ -165,7 +165,7 @@ async def test_the_server_has_the_last_word() -> None:
     api.meets = [fails(kube.Invalid, 422, "Invalid", "spec.desiredTopology: Forbidden: the topology has moved")]
     found, code = await cancelled(api)
     assert (found["result"], code) == ("Refused", 3)
-    assert found["message"] == "The API server refuses to withdraw the wish: the topology has moved"
+    assert found["message"] == "The API server refuses to cancel the request: the topology has moved"
     assert [one["name"] for one in found["next"]] == ["Status", "Wait", "Accept"]
 
 

@@ -47,7 +47,7 @@ def test_another_platform_is_said_on_the_edge() -> None:
 
 
 def test_both_forms_draw_every_place_and_every_edge_once() -> None:
-    found = _edges(replies.UNWISHED)
+    found = _edges(replies.WITHOUT_REQUEST)
     places = {pair for edge in found for pair in (edge.source, edge.target)}
     dot, mermaid = graph.dot(found, worlds.SNO), graph.mermaid(found, worlds.SNO)
     assert len(re.findall(r"^  \"[^\"]+\" \[label=", dot, re.MULTILINE)) == len(places)
@@ -63,7 +63,7 @@ def test_both_forms_draw_every_place_and_every_edge_once() -> None:
 
 def test_a_place_that_no_transition_knows_is_drawn_too() -> None:
     hosted = TopologyPair(control_plane="External", infrastructure='High"ly')
-    known = worlds.with_infrastructure(replies.UNWISHED, control_plane="External", infrastructure='High"ly')
+    known = worlds.with_infrastructure(replies.WITHOUT_REQUEST, control_plane="External", infrastructure='High"ly')
     found = _edges(known, hosted)
     assert not any(edge.verdict for edge in found)
     assert 'High\\"ly' in graph.dot(found, hosted)

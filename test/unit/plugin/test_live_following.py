@@ -141,9 +141,9 @@ async def test_every_phase_is_shown_with_what_it_needs() -> None:
     cluster, display = LosableCluster(), Display()
     async with clusters.running(cluster), following(cluster, display):
         await asyncio.sleep(2)
-        assert (display.last.answer["phase"], display.last.answer["wish"]) == ("Idle", None)
+        assert (display.last.answer["phase"], display.last.answer["desired"]) == ("Idle", None)
         assert display.last.answer["nodes"]["items"] == []
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(2)
         assert display.last.answer["phase"] == "Converging"
         assert [one["name"] for one in display.last.answer["nodes"]["items"]] == list(worlds.NAMES)
@@ -179,7 +179,7 @@ async def test_who_writes_lines_is_shown_nothing_without_news() -> None:
         await asyncio.sleep(60)
         # It looks again now and then: that somebody has stopped renewing a Lease is no event.
         assert len(display.shown) - before <= 4
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(1)
         admitted = next(shown for _, shown in display.shown if shown.answer["phase"] not in {"Idle", None})
         assert len(admitted.answer["nodes"]["items"]) == 3, "the first answer of a phase is whole"
@@ -191,7 +191,7 @@ async def test_a_watch_that_is_cut_goes_on_and_is_no_loss() -> None:
         await asyncio.sleep(3)
         cluster.cut()
         await asyncio.sleep(8)  # this server keeps no history: what happens between two watches is missed
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(20)
         assert display.last.answer["phase"] == "Converging"
         assert all(shown.lost is None and shown.stale == () for _, shown in display.shown)
@@ -201,7 +201,7 @@ async def test_a_server_that_is_away_leaves_what_was_known_and_is_followed_again
     cluster, display = LosableCluster(), Display()
     async with clusters.running(cluster), following(cluster, display) as task:
         await asyncio.sleep(3)
-        cluster.wish("HighlyAvailable")
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(5)
         known = display.last.answer
         assert known["phase"] == "Converging"
@@ -244,7 +244,7 @@ async def test_credentials_that_expire_end_it_with_the_reason(how: type[kube.Kub
 async def test_what_may_not_be_followed_alone_is_named() -> None:
     cluster, display = LosableCluster(), Display()
     cluster.refused = "nodes"
-    cluster.wish("HighlyAvailable")
+    cluster.ask_for("HighlyAvailable")
     async with following(cluster, display) as task:
         await asyncio.sleep(1)
         cluster.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": {"phase": "Pending"}}})

@@ -228,16 +228,16 @@ def test_more_than_fits_hides_the_least_important_and_says_how_much() -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (3, 2), (10, 5), (24, 3), (40, 0)])
 def test_hardly_any_room_breaks_nothing(width: int, height: int) -> None:
-    for answer in (CONVERGING, BLOCKED, replies.told(replies.UNWISHED)):
+    for answer in (CONVERGING, BLOCKED, replies.told(replies.WITHOUT_REQUEST)):
         drawn(answer, width, height, lost=live.Lost(worlds.NOW, "gone"), stale=("nodes",))
 
 
-def test_without_a_wish_it_tells_what_could_be_asked_for() -> None:
+def test_without_a_request_it_tells_what_could_be_asked_for() -> None:
     ways = [
         {"name": "sno-to-ha-compact", "summary": "It grows", "available": True, "blockers": []},
         {"name": "other", "summary": "", "available": False, "blockers": [{"name": "EtcdHealthy", "message": "no"}]},
     ]
-    lines = part(drawn({**replies.told(replies.UNWISHED), "available": ways}, 120), "What could be asked for")
+    lines = part(drawn({**replies.told(replies.WITHOUT_REQUEST), "available": ways}, 120), "What could be asked for")
     assert [line.split() for line in lines] == [
         ["Possible", "sno-to-ha-compact", "It", "grows"],
         ["Blocked", "other", "EtcdHealthy"],

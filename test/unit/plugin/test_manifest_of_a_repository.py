@@ -35,7 +35,7 @@ spec:
   desiredTopology: HighlyAvailable
 """
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {kind: nothing}\n"
-WISHLESS = ONE.replace("  desiredTopology: HighlyAvailable\n", "  cloudConfig: {name: ''}\n")
+WITHOUT_REQUEST = ONE.replace("  desiredTopology: HighlyAvailable\n", "  cloudConfig: {name: ''}\n")
 
 
 def _file(folder: pathlib.Path, text: str) -> str:
@@ -181,7 +181,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: pathlib.Path) -> Non
 
 
 def test_manifests_that_differ_are_each_named(tmp_path: pathlib.Path) -> None:
-    source = _file(tmp_path, f"{WISHLESS}---\n{ONE}---\n{ONE.replace('HighlyAvailable', 'DualReplica')}")
+    source = _file(tmp_path, f"{WITHOUT_REQUEST}---\n{ONE}---\n{ONE.replace('HighlyAvailable', 'DualReplica')}")
     assert _refused(source) == [
         "the manifests of Infrastructure cluster differ",
         "1: this one has no spec.desiredTopology",
@@ -230,34 +230,34 @@ def test_no_file_can_end_the_program(tmp_path_factory: pytest.TempPathFactory, r
 # What would come of it
 
 
-def _wanted(wish: str | None) -> manifest.Wanted:
-    return manifest.Wanted("clusters/edge/infrastructure.yaml", wish, (6,))
+def _wanted(desired: str | None) -> manifest.Wanted:
+    return manifest.Wanted("clusters/edge/infrastructure.yaml", desired, (6,))
 
 
 @pytest.mark.parametrize("phase", list(Phase))
-@pytest.mark.parametrize("wish", ["HighlyAvailable", "DualReplica"])
-def test_a_manifest_with_a_wish_is_judged_as_plan_judges_that_target(phase: Phase, wish: str) -> None:
+@pytest.mark.parametrize("desired", ["HighlyAvailable", "DualReplica"])
+def test_a_manifest_with_a_request_is_judged_as_plan_judges_that_target(phase: Phase, desired: str) -> None:
     known = replies.in_phase(phase)
-    found, code = _asked(known, _wanted(wish))
+    found, code = _asked(known, _wanted(desired))
     said = found.pop("manifest")
-    assert found == replies.planned(known, wish)
+    assert found == replies.planned(known, desired)
     assert said["files"] == [{"file": "clusters/edge/infrastructure.yaml", "line": 6}]
-    assert said["desiredTopology"] == wish
+    assert said["desiredTopology"] == desired
     assert code == simulate.Verdict(found["verdict"]).exit_code
 
 
 @pytest.mark.parametrize(
     ("phase", "verdict", "code", "told"),
     [
-        (Phase.IDLE, "Fulfilled", 0, "The manifest wishes for nothing, and nothing is wanted"),
+        (Phase.IDLE, "Fulfilled", 0, "The manifest asks for nothing, and nothing is wanted"),
         (Phase.UNSUPPORTED, "Possible", 0, "DualReplica is wanted: to prune that field"),
-        (Phase.PENDING, "Possible", 0, "would withdraw the wish"),
-        (Phase.ADMITTING, "Possible", 0, "would withdraw the wish"),
+        (Phase.PENDING, "Possible", 0, "would cancel the request"),
+        (Phase.ADMITTING, "Possible", 0, "would cancel the request"),
         (Phase.CONVERGING, "Blocked", 3, "is refused until the cluster has followed to Highly"),
-        (Phase.COMPLETED, "Possible", 0, "would remove a wish that is fulfilled; the topology stays"),
+        (Phase.COMPLETED, "Possible", 0, "would remove a request that is fulfilled; the topology stays"),
     ],
 )  # fmt: skip
-def test_a_manifest_without_a_wish_takes_the_wish_back_where_that_is_possible(
+def test_a_manifest_without_a_request_takes_the_request_back_where_that_is_possible(
     phase: Phase, verdict: str, code: int, told: str
 ) -> None:
     known = replies.in_phase(phase)
@@ -273,7 +273,7 @@ def test_a_manifest_without_a_wish_takes_the_wish_back_where_that_is_possible(
     assert "clusters/edge/infrastructure.yaml:6 has no spec.desiredTopology" in replies.printed(found)
 
 
-def test_a_record_that_was_lost_still_forbids_to_take_the_wish_back() -> None:
+def test_a_record_that_was_lost_still_forbids_to_take_the_request_back() -> None:
     known = worlds.moved(worlds.healthy(), worlds.converging())
     lost = worlds.with_infrastructure(known, record=None, raw_record=None)
     copy = worlds.copy_of(worlds.converging())
@@ -281,7 +281,7 @@ def test_a_record_that_was_lost_still_forbids_to_take_the_wish_back() -> None:
     assert (found["verdict"], code) == ("Blocked", 3)
 
 
-def test_a_hosted_cluster_takes_no_wish_but_a_manifest_without_one() -> None:
+def test_a_hosted_cluster_takes_no_request_but_a_manifest_without_one() -> None:
     known = worlds.with_infrastructure(worlds.healthy(), control_plane="External", desired=None)
     assert _asked(known, _wanted("HighlyAvailable"))[1] == 4
     assert _asked(known, _wanted(None))[1] == 0

@@ -152,7 +152,9 @@ def _count(edges: tuple[graph.Edge, ...], here: TopologyPair) -> int:
     return len(sources) + len(targets) + (here not in sources | targets)
 
 
-@pytest.mark.parametrize("known", [replies.UNWISHED, BLOCKED, worlds.with_infrastructure(BLOCKED, platform="AWS")])
+@pytest.mark.parametrize(
+    "known", [replies.WITHOUT_REQUEST, BLOCKED, worlds.with_infrastructure(BLOCKED, platform="AWS")]
+)
 def test_all_our_definitions_are_drawn_apart(known: facts.Facts) -> None:
     edges = _edges(known)
     found = _drawn(edges, worlds.SNO, "edge-7f4kd")
@@ -170,7 +172,7 @@ def test_a_place_in_the_middle_of_the_graph_can_be_where_the_cluster_is(pair: To
 
 
 def test_every_verdict_is_told_in_a_word_and_blockers_by_name() -> None:
-    possible = _drawn(_edges(replies.UNWISHED), worlds.SNO)
+    possible = _drawn(_edges(replies.WITHOUT_REQUEST), worlds.SNO)
     blocked = _drawn(_edges(BLOCKED), worlds.SNO)
     elsewhere = _drawn(_edges(worlds.with_infrastructure(BLOCKED, platform="AWS")), worlds.SNO)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TARGETS = st.just("HighlyAvailable") | st.sampled_from([topology.value for topology in Topology])
 
 
-def _wished(known: facts.Facts, target: str) -> facts.Facts:
+def _requested(known: facts.Facts, target: str) -> facts.Facts:
     assert isinstance(known.infrastructure, facts.Infrastructure)
     return worlds.with_infrastructure(known, desired=target)
 
@@ -35,9 +35,9 @@ def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
 ) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
     # What a leader holds back for a moment, because its watches were behind, is nothing that a person could ask about;
-    # nor is an admission of its own that is about to end with the flip.
+    # nor is an admission of its own that is about to end with the change.
     leader = dataclasses.replace(term, hold_until=None, attempt=None)
-    decided = phases.decide(_wished(known, target), worlds.TRANSITIONS, leader, worlds.NOW)
+    decided = phases.decide(_requested(known, target), worlds.TRANSITIONS, leader, worlds.NOW)
     own = known.own_operator
     assume(not isinstance(own, facts.Unobserved) or own.missing)
     try:
@@ -83,11 +83,11 @@ def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Fac
 @pytest.mark.parametrize(
     ("known", "target", "verdict", "code"),
     [
-        pytest.param(replies.UNWISHED, "HighlyAvailable", "Possible", 0, id="possible"),
-        pytest.param(worlds.healthy(), "HighlyAvailable", "Possible", 0, id="wished-already"),
+        pytest.param(replies.WITHOUT_REQUEST, "HighlyAvailable", "Possible", 0, id="possible"),
+        pytest.param(worlds.healthy(), "HighlyAvailable", "Possible", 0, id="requested-already"),
         pytest.param(worlds.healthy(scheduler=worlds.BROKEN), "HighlyAvailable", "Blocked", 3, id="unreadable"),
-        pytest.param(replies.UNWISHED, "SingleReplica", "Fulfilled", 0, id="fulfilled"),
-        pytest.param(replies.UNWISHED, "DualReplica", "Unsupported", 4, id="no-definition"),
+        pytest.param(replies.WITHOUT_REQUEST, "SingleReplica", "Fulfilled", 0, id="fulfilled"),
+        pytest.param(replies.WITHOUT_REQUEST, "DualReplica", "Unsupported", 4, id="no-definition"),
         pytest.param(
             worlds.with_infrastructure(worlds.healthy(), platform="AWS"), "HighlyAvailable", "Unsupported", 4,
             id="another-platform",

@@ -62,7 +62,7 @@ def test_set_conforms_in_every_phase(phase: Phase, target: str) -> None:
 @pytest.mark.parametrize("phase", list(Phase))
 def test_cancel_conforms_in_every_phase(phase: Phase) -> None:
     answer, _ = cancel.judged(replies.seen(replies.in_phase(phase)), worlds.TRANSITIONS, "oc")
-    # What could be withdrawn is not an answer: it is withdrawn.
+    # What could be cancelled is not an answer: it is cancelled.
     conforms({**answer, "result": "Written"} if answer["result"] == "WouldWrite" else answer)
 
 
@@ -70,10 +70,10 @@ async def test_what_is_written_conforms_too() -> None:
     api = Api(runs=False)
     asked = setting.Asked("HighlyAvailable", confirm=True, allow_pending=True)
     made, _ = await setting.request(api.made(), worlds.TRANSITIONS, "openshift-topology-operator", asked)
-    withdrawn, _ = await cancel.withdraw(api.made(), worlds.TRANSITIONS, "openshift-topology-operator")
-    assert (made["result"], withdrawn["result"]) == ("Written", "Written")
+    cancelled, _ = await cancel.cancel(api.made(), worlds.TRANSITIONS, "openshift-topology-operator")
+    assert (made["result"], cancelled["result"]) == ("Written", "Written")
     conforms(made)
-    conforms(withdrawn)
+    conforms(cancelled)
 
 
 @pytest.mark.parametrize("kind", sorted(VALID))

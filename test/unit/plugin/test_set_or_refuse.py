@@ -17,9 +17,9 @@ from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
 from . import replies
 
-UNMET = dataclasses.replace(replies.UNWISHED, scheduler=facts.Scheduler(masters_schedulable=False))
-UNKNOWN = dataclasses.replace(replies.UNWISHED, scheduler=worlds.BROKEN)
-HOSTED = worlds.with_infrastructure(replies.UNWISHED, control_plane="External")
+UNMET = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=facts.Scheduler(masters_schedulable=False))
+UNKNOWN = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=worlds.BROKEN)
+HOSTED = worlds.with_infrastructure(replies.WITHOUT_REQUEST, control_plane="External")
 
 
 def judged(known: facts.Facts, target: str = "HighlyAvailable", **asked: Any) -> tuple[dict[str, Any], int]:
@@ -29,7 +29,7 @@ def judged(known: facts.Facts, target: str = "HighlyAvailable", **asked: Any) ->
 
 def told(found: Any, width: int = 0) -> str:
     sheet = document.Document(width)
-    printing.wish(sheet, found)
+    printing.request(sheet, found)
     return sheet.text()
 
 
@@ -37,19 +37,19 @@ def told(found: Any, width: int = 0) -> str:
 @pytest.mark.parametrize(
     ("known", "target", "allowed", "result", "code"),
     [
-        pytest.param(replies.UNWISHED, "HighlyAvailable", False, "WouldWrite", 0, id="everything-is-met"),
+        pytest.param(replies.WITHOUT_REQUEST, "HighlyAvailable", False, "WouldWrite", 0, id="everything-is-met"),
         pytest.param(UNMET, "HighlyAvailable", False, "Refused", 3, id="a-check-is-unmet"),
         pytest.param(UNKNOWN, "HighlyAvailable", False, "Refused", 3, id="a-check-is-unknown"),
         pytest.param(UNMET, "HighlyAvailable", True, "WouldWrite", 0, id="unmet-and-allowed-to-wait"),
         pytest.param(UNKNOWN, "HighlyAvailable", True, "WouldWrite", 0, id="unknown-and-allowed-to-wait"),
-        pytest.param(replies.UNWISHED, "DualReplica", True, "Refused", 4, id="nothing-leads-there"),
-        pytest.param(replies.UNWISHED, "SingleReplica", False, "Unchanged", 0, id="it-is-that-already"),
+        pytest.param(replies.WITHOUT_REQUEST, "DualReplica", True, "Refused", 4, id="nothing-leads-there"),
+        pytest.param(replies.WITHOUT_REQUEST, "SingleReplica", False, "Unchanged", 0, id="it-is-that-already"),
         pytest.param(HOSTED, "HighlyAvailable", True, "Refused", 4, id="hosted"),
-        pytest.param(replies.in_phase(Phase.PENDING), "HighlyAvailable", False, "Unchanged", 0, id="wished-already"),
+        pytest.param(replies.in_phase(Phase.PENDING), "HighlyAvailable", False, "Unchanged", 0, id="requested-already"),
         pytest.param(replies.in_phase(Phase.ADMITTING), "HighlyAvailable", False, "Unchanged", 0, id="admitting"),
         pytest.param(replies.in_phase(Phase.CONVERGING), "HighlyAvailable", False, "Unchanged", 0, id="under-way"),
         pytest.param(replies.in_phase(Phase.COMPLETED), "HighlyAvailable", False, "Unchanged", 0, id="completed"),
-        pytest.param(replies.in_phase(Phase.UNSUPPORTED), "DualReplica", False, "Refused", 4, id="wished-in-vain"),
+        pytest.param(replies.in_phase(Phase.UNSUPPORTED), "DualReplica", False, "Refused", 4, id="requested-in-vain"),
         pytest.param(replies.in_phase(Phase.PENDING), "SingleReplica", False, "WouldWrite", 0, id="set-back"),
         pytest.param(replies.in_phase(Phase.UNSUPPORTED), "HighlyAvailable", True, "WouldWrite", 0, id="replaced"),
         pytest.param(replies.in_phase(Phase.CONVERGING), "SingleReplica", True, "Refused", 3, id="no-way-back"),
@@ -64,7 +64,7 @@ def test_what_would_be_written(
 
 
 def test_the_patch_is_good_for_the_version_that_was_judged_and_no_other() -> None:
-    found, _ = judged(worlds.with_infrastructure(replies.UNWISHED, resource_version="4711"))
+    found, _ = judged(worlds.with_infrastructure(replies.WITHOUT_REQUEST, resource_version="4711"))
     assert found["patch"] == {
         "type": "application/merge-patch+json",
         "body": {"metadata": {"resourceVersion": "4711"}, "spec": {"desiredTopology": "HighlyAvailable"}},
@@ -77,7 +77,7 @@ def test_the_patch_is_good_for_the_version_that_was_judged_and_no_other() -> Non
 def test_the_command_says_in_whose_name_it_was_judged() -> None:
     acting = cluster.Acting("jane doe", ("ops", "all users"), "7")
     found, _ = setting.judged(
-        replies.seen(replies.UNWISHED), worlds.TRANSITIONS, setting.Asked("HighlyAvailable"), acting
+        replies.seen(replies.WITHOUT_REQUEST), worlds.TRANSITIONS, setting.Asked("HighlyAvailable"), acting
     )
     assert found["patch"] is not None
     assert "'--as=jane doe' --as-group=ops '--as-group=all users' --as-uid=7 -p '{" in found["patch"]["command"]
@@ -87,29 +87,29 @@ def test_the_checks_are_those_of_plan() -> None:
     assert judged(UNMET)[0]["plan"] == replies.planned(UNMET)
 
 
-def test_a_topology_that_was_overwritten_is_not_wished_for_again_over_the_wish_that_stands() -> None:
+def test_a_topology_that_was_overwritten_is_not_requested_for_again_over_the_request_that_stands() -> None:
     known = worlds.with_infrastructure(
         replies.in_phase(Phase.COMPLETED), control_plane="SingleReplica", infrastructure="SingleReplica"
     )
     found, code = judged(known, allow_pending=True, confirm=True)
     assert (found["result"], code) == ("Refused", 3)
-    assert "until the wish is removed and made again" in found["message"]
+    assert "until the request is removed and made again" in found["message"]
 
 
 def test_whoever_does_not_run_is_warned_about() -> None:
     stopped = facts.EtcdLease("", worlds.NOW, 137)
-    seen = replies.seen(replies.UNWISHED, operator=stopped)
+    seen = replies.seen(replies.WITHOUT_REQUEST, operator=stopped)
     found, code = setting.judged(seen, worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True))
     assert code == 0
-    assert found["warnings"] == ["The operator was stopped: nobody acts on a wish until it runs"]
+    assert found["warnings"] == ["The operator was stopped: nobody acts on a request until it runs"]
     assert "The operator goes on as soon as it runs" in told({**found, "result": "Written"})
 
 
 def test_without_confirm_it_is_the_plan_and_what_would_be_sent() -> None:
-    text = told(judged(replies.UNWISHED)[0], 100)
+    text = told(judged(replies.WITHOUT_REQUEST)[0], 100)
     assert "What to expect" in text
     assert "Nothing was written, because --confirm was not given." in text
-    assert text.endswith("  Make the wish:\n    oc topology set HighlyAvailable --confirm\n")
+    assert text.endswith("  Make the request:\n    oc topology set HighlyAvailable --confirm\n")
     assert "Ask for it with" not in text
 
 
@@ -124,7 +124,7 @@ def test_a_refusal_says_why_and_how_to_wait_instead_and_nothing_else() -> None:
 
 def test_who_may_wait_is_told_that_it_goes_on_by_itself() -> None:
     found, _ = judged(UNMET, confirm=True, allow_pending=True)
-    text = told({**found, "result": "Written", "message": "The wish HighlyAvailable is made"})
+    text = told({**found, "result": "Written", "message": "The request HighlyAvailable is made"})
     assert "goes on by itself, whenever that is" in text
     assert "oc topology cancel" in text
 

@@ -15,7 +15,7 @@ from topology_controller.plugin.commands import set as setting
 from ..core import worlds
 from .infrastructure_api import Api, elsewhere, error, fails, lost
 
-WISH = "HighlyAvailable"
+DESIRED = "HighlyAvailable"
 WAITING = {"phase": "Pending", "observedGeneration": 2}
 REFUSAL = (
     'Infrastructure.config.openshift.io "cluster" is invalid: spec.desiredTopology: Invalid value: "object": '
@@ -29,8 +29,8 @@ POLICY = (
 pytestmark = pytest.mark.looptime
 
 
-async def wish(api: Api, acting: cluster.Acting | None = None, **asked: Any) -> tuple[Any, int]:
-    wanted = setting.Asked(WISH, **{"confirm": True, "allow_pending": True, **asked})
+async def ask_for(api: Api, acting: cluster.Acting | None = None, **asked: Any) -> tuple[Any, int]:
+    wanted = setting.Asked(DESIRED, **{"confirm": True, "allow_pending": True, **asked})
     made = api.made(acting)
     made.interruption.begin("set")
     try:
@@ -46,26 +46,26 @@ def records(phase: str) -> Any:
     return record
 
 
-async def test_the_wish_is_made_and_the_operator_answers(looptime: Any) -> None:
+async def test_the_request_is_made_and_the_operator_answers(looptime: Any) -> None:
     api = Api()
     api.answers_as = records("Pending")
-    found, code = await wish(api)
+    found, code = await ask_for(api)
     assert (found["result"], found["operatorSays"], found["warnings"], code) == ("Written", "Pending", [], 0)
-    assert api.written == [{"metadata": {"resourceVersion": "5"}, "spec": {"desiredTopology": WISH}}]
+    assert api.written == [{"metadata": {"resourceVersion": "5"}, "spec": {"desiredTopology": DESIRED}}]
     assert looptime == 0.1
-    assert api.left.startswith("the wish HighlyAvailable was made and stands.")
+    assert api.left.startswith("the request HighlyAvailable was made and stands.")
     assert "oc topology wait" in api.left
 
 
 async def test_an_operator_that_does_not_answer_is_said(looptime: Any) -> None:
-    found, code = await wish(Api())
+    found, code = await ask_for(Api())
     assert (found["result"], code) == ("Written", 0)
     assert ["has not answered within 5 s" in one for one in found["warnings"]] == [True]
     assert looptime == 5.0
 
 
 async def test_where_no_operator_runs_nobody_is_asked(looptime: Any) -> None:
-    found, code = await wish(Api(runs=False))
+    found, code = await ask_for(Api(runs=False))
     assert (found["result"], code) == ("Written", 0)
     assert found["warnings"] == ["The operator has no Lease: it has not run yet, or not in this place"]
     assert looptime == 0.0
@@ -73,15 +73,15 @@ async def test_where_no_operator_runs_nobody_is_asked(looptime: Any) -> None:
 
 async def test_without_confirm_and_without_leave_to_wait_nothing_is_sent() -> None:
     api = Api()
-    assert (await wish(api, confirm=False))[0]["result"] == "WouldWrite"
-    assert (await wish(api, allow_pending=False))[1] == 3
+    assert (await ask_for(api, confirm=False))[0]["result"] == "WouldWrite"
+    assert (await ask_for(api, allow_pending=False))[1] == 3
     assert api.written == []
 
 
 async def test_it_is_judged_again_when_infrastructure_has_moved_on() -> None:
     api = Api()
     api.meets = [elsewhere("oc", labels="x"), elsewhere("cluster-topology-operator", other="y")]
-    found, code = await wish(api)
+    found, code = await ask_for(api)
     assert (found["result"], code) == ("Written", 0)
     assert [one["metadata"]["resourceVersion"] for one in api.written] == ["7"]
 
@@ -90,37 +90,37 @@ async def test_whoever_writes_again_and_again_is_named() -> None:
     api = Api()
     api.meets = [elsewhere("restless", x=number) for number in range(3)]
     with pytest.raises(errors.PluginError, match=r"changed 3 times between reading and writing, .* by restless"):
-        await wish(api)
+        await ask_for(api)
     assert api.written == []
-    assert "no wish was made" in api.left
+    assert "no request was made" in api.left
 
 
-async def test_a_wish_that_somebody_else_makes_meanwhile_is_not_replaced() -> None:
+async def test_a_request_that_somebody_else_makes_meanwhile_is_not_replaced() -> None:
     api = Api()
-    api.meets = [elsewhere("argocd", wish="HighlyAvailableArbiter")]
-    with pytest.raises(errors.PluginError, match="argocd has changed the wish from none to HighlyAvailableArbiter"):
-        await wish(api)
+    api.meets = [elsewhere("argocd", desired="HighlyAvailableArbiter")]
+    with pytest.raises(errors.PluginError, match="argocd has changed the request from none to HighlyAvailableArbiter"):
+        await ask_for(api)
     assert api.written == []
 
 
-async def test_the_same_wish_by_somebody_else_is_as_good() -> None:
+async def test_the_same_request_by_somebody_else_is_as_good() -> None:
     api = Api()
-    api.meets = [elsewhere("oc", wish=WISH)]
-    found, code = await wish(api)
+    api.meets = [elsewhere("oc", desired=DESIRED)]
+    found, code = await ask_for(api)
     assert (found["result"], code, api.written) == ("Unchanged", 0, [])
 
 
 async def test_a_topology_that_moves_meanwhile_is_seen() -> None:
-    api = Api(wish="HighlyAvailableArbiter")
+    api = Api(desired="HighlyAvailableArbiter")
     record = {
         "phase": "Converging",
         "observedGeneration": 1,
         "target": {"controlPlane": "HighlyAvailableArbiter", "infrastructure": "SingleReplica"},
     }
     api.meets = [elsewhere("op", controlPlaneTopology="HighlyAvailableArbiter", topologyTransition=record)]
-    found, code = await wish(api)
+    found, code = await ask_for(api)
     assert (found["result"], code, api.written) == ("Refused", 3, [])
-    assert "the wish cannot be changed before the cluster has followed" in found["message"]
+    assert "the request cannot be changed before the cluster has followed" in found["message"]
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ async def test_a_topology_that_moves_meanwhile_is_seen() -> None:
 async def test_a_refusal_of_the_server_is_told_in_its_own_words(meets: Any, words: str) -> None:
     api = Api()
     api.meets = [meets]
-    found, code = await wish(api)
+    found, code = await ask_for(api)
     assert (found["result"], code) == ("Refused", 3)
-    assert found["message"].startswith(f"The API server refuses this wish: {words}")
-    assert "no wish was made" in api.left
+    assert found["message"].startswith(f"The API server refuses this request: {words}")
+    assert "no request was made" in api.left
 
 
 @pytest.mark.parametrize(
@@ -148,17 +148,17 @@ async def test_a_right_that_lacks_is_named(acting: cluster.Acting | None, who: s
     api = Api()
     api.meets = [fails(kube.Forbidden, 403, "Forbidden", 'User "x" cannot patch resource "infrastructures"')]
     with pytest.raises(errors.PluginError) as raised:
-        await wish(api, acting)
+        await ask_for(api, acting)
     text = str(raised.value)
     assert text.startswith(f"{who} no right to patch infrastructures.config.openshift.io/cluster. Nothing was written")
     assert "\n" not in text
 
 
-async def test_a_server_that_drops_the_wish_lacks_our_fields() -> None:
+async def test_a_server_that_drops_the_request_lacks_our_fields() -> None:
     api = Api()
     api.prunes = True
     with pytest.raises(errors.PluginError, match=r"dropped spec\.desiredTopology: its API lacks our fields.*crd-patch"):
-        await wish(api)
+        await ask_for(api)
 
 
 @pytest.mark.parametrize("kind", [kube.TimedOut, kube.Unreachable, kube.ServerError, kube.Malformed])
@@ -166,7 +166,7 @@ async def test_an_answer_that_is_lost_is_looked_for(kind: type[kube.KubeError]) 
     api = Api()
     api.answers_as = records("Admitting")
     api.meets = [fails(kind, 0, "Gone", "no answer")]
-    found, code = await wish(api)
+    found, code = await ask_for(api)
     assert (found["result"], found["operatorSays"], code) == ("Written", "Admitting", 0)
     assert found["warnings"] == [
         "The write was not answered (no answer), but Infrastructure was read again, and there it is"
@@ -177,14 +177,14 @@ async def test_a_write_that_was_lost_is_not_claimed() -> None:
     api = Api()
     api.meets = [lost()]
     with pytest.raises(errors.PluginError, match="it was as before: nothing was written"):
-        await wish(api)
+        await ask_for(api)
 
 
 async def test_a_write_that_was_lost_while_somebody_else_wrote_is_told_with_the_name() -> None:
     api = Api()
-    api.meets = [lost(elsewhere("oc", wish="DualReplica"))]
-    with pytest.raises(errors.PluginError, match="changed by oc since: the wish is DualReplica now"):
-        await wish(api)
+    api.meets = [lost(elsewhere("oc", desired="DualReplica"))]
+    with pytest.raises(errors.PluginError, match="changed by oc since: the request is DualReplica now"):
+        await ask_for(api)
 
 
 async def test_what_cannot_be_known_is_not_guessed() -> None:
@@ -195,7 +195,7 @@ async def test_what_cannot_be_known_is_not_guessed() -> None:
 
     api.meets = [lost(away)]
     with pytest.raises(errors.PluginError, match="it is not known whether it was executed"):
-        await wish(api)
+        await ask_for(api)
     assert "whether it was written is not known" in api.left
 
 
@@ -208,7 +208,7 @@ async def test_whoever_ends_it_in_the_middle_of_the_write_is_told_that_nobody_kn
             await asyncio.Event().wait()
 
     api = Silent()
-    task = asyncio.create_task(wish(api))
+    task = asyncio.create_task(ask_for(api))
     await sent.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -28,15 +28,15 @@ def test_the_checks_are_those_of_the_record() -> None:
     ]
     assert found["progress"] == {"met": 8, "total": 9}
     assert found["topologyWriter"] == "somebody"
-    assert found["withdraw"] is not None
+    assert found["cancel"] is not None
 
 
 def test_operands_are_looked_at_while_the_cluster_follows() -> None:
     found = replies.told(replies.in_phase(Phase.CONVERGING))
     operands = {(one["check"], one["name"]): one for one in found["operands"]["items"]}
     assert operands["ConsoleReplicas", "openshift-console/console"]["wanted"] == 2
-    assert found["withdraw"] is None
-    idle = dataclasses.replace(replies.UNWISHED, control_plane_nodes=facts.NOT_READ)
+    assert found["cancel"] is None
+    idle = dataclasses.replace(replies.WITHOUT_REQUEST, control_plane_nodes=facts.NOT_READ)
     for part in ("operands", "nodes", "etcd"):
         assert replies.told(idle)[part] == {"items": [], "said": status.NOT_NOW}
 
@@ -63,20 +63,20 @@ def test_operands_are_looked_at_while_the_cluster_follows() -> None:
 def test_whether_the_operator_is_there_is_told_by_its_lease(
     lease: facts.Fact[facts.EtcdLease], own: facts.Fact[facts.OwnOperator], state: str
 ) -> None:
-    known = dataclasses.replace(replies.UNWISHED, own_operator=own)
+    known = dataclasses.replace(replies.WITHOUT_REQUEST, own_operator=own)
     for found in (replies.told(known, operator=lease), replies.planned(known, operator=lease)):
         assert found["operator"]["state"] == state, found["operator"]["message"]
 
 
 def test_no_record_is_said_to_be_none() -> None:
-    found = replies.told(replies.UNWISHED)
+    found = replies.told(replies.WITHOUT_REQUEST)
     assert found["phase"] is None
     assert "no record" in replies.printed(found)
 
 
 def test_what_could_not_be_read_is_listed_with_the_right_that_lacks() -> None:
     unread = (cluster.Unread("nodes", "Forbidden", "list nodes"), cluster.Unread("etcds/cluster", "malformed"))
-    found = replies.told(replies.UNWISHED, unread=unread)
+    found = replies.told(replies.WITHOUT_REQUEST, unread=unread)
     assert [one["right"] for one in found["unread"]] == ["list nodes", None]
     text = replies.printed(found)
     assert "Rights that you lack" in text

@@ -85,7 +85,7 @@ def test_a_message_cannot_move_somebodys_cursor() -> None:
 
 
 def test_commands_are_never_broken() -> None:
-    found = replies.planned(replies.UNWISHED)
+    found = replies.planned(replies.WITHOUT_REQUEST)
     assert "  oc topology set HighlyAvailable --confirm\n" in replies.printed(found, 40)
     (backup,) = (one["command"] for one in found["checklist"] if one["command"])
     assert f"    {backup}\n  LoadBalancer" in replies.printed(found, 40)

@@ -1,4 +1,4 @@
-"""`wait`: when it is over and how; what counts is a record that speaks of the wish as it is now."""
+"""`wait`: when it is over and how; what counts is a record that speaks of the request as it is now."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_where_it_stands(known: facts.Facts, code: int | None, words: str) -> No
     assert words in found.message
 
 
-def test_a_record_of_an_older_wish_does_not_count() -> None:
+def test_a_record_of_an_older_request_does_not_count() -> None:
     known = worlds.with_infrastructure(replies.in_phase(Phase.COMPLETED), generation=99)
     found = wait.standing(known)
     assert found.code is None
@@ -72,12 +72,12 @@ def test_a_record_of_an_older_wish_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"desired": None}, {"desired": None, "record": None}])
-def test_without_a_wish_there_is_nothing_to_wait_for(changes: dict[str, Any]) -> None:
-    with pytest.raises(errors.PluginError, match="no wish"):
+def test_without_a_request_there_is_nothing_to_wait_for(changes: dict[str, Any]) -> None:
+    with pytest.raises(errors.PluginError, match="no request"):
         wait.standing(worlds.with_infrastructure(replies.in_phase(Phase.PENDING), **changes))
 
 
-def test_a_wish_that_was_fulfilled_before_anybody_acted_is_fulfilled() -> None:
+def test_a_request_that_was_fulfilled_before_anybody_acted_is_fulfilled() -> None:
     known = worlds.with_infrastructure(worlds.healthy(), desired="SingleReplica")
     record = worlds.decide(known, worlds.term(available=())).record
     assert record is not None

@@ -18,7 +18,7 @@ def _named(found: list[dict[str, str]]) -> dict[str, str]:
 
 
 def test_a_single_node_that_grows_restarts_its_nodes_and_needs_a_load_balancer() -> None:
-    found = replies.planned(replies.UNWISHED)
+    found = replies.planned(replies.WITHOUT_REQUEST)
     expected, checklist = _named(found["expected"]), _named(found["checklist"])
     assert expected["Reboots"].endswith("In pool master they are node-0, node-1, node-2 now")
     assert expected["Revisions"].startswith("kube-apiserver: ")
@@ -48,28 +48,30 @@ def test_infrastructure_alone_restarts_nothing_and_needs_no_load_balancer() -> N
 @pytest.mark.parametrize(("count", "words"), [(0, "no voters"), (1, "one voter. "), (2, "two voters. "), (3, None)])
 def test_two_voters_are_warned_of_until_there_are_three(count: int, words: str | None) -> None:
     entries = tuple(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))[:count]
-    found = replies.planned(dataclasses.replace(replies.UNWISHED, etcd_endpoints=facts.EtcdEndpoints(entries)))
+    found = replies.planned(dataclasses.replace(replies.WITHOUT_REQUEST, etcd_endpoints=facts.EtcdEndpoints(entries)))
     told = _named(found["expected"]).get("TwoVoters")
     assert (told is None) if words is None else (words in (told or ""))
 
 
 def test_voters_that_cannot_be_counted_are_no_reason_to_be_silent() -> None:
-    found = replies.planned(dataclasses.replace(replies.UNWISHED, etcd_endpoints=worlds.BROKEN))
+    found = replies.planned(dataclasses.replace(replies.WITHOUT_REQUEST, etcd_endpoints=worlds.BROKEN))
     assert "cannot be told" in _named(found["expected"])["TwoVoters"]
 
 
 def test_the_newest_backup_that_is_known_of_is_named() -> None:
     old, new = worlds.NOW - timedelta(days=9), worlds.NOW - timedelta(hours=3)
     etcd = facts.ClusterOperator("etcd", worlds.conditions(), backup_time=new)
-    known = dataclasses.replace(replies.UNWISHED, own_operator=worlds.own(backup_time=old), cluster_operators=(etcd,))
+    known = dataclasses.replace(
+        replies.WITHOUT_REQUEST, own_operator=worlds.own(backup_time=old), cluster_operators=(etcd,)
+    )
     assert _named(replies.planned(known)["checklist"])["EtcdBackup"].endswith("2026-03-01T09:00:00Z")
-    assert _named(replies.planned(replies.UNWISHED)["checklist"])["EtcdBackup"].endswith("None is known of")
+    assert _named(replies.planned(replies.WITHOUT_REQUEST)["checklist"])["EtcdBackup"].endswith("None is known of")
 
 
 def test_an_operand_that_was_removed_follows_nothing() -> None:
     def replicas(state: str) -> str:
         managed = {"consoles.operator.openshift.io/cluster": facts.Managed(state, None)}
-        known = dataclasses.replace(replies.UNWISHED, operands={**replies.UNWISHED.operands, **managed})
+        known = dataclasses.replace(replies.WITHOUT_REQUEST, operands={**replies.WITHOUT_REQUEST.operands, **managed})
         return _named(replies.planned(known)["expected"])["Replicas"]
 
     assert "openshift-console/console (1 to 2)" in replicas("Managed")
@@ -79,12 +81,12 @@ def test_an_operand_that_was_removed_follows_nothing() -> None:
 
 @pytest.mark.parametrize("target", ["DualReplica", "SingleReplica"])
 def test_where_no_way_leads_nothing_is_expected_and_no_command_given(target: str) -> None:
-    found = replies.planned(replies.UNWISHED, target)
+    found = replies.planned(replies.WITHOUT_REQUEST, target)
     assert [found[part] for part in ("expected", "checklist", "changes", "checks", "command")] == [[], [], [], [], None]
 
 
-def test_the_command_is_the_wish_and_is_not_given_twice() -> None:
-    assert replies.planned(replies.UNWISHED)["command"].endswith(
+def test_the_command_is_the_request_and_is_not_given_twice() -> None:
+    assert replies.planned(replies.WITHOUT_REQUEST)["command"].endswith(
         """-p '{"spec":{"desiredTopology":"HighlyAvailable"}}'"""
     )
     assert replies.planned(worlds.healthy())["command"] is None

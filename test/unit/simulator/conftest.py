@@ -69,7 +69,7 @@ class SimulatedCluster:
         wanted = [conditions.Condition("Upgradeable", status, "Test", message or "")]
         await self.api.patch_status(kinds.CLUSTER_OPERATORS, name, {"conditions": conditions.merged(obj, wanted)})
 
-    async def flip(self, topology: str = "HighlyAvailable") -> None:
+    async def change(self, topology: str = "HighlyAvailable") -> None:
         status = {"controlPlaneTopology": topology, "infrastructureTopology": topology}
         await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", status)
 

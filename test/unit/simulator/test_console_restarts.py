@@ -117,7 +117,7 @@ async def test_a_write_during_a_restart_begins_another_and_the_console_stays_ava
 async def test_a_new_topology_comes_with_its_restart_in_one(running):
     async with running(masters=3) as living, watched(living) as (pods, progress):
         generation = (await deployment(living))["metadata"]["generation"]
-        await living.flip()
+        await living.change()
         version = (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["metadata"]["resourceVersion"]
         await at_rest(living, version, 2)
         assert (await deployment(living))["metadata"]["generation"] == generation + 1

@@ -143,7 +143,7 @@ async def test_a_write_that_changes_no_topology_moves_no_pool(living):
 async def test_every_pool_is_pointed_at_once_and_looks_finished_until_well_after(running):
     async with running(speeds=SLOW, masters=3, workers=1, schedulable=False, pools=POOLS) as living:
         await living.eventually(lambda: copied(living), wanted=True)
-        await living.flip()
+        await living.change()
         await living.eventually(lambda: copied(living), wanted=True)
         # The templates are done, and nothing shows that there is anything to come.
         assert await pointed(living) == OLD
@@ -161,7 +161,7 @@ async def test_every_pool_is_pointed_at_once_and_looks_finished_until_well_after
 
 async def test_a_paused_pool_is_pointed_too_and_says_that_it_does_not_follow(running):
     async with running(masters=3, workers=1, schedulable=False, pools=POOLS) as living:
-        await living.flip()
+        await living.change()
         await living.eventually(lambda: looks(living, "canary"), ([1, 0, 0, 0], set()))
         await living.eventually(lambda: taken(living), {**NEW, "canary": OLD["canary"]})
         pool = (await pools(living))["canary"]
@@ -178,7 +178,7 @@ async def test_a_paused_master_pool_degrades_the_operator_and_copies_go_on(runni
     async with running(masters=3) as living:
         await living.api.patch(kinds.MACHINE_CONFIG_POOLS, "master", {"spec": {"paused": True}})
         await living.eventually(lambda: living.operator("machine-config", "Degraded"), "False")
-        await living.flip()
+        await living.change()
         await living.eventually(lambda: living.operator("machine-config", "Degraded"), "True")
         found = conditions.of(await living.api.get(kinds.CLUSTER_OPERATORS, "machine-config"), "Degraded")
         assert found["reason"] == "RequiredPoolsFailed"
@@ -191,7 +191,7 @@ async def test_a_paused_master_pool_degrades_the_operator_and_copies_go_on(runni
 
 async def test_nothing_is_copied_while_the_control_plane_rolls_out(running):
     async with running(masters=3, speeds=dataclasses.replace(pace.FAST, install=0.3)) as living:
-        await living.flip()
+        await living.change()
         await living.eventually(living.pool, (3, 0, 0))
         before = (await controller(living))["metadata"]["generation"]
         await touch(living, "yes")
@@ -209,7 +209,7 @@ async def test_leaving_the_arbiter_moves_no_pool_and_no_annotation_until_the_poo
     async with running(masters=3, control_plane="HighlyAvailableArbiter", infrastructure="HighlyAvailable") as living:
         await living.eventually(lambda: copied(living), wanted=True)
         before = await pointed(living)
-        await living.flip()
+        await living.change()
         await living.eventually(lambda: copied(living), wanted=True)
         await asyncio.sleep(10 * (pace.FAST.render + pace.FAST.pool_sync))
         assert await pointed(living) == before

@@ -21,7 +21,7 @@ def switch(living):
     return switched
 
 
-async def wish(living, topology):
+async def ask_for(living, topology):
     await living.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"controlPlaneTopology": topology}})
 
 
@@ -40,7 +40,7 @@ async def topology(living):
 async def test_it_moves_the_topology_once_there_are_three_voters(living, switch, reason):
     await switch(on=True)
     await living.eventually(reason, "AsExpected")
-    await wish(living, "HighlyAvailable")
+    await ask_for(living, "HighlyAvailable")
     await living.eventually(reason, "PreflightCheckFailed")
     assert await topology(living) == "SingleReplica"
     await living.join("master-1", "master-2")
@@ -50,9 +50,9 @@ async def test_it_moves_the_topology_once_there_are_three_voters(living, switch,
 
 async def test_it_says_what_it_does_not_know(living, switch, reason):
     await switch(on=True)
-    await wish(living, "DualReplica")
+    await ask_for(living, "DualReplica")
     await living.eventually(reason, "UnsupportedTransition")
-    await wish(living, None)
+    await ask_for(living, None)
     await living.eventually(reason, "AsExpected")
 
 
@@ -63,7 +63,7 @@ async def test_switched_off_it_leaves_its_conditions_and_does_nothing(living, sw
     await switch(on=False)
     await living.join("master-1", "master-2")
     await living.eventually(living.voters, ["master-0", "master-1", "master-2"])
-    await wish(living, "HighlyAvailable")
+    await ask_for(living, "HighlyAvailable")
     await living.eventually(lambda: living.operator("etcd", "Progressing"), "False")
     assert await topology(living) == "SingleReplica"
     assert await reason() == "AsExpected"

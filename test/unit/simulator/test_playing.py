@@ -29,9 +29,9 @@ def player(living):
 
 
 async def test_steps_are_done_in_order(player, living):
-    await player.play(story({"join": ["master-1"]}, {"wait-for": {"voters": 2}}, {"wish": "HighlyAvailable"}))
+    await player.play(story({"join": ["master-1"]}, {"wait-for": {"voters": 2}}, {"request": "HighlyAvailable"}))
     assert (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"]["desiredTopology"] == "HighlyAvailable"
-    await player.play(story({"withdraw": True}))
+    await player.play(story({"cancel": True}))
     assert "desiredTopology" not in (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"]
 
 
@@ -80,23 +80,23 @@ async def test_an_end_that_was_not_reached_fails(player, monkeypatch):
 
 
 async def test_a_refusal_that_is_expected_is_told(player):
-    await player.play(story({"wish": {"topology": "DualReplica", "refused": True}}))
+    await player.play(story({"request": {"topology": "DualReplica", "refused": True}}))
     assert "DualReplica cannot be reached" in player.told[0]
 
 
 async def test_a_refusal_that_is_not_expected_fails(player):
-    with pytest.raises(play.ScenarioFailedError, match="the wish DualReplica was not accepted"):
-        await player.play(story({"wish": "DualReplica"}))
+    with pytest.raises(play.ScenarioFailedError, match="the request DualReplica was not accepted"):
+        await player.play(story({"request": "DualReplica"}))
 
 
 async def test_an_acceptance_that_is_not_expected_fails(player):
     with pytest.raises(play.ScenarioFailedError, match="should have refused"):
-        await player.play(story({"wish": {"topology": "HighlyAvailable", "refused": True}}))
+        await player.play(story({"request": {"topology": "HighlyAvailable", "refused": True}}))
 
 
-async def test_a_person_may_make_the_wish(living):
-    player = play.Player(living.api, living.actors, pace.FAST, lambda _: None, wish_by_person=True)
-    playing = asyncio.create_task(player.play(story({"wish": "HighlyAvailable"}, {"join": ["master-1"]})))
+async def test_a_person_may_make_the_request(living):
+    player = play.Player(living.api, living.actors, pace.FAST, lambda _: None, request_by_person=True)
+    playing = asyncio.create_task(player.play(story({"request": "HighlyAvailable"}, {"join": ["master-1"]})))
     await asyncio.sleep(0.1)
     assert "desiredTopology" not in (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"]
     change = {"spec": {"desiredTopology": "HighlyAvailable"}}

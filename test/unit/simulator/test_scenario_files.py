@@ -10,7 +10,7 @@ from topology_simulator import scenario
 GOOD = {
     "name": "mine",
     "summary": "a story",
-    "steps": [{"join": ["master-1"]}, {"wish": "HighlyAvailable"}],
+    "steps": [{"join": ["master-1"]}, {"request": "HighlyAvailable"}],
     "expect": {"phase": "Pending", "topology": "SingleReplica/SingleReplica", "conditions": {}},
 }
 
@@ -40,7 +40,7 @@ def test_the_shipped_scenarios_are_those_that_were_promised():
 
 def test_a_good_file_is_understood(load):
     found = load(GOOD)
-    assert found.steps[1].wish.topology == "HighlyAvailable"
+    assert found.steps[1].request.topology == "HighlyAvailable"
     assert not found.cluster.hosted
 
 

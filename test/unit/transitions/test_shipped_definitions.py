@@ -18,11 +18,11 @@ NAMES = [one.name for one in ALL.definitions]
 HA, SNO, ARBITER, DUAL = "HighlyAvailable", "SingleReplica", "HighlyAvailableArbiter", "DualReplica"
 
 
-def cluster(control_plane: str, infrastructure: str, platform: str, workers: int, wish: str | None) -> facts.Facts:
+def cluster(control_plane: str, infrastructure: str, platform: str, workers: int, desired: str | None) -> facts.Facts:
     """A cluster where everything holds but what the definition decides about."""
     return worlds.healthy(
         infrastructure=worlds.infrastructure(
-            control_plane=control_plane, infrastructure=infrastructure, platform=platform, desired=wish
+            control_plane=control_plane, infrastructure=infrastructure, platform=platform, desired=desired
         ),
         other_nodes=tuple(facts.OtherNode(f"w-{index}", master=False, arbiter=False) for index in range(workers)),
         workers=tuple(worlds.worker(f"w-{index}") for index in range(workers)),
@@ -30,7 +30,7 @@ def cluster(control_plane: str, infrastructure: str, platform: str, workers: int
 
 
 @pytest.mark.parametrize(
-    ("here", "wish", "name"),
+    ("here", "desired", "name"),
     [
         ((SNO, SNO, "None", 0), HA, "sno-to-ha-compact"),
         ((SNO, HA, "External", 0), HA, "sno-to-ha-compact"),
@@ -54,18 +54,18 @@ def cluster(control_plane: str, infrastructure: str, platform: str, workers: int
         ((HA, SNO, "None", 2), None, Phase.IDLE),
     ],
 )
-def test_which_definition_applies(here, wish, name):
+def test_which_definition_applies(here, desired, name):
     control_plane, infrastructure, platform, workers = here
-    found = worlds.decide(cluster(control_plane, infrastructure, platform, workers, wish), transitions=ALL)
+    found = worlds.decide(cluster(control_plane, infrastructure, platform, workers, desired), transitions=ALL)
     chosen = found.definition.name if found.definition is not None else found.phase
     assert chosen == name
 
 
-@pytest.mark.parametrize("wish", [DUAL, ARBITER])
-def test_what_no_transition_leads_to_is_unsupported_and_says_so(wish):
-    found = worlds.decide(cluster(SNO, SNO, "None", 0, wish), transitions=ALL)
+@pytest.mark.parametrize("desired", [DUAL, ARBITER])
+def test_what_no_transition_leads_to_is_unsupported_and_says_so(desired):
+    found = worlds.decide(cluster(SNO, SNO, "None", 0, desired), transitions=ALL)
     assert found.phase is Phase.UNSUPPORTED
-    assert f"No transition leads from {SNO}/{SNO} to {wish}" in found.note
+    assert f"No transition leads from {SNO}/{SNO} to {desired}" in found.note
     assert "sno-to-ha-compact" in found.note
 
 
@@ -92,11 +92,11 @@ def test_a_cluster_that_has_everything_is_admitted(asked):
 
 
 @pytest.mark.parametrize("asked", ALL.definitions, ids=NAMES)
-def test_a_wish_that_is_withdrawn_before_the_flip_leads_back_to_idle(asked):
+def test_a_request_that_is_cancelled_before_the_change_leads_back_to_idle(asked):
     known = worlds.ready_for(asked)
     record = worlds.decide(known, transitions=ALL).record
-    withdrawn = worlds.with_infrastructure(worlds.recorded(known, record), desired=None)
-    assert worlds.decide(withdrawn, transitions=ALL).phase is Phase.IDLE
+    cancelled = worlds.with_infrastructure(worlds.recorded(known, record), desired=None)
+    assert worlds.decide(cancelled, transitions=ALL).phase is Phase.IDLE
 
 
 def unmet(asked, known):

@@ -62,7 +62,7 @@ async def test_fields_and_names_that_are_not_known_do_not_matter(phase):
     made.echo = phase != "Admitting"
     async with clusters.running(made):
         await asyncio.sleep(5)
-        assert (made.phase, made.flips) == (phase, 0)
+        assert (made.phase, made.changes) == (phase, 0)
         assert made.condition("Degraded") == ("False", "AsExpected")
 
 
@@ -78,7 +78,7 @@ async def test_answers_of_another_kind_are_left_out_and_the_transition_is_finish
     async with clusters.running(made):
         made.follow()
         await asyncio.sleep(70)
-        assert (made.phase, made.flips) == ("Completed", 0)
+        assert (made.phase, made.changes) == ("Completed", 0)
 
 
 @pytest.mark.looptime
@@ -88,7 +88,7 @@ async def test_a_transition_of_a_definition_that_is_not_known_is_left_and_named(
     async with clusters.running(made):
         made.follow()
         await asyncio.sleep(400)
-        assert (made.phase, made.flips, made.record["name"]) == ("Converging", 0, "sno-to-moon")
+        assert (made.phase, made.changes, made.record["name"]) == ("Converging", 0, "sno-to-moon")
         assert made.condition("Degraded") == ("True", "TransitionStuck")
         assert "Install the version that started it" in message(made, "Degraded")
         assert made.condition("Upgradeable") == ("False", "TransitionInProgress")
@@ -105,10 +105,10 @@ async def test_in_a_phase_that_is_not_known_nothing_is_written_and_nothing_moves
     made.objects[clusters.OPERATOR]["status"]["versions"] = [{"name": "operator", "version": "9.9.9"}]
     await asyncio.sleep(LATER)
     async with clusters.running(made):
-        made.wish("HighlyAvailable")
+        made.ask_for("HighlyAvailable")
         await asyncio.sleep(7200)
         assert made.record == before
-        assert made.flips == 0
+        assert made.changes == 0
         assert made.condition("Degraded") == ("True", "EvidenceUnreadable")
         assert f"phase {UNKNOWN}, which this version does not know" in message(made, "Degraded")
         assert TAKE_OUT in message(made, "Degraded")
@@ -130,10 +130,10 @@ async def test_the_way_out_that_is_said_leads_out():
         await asyncio.sleep(2)
         assert "status.extension of ClusterOperator topology" in message(made, "Degraded"), "the copy says it still"
         assert "oc delete clusteroperator topology" in message(made, "Degraded")
-        assert made.flips == 0
+        assert made.changes == 0
         made.delete(clusters.OPERATOR)
         await asyncio.sleep(5)
-        assert (made.phase, made.flips) == ("Converging", 1), "decided from the start, and proven"
+        assert (made.phase, made.changes) == ("Converging", 1), "decided from the start, and proven"
         assert made.condition("Degraded") == ("False", "AsExpected")
 
 

@@ -43,12 +43,12 @@ async def test_it_goes_on_from_there(version, phase):
     made.echo = phase != "Admitting"
     if phase == "Pending":
         made.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
-    flips = made.flips
+    changes = made.changes
     await asyncio.sleep(LATER)
     async with clusters.running(made):
         await asyncio.sleep(5)
         after = made.record
-        assert (made.phase, made.flips) == (phase, flips)
+        assert (made.phase, made.changes) == (phase, changes)
         for key in KEPT:
             # A new leader, a new attempt; all else belongs to the transition.
             if (phase, key) != ("Admitting", "attempt"):
@@ -65,10 +65,10 @@ async def test_what_had_not_moved_moves_once_everything_is_proven_again(version,
     await asyncio.sleep(LATER)
     async with clusters.running(made):
         await asyncio.sleep(5)
-        assert (made.phase, made.topology, made.flips) == ("Converging", "HighlyAvailable", 1)
+        assert (made.phase, made.topology, made.changes) == ("Converging", "HighlyAvailable", 1)
         made.follow()
         await asyncio.sleep(65)
-        assert (made.phase, made.flips) == ("Completed", 1)
+        assert (made.phase, made.changes) == ("Completed", 1)
 
 
 @pytest.mark.looptime
@@ -80,7 +80,7 @@ async def test_what_the_version_before_this_one_moved_is_finished():
         assert made.phase == "Converging"
         made.follow()
         await asyncio.sleep(65)
-        assert (made.phase, made.flips) == ("Completed", 0)
+        assert (made.phase, made.changes) == ("Completed", 0)
         assert made.record["baseline"] == stored.record("operands", "Converging")["baseline"]
 
 
@@ -91,7 +91,7 @@ async def test_what_an_old_baseline_does_not_say_is_asked_of_a_person_and_never_
     async with clusters.running(made):
         made.follow()
         await asyncio.sleep(400)
-        assert (made.phase, made.flips) == ("Converging", 0)
+        assert (made.phase, made.changes) == ("Converging", 0)
         unknown = {one["name"]: one["message"] for one in made.record["checks"] if one["status"] == "Unknown"}
         assert "KubeAPIServerRevision" in unknown
         assert made.condition("Degraded") == ("True", "EvidenceUnreadable")
@@ -102,7 +102,7 @@ async def test_what_an_old_baseline_does_not_say_is_asked_of_a_person_and_never_
         baseline = {**made.record["baseline"], "operands": [{"name": operand, "revision": 1}]}
         made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": {"baseline": baseline}}})
         await asyncio.sleep(65)
-        assert (made.phase, made.flips) == ("Completed", 0)
+        assert (made.phase, made.changes) == ("Completed", 0)
         assert made.condition("Degraded") == ("False", "AsExpected")
 
 
@@ -114,7 +114,7 @@ async def test_a_record_that_the_upgrade_of_the_crd_has_pruned_is_rebuilt_from_i
     await asyncio.sleep(LATER)
     async with clusters.running(made):
         await asyncio.sleep(5)
-        assert (made.phase, made.flips) == ("Converging", 0)
+        assert (made.phase, made.changes) == ("Converging", 0)
         assert made.record["attempt"] == before["attempt"]
         assert made.record["admittedTime"] == before["admittedTime"]
 

@@ -1,4 +1,4 @@
-"""`cancel`: withdraws the request, as long as the topology has not changed.
+"""`cancel`: cancels the request, as long as the topology has not changed.
 
 spec.desiredTopology is removed, not set back to what the cluster is: that is right for every transition, also for one
 of the infrastructure alone, whose request equals the topology of the control plane. The server does it only if
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    """Withdraw the request and print what became of that."""
-    answer, code = await withdraw(connection, transitions, options.operator_namespace)
+    """Cancel the request and print what became of that."""
+    answer, code = await cancel(connection, transitions, options.operator_namespace)
     show(options, answer, printing.cancel)
     return code
 
 
-async def withdraw(
+async def cancel(
     connection: cluster.Connection, transitions: load.Transitions, namespace: str
 ) -> tuple[answers.Cancel, errors.ExitCode]:
     """Read, judge, write, and see whether the operator answers.
@@ -51,13 +51,13 @@ async def withdraw(
         if desired not in {None, before}:
             who = write.writers(raw) or write.UNKNOWN_WRITER
             raise errors.PluginError(
-                f"{who} has changed the wish from {before} to {desired} while it was being withdrawn. Nothing was "
+                f"{who} has changed the request from {before} to {desired} while it was being cancelled. Nothing was "
                 "written",
-                "If that is to go too, the same command withdraws it",
+                "If that is to go too, the same command cancels it",
             )
-        answer, code = judged(snapshot, transitions, write.writers(raw, vocabulary.WISH), connection.acting)
+        answer, code = judged(snapshot, transitions, write.writers(raw, vocabulary.DESIRED), connection.acting)
         if attempt and answer["patch"] is None:
-            answer["message"] = f"Infrastructure changed while the wish was being withdrawn. {answer['message']}"
+            answer["message"] = f"Infrastructure changed while the request was being cancelled. {answer['message']}"
         patch = answer["patch"]
         return (answer, code), patch["body"] if patch is not None else None
 
@@ -66,12 +66,12 @@ async def withdraw(
         return answer, code
     if isinstance(outcome, write.Refused):
         answer["result"] = "Refused"
-        answer["message"] = f"The API server refuses to withdraw the wish: {outcome.why}"
+        answer["message"] = f"The API server refuses to cancel the request: {outcome.why}"
         answer["next"] = _instead(snapshots[-1].record)
         return answer, errors.ExitCode.BLOCKED
-    connection.interruption.now(f"the wish {answer['wish']} was withdrawn. See: oc topology status")
+    connection.interruption.now(f"the request {answer['desired']} was cancelled. See: oc topology status")
     answer["result"] = "Written"
-    answer["message"] = f"The wish {answer['wish']} is withdrawn; the topology has not moved"
+    answer["message"] = f"The request {answer['desired']} is cancelled; the topology has not moved"
     if outcome.note:
         answer["warnings"].append(outcome.note)
     if answer["operator"]["state"] in {"Running", "Unknown"}:
@@ -80,7 +80,7 @@ async def withdraw(
             answer["phase"] = record.phase.value
         else:
             answer["warnings"].append(
-                f"The operator has not gone back to Idle within {write.OBSERVED_TIMEOUT:g} s; the wish is withdrawn "
+                f"The operator has not gone back to Idle within {write.OBSERVED_TIMEOUT:g} s; the request is cancelled "
                 "all the same. Look at it with: oc topology status"
             )
     elif answer["phase"] not in {None, Phase.IDLE.value}:
@@ -93,7 +93,7 @@ async def withdraw(
 def judged(
     snapshot: cluster.Snapshot, transitions: load.Transitions, by: str | None, acting: cluster.Acting | None = None
 ) -> tuple[answers.Cancel, errors.ExitCode]:
-    """Whether there is a request that can be withdrawn. `by` is the field manager that made it."""
+    """Whether there is a request that can be cancelled. `by` is the field manager that made it."""
     result, message, code = _result(snapshot, transitions)
     desired, version = snapshot.infrastructure.desired, snapshot.infrastructure.resource_version
     plan = simulate.item("Plan", "What could be asked for from here", "oc topology plan")
@@ -102,8 +102,8 @@ def judged(
         "kind": "TopologyCancel",
         "evaluated": answers.stamp(snapshot.now),
         "cluster": about_cluster(snapshot.infrastructure),
-        "wish": desired,
-        "wishedBy": by if desired is not None else None,
+        "desired": desired,
+        "requestedBy": by if desired is not None else None,
         "phase": recorded_phase(snapshot),
         "operator": cluster.operator_state(snapshot),
         "result": result,
@@ -127,16 +127,16 @@ def _result(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[
             ), errors.ExitCode.BLOCKED  # fmt: skip
         if record.phase is Phase.COMPLETED and desired is not None:
             return "Refused", (
-                f"The transition is completed: the cluster is {here}, and no transition leads back. The wish may stay; "
-                "it does no harm"
+                f"The transition is completed: the cluster is {here}, and no transition leads back. The request may "
+                "stay; it does no harm"
             ), errors.ExitCode.BLOCKED  # fmt: skip
     if desired is None:
-        return "Unchanged", "There is no wish, so there is nothing to cancel", errors.ExitCode.DONE
+        return "Unchanged", "There is no request, so there is nothing to cancel", errors.ExitCode.DONE
     leads = any(definition.target.control_plane == desired for definition in transitions.starting_at(here))
     if desired == here.control_plane and not leads:
-        message = f"The cluster is {here}: the wish {desired} is fulfilled, and nothing is under way"
+        message = f"The cluster is {here}: the request {desired} is fulfilled, and nothing is under way"
         return "Unchanged", message, errors.ExitCode.DONE
-    return "WouldWrite", f"The wish {desired} can be withdrawn: the topology has not moved", errors.ExitCode.DONE
+    return "WouldWrite", f"The request {desired} can be cancelled: the topology has not moved", errors.ExitCode.DONE
 
 
 def _instead(record: TopologyTransition | None) -> list[answers.Expected]:

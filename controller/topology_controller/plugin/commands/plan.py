@@ -68,7 +68,7 @@ def _plan(
         "kind": "TopologyPlan",
         "evaluated": answers.stamp(snapshot.now),
         "cluster": about_cluster(snapshot.infrastructure),
-        "wish": snapshot.infrastructure.desired,
+        "desired": snapshot.infrastructure.desired,
         "phase": phase(snapshot),
         "operator": cluster.operator_state(snapshot),
         "target": wanted,
@@ -118,7 +118,7 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
         "kind": "TopologyPlanList",
         "evaluated": answers.stamp(snapshot.now),
         "cluster": about_cluster(snapshot.infrastructure),
-        "wish": snapshot.infrastructure.desired,
+        "desired": snapshot.infrastructure.desired,
         "phase": phase(snapshot),
         "operator": cluster.operator_state(snapshot),
         "verdict": verdict.value,
@@ -146,4 +146,4 @@ def _checks(results: Iterable[CheckResult]) -> list[answers.Check]:
 
 
 def _command(wanted: str) -> str:
-    return write.command({"spec": {vocabulary.WISH: wanted}})
+    return write.command({"spec": {vocabulary.DESIRED: wanted}})

@@ -41,9 +41,9 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     answer, code = await request(
         connection, transitions, options.operator_namespace, asked, ask_operator=not options.wait
     )
-    show(options, answer, printing.wish)
+    show(options, answer, printing.request)
     # When the cluster is what was asked for and nothing is requested, there is nothing to wait for.
-    is_settled = answer["result"] == "Unchanged" and answer["wish"] is None
+    is_settled = answer["result"] == "Unchanged" and answer["desired"] is None
     if not options.wait or code != errors.ExitCode.DONE or is_settled:
         return code
     sys.stdout.flush()
@@ -74,7 +74,7 @@ async def request(
         before, desired = first.infrastructure.desired, snapshot.infrastructure.desired
         if desired not in {before, asked.target}:
             raise errors.PluginError(
-                f"{await write.last_writer(connection)} has changed the wish from {before or 'none'} to "
+                f"{await write.last_writer(connection)} has changed the request from {before or 'none'} to "
                 f"{desired or 'none'} while it was being judged. Nothing was written",
                 "Look at it before it is replaced: oc topology status",
             )
@@ -87,15 +87,15 @@ async def request(
         return answer, code
     if isinstance(outcome, write.Refused):
         answer["result"] = "Refused"
-        answer["message"] = f"The API server refuses this wish: {outcome.why}"
-        answer["next"] = [_look(answer["wish"])]
+        answer["message"] = f"The API server refuses this request: {outcome.why}"
+        answer["next"] = [_look(answer["desired"])]
         return answer, errors.ExitCode.BLOCKED
     connection.interruption.now(
-        f"the wish {asked.target} was made and stands. The operator goes on with it; wait on with: oc topology wait. "
-        "Until the topology has moved it is withdrawn with: oc topology cancel"
+        f"the request {asked.target} was made and stands. The operator goes on with it; wait on with: oc topology wait."
+        " Until the topology has changed it is cancelled with: oc topology cancel"
     )
     answer["result"] = "Written"
-    answer["message"] = f"The wish {asked.target} is made"
+    answer["message"] = f"The request {asked.target} is made"
     if outcome.note:
         answer["warnings"].append(outcome.note)
     if not ask_operator:
@@ -107,8 +107,8 @@ async def request(
             answer["operatorSays"] = wait.progress(record)
         else:
             answer["warnings"].append(
-                f"The operator has not answered within {write.OBSERVED_TIMEOUT:g} s; the wish stands, and is taken up "
-                "as soon as the operator runs. Look at it with: oc get co topology"
+                f"The operator has not answered within {write.OBSERVED_TIMEOUT:g} s; the request stands, and is taken "
+                "up as soon as the operator runs. Look at it with: oc get co topology"
             )
     return answer, errors.ExitCode.DONE
 
@@ -131,7 +131,7 @@ def judged(
         "kind": "TopologySet",
         "evaluated": answers.stamp(snapshot.now),
         "target": asked.target,
-        "wish": snapshot.infrastructure.desired,
+        "desired": snapshot.infrastructure.desired,
         "dryRun": not asked.confirm,
         "result": result,
         "message": message,
@@ -152,14 +152,14 @@ def _result(
     if verdict is simulate.Verdict.BLOCKED and not waits:
         return "Refused", message, errors.ExitCode.BLOCKED
     if desired == target:
-        return "Unchanged", f"The wish {target} stands already. {message}", errors.ExitCode.DONE
+        return "Unchanged", f"The request {target} stands already. {message}", errors.ExitCode.DONE
     if verdict is simulate.Verdict.FULFILLED and desired is None:
-        return "Unchanged", f"There is nothing to wish for. {message}", errors.ExitCode.DONE
+        return "Unchanged", f"There is nothing to ask for. {message}", errors.ExitCode.DONE
     if verdict is simulate.Verdict.BLOCKED and not asked.allow_pending:
         return "Refused", message, errors.ExitCode.BLOCKED
     if verdict is simulate.Verdict.FULFILLED:
-        return "WouldWrite", f"{message}: this withdraws the wish {desired}", errors.ExitCode.DONE
-    replaced = f". It replaces the wish {desired}" if desired is not None else ""
+        return "WouldWrite", f"{message}: this cancels the request {desired}", errors.ExitCode.DONE
+    replaced = f". It replaces the request {desired}" if desired is not None else ""
     return "WouldWrite", f"{message}{replaced}", errors.ExitCode.DONE
 
 
@@ -173,14 +173,14 @@ def _next(
     if result == "Refused":
         allowing = simulate.item(
             "AllowPending",
-            "Make the wish all the same: the operator waits until every check is met and goes on by itself then. No "
+            "Make the request all the same: the operator waits until every check is met and goes on by itself then. No "
             "check can be skipped",
             f"oc topology set {asked.target} --confirm --allow-pending",
         )
-        return [_look(planned["wish"]), *([allowing] if waits else [])]
+        return [_look(planned["desired"]), *([allowing] if waits else [])]
     if not asked.confirm and result == "WouldWrite":
         flag = " --allow-pending" if verdict is simulate.Verdict.BLOCKED else ""
-        return [simulate.item("Confirm", "Make the wish", f"oc topology set {asked.target} --confirm{flag}")]
+        return [simulate.item("Confirm", "Make the request", f"oc topology set {asked.target} --confirm{flag}")]
     if verdict is simulate.Verdict.FULFILLED:
         return [simulate.item("Status", "How it stands", "oc topology status")]
     following = [
@@ -197,7 +197,7 @@ def _next(
         else f"The operator goes on {'as soon as it runs' if absent else 'at once'}: it holds minor upgrades back, "
         "looks at everything once more and moves the topology. From then on there is no way back"
     )
-    cancel = simulate.item("Cancel", "Withdraw it, until the topology has moved", "oc topology cancel")
+    cancel = simulate.item("Cancel", "Cancel it, until the topology has moved", "oc topology cancel")
     return [simulate.item("GoesOn", goes_on), *following, cancel]
 
 
@@ -205,4 +205,4 @@ def _look(desired: str | None) -> answers.Expected:
     """Where to look when it was refused."""
     if desired is None:
         return simulate.item("Plan", "What could be asked for from here, and what blocks it", "oc topology plan")
-    return simulate.item("Status", "How the wish that stands is getting on", "oc topology status")
+    return simulate.item("Status", "How the request that stands is getting on", "oc topology status")

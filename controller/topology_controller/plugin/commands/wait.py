@@ -101,10 +101,12 @@ def standing(known: facts.Facts) -> Standing:
     if disabled is not None and disabled.reason in _FINAL:
         return Standing(f"{disabled.message} ({disabled.reason})", errors.ExitCode.UNSUPPORTED)
     if here.desired is None:
-        raise errors.PluginError("there is no wish to wait for", "How to make one is told by: oc topology plan TARGET")
+        raise errors.PluginError(
+            "there is no request to wait for", "How to make one is told by: oc topology plan TARGET"
+        )
     record = records.recover(here, own)
     if record is None or (record.observed_generation or 0) < here.generation:
-        return Standing(f"{here.desired} is wished for; the operator has not said anything about that yet")
+        return Standing(f"{here.desired} is requested; the operator has not said anything about that yet")
     if degraded is not None and degraded.reason == Reason.TOPOLOGY_OVERWRITTEN:
         return Standing(f"{degraded.message} ({degraded.reason})", errors.ExitCode.BLOCKED)
     if degraded is not None and degraded.reason == Reason.API_NOT_INSTALLED:

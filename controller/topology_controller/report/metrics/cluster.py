@@ -40,7 +40,7 @@ INFO = family.Family(
     "Always 1; the labels tell the topology of the cluster, the one that is wanted (empty: none), and the shape "
     "(empty: not known).",
     {
-        "desired": labels.WISHES | {"", labels.OTHER},
+        "desired": labels.TOPOLOGIES | {"", labels.OTHER},
         "control_plane": labels.CONTROL_PLANES | {"", labels.OTHER},
         "infrastructure": labels.INFRASTRUCTURES | {"", labels.OTHER},
         "shape": frozenset(one.value for one in shape.Shape) | {""},
@@ -99,7 +99,7 @@ def _info(known: facts.Facts) -> Iterator[family.Series]:
     fitting = shape.classify(known.shape_vector(found))
     yield (
         (
-            labels.told(found.desired, labels.WISHES),
+            labels.told(found.desired, labels.TOPOLOGIES),
             labels.told(found.control_plane, labels.CONTROL_PLANES),
             labels.told(found.infrastructure, labels.INFRASTRUCTURES),
             "" if fitting is None else fitting.value,

@@ -3,7 +3,7 @@
 A `Family` says once what docs/reference.md says too, and what a test holds against it: name, type, help, labels, and
 for each label the only values that it can have. Counters and histograms are the library's own (`counter`,
 `histogram`). Gauges are not kept but read at the scrape (`Shown`): nothing can be left over from what was true before,
-and nothing is computed while somebody waits for a flip.
+and nothing is computed while somebody waits for a change.
 """
 
 from __future__ import annotations

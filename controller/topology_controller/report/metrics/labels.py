@@ -1,7 +1,7 @@
 """The values that labels can have: closed sets, because each value is a series and somebody pays for it.
 
-What a cluster, a server or a user can make up (a wish that the API does not know, an HTTP status of a proxy, the name
-of a node) never becomes a value. Where such a thing has to be counted it counts as OTHER. `None` in place of a set
+What a cluster, a server or a user can make up (a request that the API does not know, an HTTP status of a proxy, the
+name of a node) never becomes a value. Where such a thing has to be counted it counts as OTHER. `None` in place of a set
 means a value that is fixed for the life of the process.
 """
 
@@ -18,10 +18,10 @@ OTHER: Final = "other"
 CONTROLLER: Final = "topology"
 """The one controller and its one queue."""
 
-WISHES: Final = frozenset(topology.value for topology in Topology)
-CONTROL_PLANES: Final = WISHES | {EXTERNAL}
+TOPOLOGIES: Final = frozenset(topology.value for topology in Topology)
+CONTROL_PLANES: Final = TOPOLOGIES | {EXTERNAL}
 INFRASTRUCTURES: Final = frozenset({Topology.SINGLE_REPLICA.value, Topology.HIGHLY_AVAILABLE.value})
-PAIRS: Final = frozenset(f"{one}/{other}" for one in WISHES for other in INFRASTRUCTURES)
+PAIRS: Final = frozenset(f"{one}/{other}" for one in TOPOLOGIES for other in INFRASTRUCTURES)
 """Topology of the control plane and of infrastructure, as `TopologyPair` is written."""
 
 

@@ -2,7 +2,7 @@
 
 The queue, the client, the lease and the loop each tell what happens where it happens; none of them knows a metric. The
 gauges of a decision are drawn at the first scrape after it, not when it is made: decisions stand between a fact and
-the flip, and drawing costs as much as deciding.
+the change, and drawing costs as much as deciding.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ class Metrics:
         self._next = (decision, known)
 
     def moved(
-        self, before: TopologyTransition | None, after: TopologyTransition, wish: str | None, now: datetime
+        self, before: TopologyTransition | None, after: TopologyTransition, desired: str | None, now: datetime
     ) -> None:
         """Count a change of phase that was written."""
-        self._counts.moved(before, after, wish, now)
+        self._counts.moved(before, after, desired, now)
 
-    def observed(self, found: TopologyTransition | None, wish: str | None, now: datetime) -> None:
+    def observed(self, found: TopologyTransition | None, desired: str | None, now: datetime) -> None:
         """Count what another controller is seen to do; None while nobody else is in charge."""
-        self._counts.observed(found, wish, now)
+        self._counts.observed(found, desired, now)
 
     def _reader(self, name: str) -> Callable[[], Iterable[family.Series]]:
         def read() -> Iterable[family.Series]:
@@ -116,7 +116,7 @@ class Metrics:
         if self._next is None:
             return
         (decision, known), self._next = self._next, None
-        # Who cannot see Infrastructure decides Idle for want of a wish: that is no news about the transition.
+        # Who cannot see Infrastructure decides Idle for want of a request: that is no news about the transition.
         seen = not isinstance(known.infrastructure, facts.Unobserved)
         moving = transition.series(decision, self._counts.found) if seen else transition.SILENT
         self._drawn = {**moving, **cluster.series(decision, known)}

@@ -69,14 +69,14 @@ COMPLETED = family.Family("topology_transition_completed_total", "counter", "Tra
 CANCELLED = family.Family(
     "topology_transition_cancelled_total",
     "counter",
-    "Wishes that were withdrawn before the topology moved; target is other for a wish that no definition leads to.",
+    "Requests cancelled before the topology changed; target is other for a request that no definition leads to.",
     _ROUTE,
 )
 REJECTED = family.Family(
     "topology_transition_rejected_total",
     "counter",
-    "Wishes that no definition leads to from where the cluster is; target is the topology that was wished for.",
-    {"source": labels.PAIRS | {labels.OTHER}, "target": labels.WISHES | {labels.OTHER}},
+    "Requests that no definition leads to from where the cluster is; target is the topology that was requested.",
+    {"source": labels.PAIRS | {labels.OTHER}, "target": labels.TOPOLOGIES | {labels.OTHER}},
 )
 DURATION = family.Family(
     "topology_transition_phase_duration_seconds",
@@ -149,7 +149,7 @@ class Counts:
             self._durations.labels(phase.value)
 
     def moved(
-        self, before: TopologyTransition | None, after: TopologyTransition, wish: str | None, now: datetime
+        self, before: TopologyTransition | None, after: TopologyTransition, desired: str | None, now: datetime
     ) -> None:
         """Count a change of phase that was written."""
         was = _phase(before)
@@ -158,9 +158,9 @@ class Counts:
         self._ended(before, now)
         # A record that goes from elsewhere to Converging was lost and rebuilt: it had been counted.
         if after.phase is not Phase.CONVERGING or was is Phase.ADMITTING:
-            self._count(before, after, wish)
+            self._count(before, after, desired)
 
-    def observed(self, found: TopologyTransition | None, wish: str | None, now: datetime) -> None:
+    def observed(self, found: TopologyTransition | None, desired: str | None, now: datetime) -> None:
         """Count what another controller is seen to do; None while nobody else is in charge.
 
         Only what changes before our eyes: what stood there when we came may have been counted already.
@@ -181,7 +181,7 @@ class Counts:
         self.found = after
         self._ended(before, now)
         if after.source is not None:
-            self._count(before, after, wish)
+            self._count(before, after, desired)
 
     def _ended(self, before: TopologyTransition | None, now: datetime) -> None:
         if before is None or before.phase not in _TIMED or before.phase_transition_time is None:
@@ -189,7 +189,7 @@ class Counts:
         lasted = (now - before.phase_transition_time).total_seconds()
         self._durations.labels(before.phase.value).observe(max(0.0, lasted))
 
-    def _count(self, before: TopologyTransition | None, after: TopologyTransition, wish: str | None) -> None:
+    def _count(self, before: TopologyTransition | None, after: TopologyTransition, desired: str | None) -> None:
         source = str(after.source or (before.source if before else "") or "")
         target = str(after.target or (before.target if before else "") or "")
         if after.phase is Phase.CONVERGING:
@@ -197,12 +197,12 @@ class Counts:
         elif after.phase is Phase.COMPLETED:
             self._on(self._completed, source, target)
         elif after.phase is Phase.UNSUPPORTED:
-            known = (source, wish or "") in self._rejections
-            self._rejected.labels(*((source, wish) if known else (labels.OTHER, labels.OTHER))).inc()
+            known = (source, desired or "") in self._rejections
+            self._rejected.labels(*((source, desired) if known else (labels.OTHER, labels.OTHER))).inc()
         elif (
             after.phase is Phase.IDLE
             and _phase(before) in {Phase.PENDING, Phase.ADMITTING, Phase.UNSUPPORTED}
-            and events.withdrawn(before, wish)
+            and events.cancelled(before, desired)
         ):
             if (source, target) not in self._routes and source in self._sources:
                 self._cancelled.labels(source, labels.OTHER).inc()
@@ -229,8 +229,8 @@ def _rejections(transitions: load.Transitions) -> Iterator[tuple[str, str]]:
     """What can be rejected: another control plane, or on other platforms what a definition leads to."""
     for pair in labels.PAIRS:
         here = pair.partition("/")[0]
-        for wish in labels.WISHES - {here}:
-            yield pair, wish
+        for desired in labels.TOPOLOGIES - {here}:
+            yield pair, desired
     for edge in transitions.edges():
         for infrastructure in edge.source_infrastructures:
             yield f"{edge.source_control_plane}/{infrastructure}", edge.target.control_plane

@@ -1,4 +1,4 @@
-"""What the API server answers to a wish, by the rules in the generated definition.
+"""What the API server answers to a request, by the rules in the generated definition.
 
 One object, `cluster`, is driven through the API of the embedded server exactly as a person or the operator would.
 """
@@ -41,7 +41,7 @@ class InfrastructureApi:
         body = {"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": {"name": "cluster"}}
         return await self.send("POST", ALL, {**body, **parts})
 
-    async def wish(self, value: str | None) -> tuple[int, Any]:
+    async def ask_for(self, value: str | None) -> tuple[int, Any]:
         return await self.send("PATCH", ONE, {"spec": {"desiredTopology": value}}, "application/merge-patch+json")
 
     async def status(self, **fields: Any) -> tuple[int, Any]:
@@ -87,13 +87,13 @@ async def single(cluster):
     return cluster
 
 
-async def test_a_wish_before_there_is_a_status_is_refused_with_what_to_do(cluster):
+async def test_a_request_before_there_is_a_status_is_refused_with_what_to_do(cluster):
     refused(await cluster.create(spec={"desiredTopology": "HighlyAvailable"}), "let its status be set")
     # A status in the body of a create is dropped by the API server: it does not help.
     status = {"controlPlaneTopology": "SingleReplica"}
     refused(await cluster.create(spec={"desiredTopology": "HighlyAvailable"}, status=status), "let its status be set")
     accepted(await cluster.create())
-    refused(await cluster.wish("HighlyAvailable"), "let its status be set")
+    refused(await cluster.ask_for("HighlyAvailable"), "let its status be set")
 
 
 async def test_a_first_status_write_fills_in_both_topologies(cluster):
@@ -102,35 +102,35 @@ async def test_a_first_status_write_fills_in_both_topologies(cluster):
     assert (found["controlPlaneTopology"], found["infrastructureTopology"]) == ("HighlyAvailable", "HighlyAvailable")
 
 
-async def test_legal_wishes(single):
-    accepted(await single.wish("SingleReplica"))
-    accepted(await single.wish("HighlyAvailable"))
-    accepted(await single.wish("HighlyAvailable"))
-    accepted(await single.wish(None))
+async def test_legal_requests(single):
+    accepted(await single.ask_for("SingleReplica"))
+    accepted(await single.ask_for("HighlyAvailable"))
+    accepted(await single.ask_for("HighlyAvailable"))
+    accepted(await single.ask_for(None))
 
 
-async def test_a_wish_that_nothing_leads_to_is_refused_with_what_is_legal(single):
-    answer = await single.wish("DualReplica")
+async def test_a_request_that_nothing_leads_to_is_refused_with_what_is_legal(single):
+    answer = await single.ask_for("DualReplica")
     refused(answer, sentences.NO_WAY_TO_DUAL_REPLICA, "HighlyAvailable")
     accepted(await single.status(controlPlaneTopology="HighlyAvailable"))
-    refused(await single.wish("SingleReplica"), "nothing leads from there, so remove the request")
+    refused(await single.ask_for("SingleReplica"), "nothing leads from there, so remove the request")
 
 
-async def test_external_is_not_a_legal_wish(single):
-    refused(await single.wish("External"), "SingleReplica", "HighlyAvailable", "DualReplica")
+async def test_external_is_not_a_legal_request(single):
+    refused(await single.ask_for("External"), "SingleReplica", "HighlyAvailable", "DualReplica")
     accepted(await single.status(controlPlaneTopology="External"))
-    refused(await single.wish("HighlyAvailable"), "nothing leads from there, so remove the request")
+    refused(await single.ask_for("HighlyAvailable"), "nothing leads from there, so remove the request")
 
 
-async def test_an_old_wish_never_stands_in_the_way_of_a_status_write(single):
-    accepted(await single.wish("HighlyAvailable"))
+async def test_an_old_request_never_stands_in_the_way_of_a_status_write(single):
+    accepted(await single.ask_for("HighlyAvailable"))
     for topology in ("DualReplica", "External", "SingleReplica"):
         accepted(await single.status(controlPlaneTopology=topology))
 
 
 @pytest.fixture
 async def converging(single):
-    accepted(await single.wish("HighlyAvailable"))
+    accepted(await single.ask_for("HighlyAvailable"))
     accepted(
         await single.status(
             controlPlaneTopology="HighlyAvailable",
@@ -141,24 +141,26 @@ async def converging(single):
     return single
 
 
-async def test_while_converging_the_wish_stays(converging):
-    refused(await converging.wish(None), "the cluster is converging", "leave spec.desiredTopology at HighlyAvailable")
-    refused(await converging.wish("SingleReplica"), "there is no way back")
+async def test_while_converging_the_request_stays(converging):
+    refused(
+        await converging.ask_for(None), "the cluster is converging", "leave spec.desiredTopology at HighlyAvailable"
+    )
+    refused(await converging.ask_for("SingleReplica"), "there is no way back")
     whole = await converging.send("PATCH", ONE, [{"op": "remove", "path": "/spec"}], "application/json-patch+json")
     refused(whole, "the cluster is converging")
-    accepted(await converging.wish("HighlyAvailable"))
+    accepted(await converging.ask_for("HighlyAvailable"))
 
 
 @pytest.mark.parametrize("field", ["controlPlaneTopology", "infrastructureTopology"])
-async def test_when_status_was_set_back_the_wish_can_be_removed_and_made_again(converging, field):
+async def test_when_status_was_set_back_the_request_can_be_removed_and_made_again(converging, field):
     accepted(await converging.status(**{field: "SingleReplica"}))
-    accepted(await converging.wish(None))
-    accepted(await converging.wish("HighlyAvailable"))
+    accepted(await converging.ask_for(None))
+    accepted(await converging.ask_for("HighlyAvailable"))
 
 
-async def test_a_completed_transition_lets_the_wish_go(converging):
+async def test_a_completed_transition_lets_the_request_go(converging):
     accepted(await converging.status(topologyTransition={"phase": "Completed"}))
-    accepted(await converging.wish(None))
+    accepted(await converging.ask_for(None))
 
 
 async def test_a_record_keeps_each_check_once(single):
@@ -198,23 +200,23 @@ async def standing():
         yield found
 
 
-async def test_a_transition_of_infrastructure_alone_is_wished_for_by_what_the_control_plane_is(standing):
-    accepted(await standing.wish("HighlyAvailable"))
+async def test_a_transition_of_infrastructure_alone_is_requested_for_by_what_the_control_plane_is(standing):
+    accepted(await standing.ask_for("HighlyAvailable"))
     accepted(await standing.status(topologyTransition={"phase": "Pending", "name": "infra-to-ha"}))
-    accepted(await standing.wish(None))
-    accepted(await standing.wish("HighlyAvailable"))
+    accepted(await standing.ask_for(None))
+    accepted(await standing.ask_for("HighlyAvailable"))
 
 
 async def test_a_transition_of_infrastructure_alone_has_no_way_back_either(standing):
-    accepted(await standing.wish("HighlyAvailable"))
+    accepted(await standing.ask_for("HighlyAvailable"))
     accepted(await standing.status(**BOTH, topologyTransition=CONVERGING))
-    refused(await standing.wish(None), "the cluster is converging")
+    refused(await standing.ask_for(None), "the cluster is converging")
     accepted(await standing.status(topologyTransition={"phase": "Completed"}))
-    accepted(await standing.wish(None))
+    accepted(await standing.ask_for(None))
 
 
 @pytest.mark.parametrize(
-    ("here", "wish", "words"),
+    ("here", "desired", "words"),
     [
         ("HighlyAvailable", "DualReplica", "two nodes with fencing run etcd under pacemaker"),
         ("HighlyAvailable", "DualReplica", "from there it may be HighlyAvailable, which is about the infrastructure"),
@@ -230,12 +232,14 @@ async def test_a_transition_of_infrastructure_alone_has_no_way_back_either(stand
         ("DualReplica", "HighlyAvailable", "nothing leads from there, so remove the request"),
     ],
 )
-async def test_what_nothing_leads_to_is_refused_with_the_reason_and_what_is_legal(standing, here, wish, words):
+async def test_what_nothing_leads_to_is_refused_with_the_reason_and_what_is_legal(standing, here, desired, words):
     accepted(await standing.status(controlPlaneTopology=here))
-    refused(await standing.wish(wish), f"{wish} cannot be reached from status.controlPlaneTopology {here}", words)
+    refused(
+        await standing.ask_for(desired), f"{desired} cannot be reached from status.controlPlaneTopology {here}", words
+    )
 
 
 async def test_an_arbiter_is_not_left_behind(standing):
     accepted(await standing.status(controlPlaneTopology="HighlyAvailableArbiter"))
-    refused(await standing.wish("HighlyAvailable"), "blocks the next upgrade: remove the request")
-    accepted(await standing.wish("HighlyAvailableArbiter"))
+    refused(await standing.ask_for("HighlyAvailable"), "blocks the next upgrade: remove the request")
+    accepted(await standing.ask_for("HighlyAvailableArbiter"))

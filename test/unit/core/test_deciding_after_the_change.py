@@ -51,7 +51,7 @@ def test_it_names_what_it_waits_for_and_never_writes_topology() -> None:
     waiting = [one.name for one in found.results if not one.met]
     assert {"MachineConfigPoolsRolledOut", "KubeAPIServerRevision", "RouterReplicas"} <= set(waiting)
     assert found.note.startswith(f"Waiting for {', '.join(waiting)}"), "every one of them is named"
-    assert Step.FLIP not in found.steps
+    assert Step.CHANGE not in found.steps
     assert row(found) == WELL | {
         "Progressing": (T, Reason.TRANSITION_CONVERGING),
         "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
@@ -61,7 +61,7 @@ def test_it_names_what_it_waits_for_and_never_writes_topology() -> None:
 
 
 @pytest.mark.parametrize("desired", ["DualReplica", "SingleReplica", None])
-def test_a_wish_that_changes_after_the_flip_changes_nothing(desired: str | None) -> None:
+def test_a_request_that_changes_after_the_change_changes_nothing(desired: str | None) -> None:
     """The API refuses it; where its rules are missing, the record still leads."""
     known = worlds.with_infrastructure(later(worlds.converging()), desired=desired, generation=9)
     assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
@@ -121,12 +121,12 @@ def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
     assert worlds.decide(later(record, at), now=at - timedelta(seconds=1)).degraded is None
     found = worlds.decide(later(record, at), now=at)
     assert found.phase is Phase.CONVERGING
-    assert Step.FLIP not in found.steps
+    assert Step.CHANGE not in found.steps
     assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
     assert said(found, ConditionType.UPGRADEABLE) == (F, Reason.TRANSITION_IN_PROGRESS)
     assert found.degraded is not None
-    # All of them have been failing since the flip: the first in the order of the definition is named, but not that the
-    # operators are not stable, which is so because of the others.
+    # All of them have been failing since the change: the first in the order of the definition is named, but not that
+    # the operators are not stable, which is so because of the others.
     failing = [one for one in found.results if not one.met]
     assert failing[0].name is CheckName.CLUSTER_OPERATORS_STABLE
     first = failing[1]
@@ -138,7 +138,7 @@ def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
     assert worlds.decide(later(healed.record, end, followed=True), now=end).phase is Phase.COMPLETED
 
 
-def test_evidence_that_cannot_be_read_after_the_flip_degrades_after_five_minutes() -> None:
+def test_evidence_that_cannot_be_read_after_the_change_degrades_after_five_minutes() -> None:
     first = worlds.decide(later(worlds.converging(), machine_config_pools=worlds.BROKEN), now=AFTER)
     at = AFTER + timedelta(minutes=5)
     found = worlds.decide(later(first.record, at, machine_config_pools=worlds.BROKEN), now=at)
@@ -153,13 +153,13 @@ def test_a_definition_that_this_version_does_not_have_is_said() -> None:
     assert found.steps == (Step.REPORT,)
 
 
-def test_a_pause_does_not_stop_reporting_what_was_flipped() -> None:
+def test_a_pause_does_not_stop_reporting_what_was_changed() -> None:
     known = later(worlds.converging(), own_operator=worlds.own(paused=True))
     assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
     assert settle(61, own_operator=worlds.own(paused=True)).phase is Phase.COMPLETED
 
 
-def test_what_was_discovered_before_the_flip_is_not_offered_after_it() -> None:
+def test_what_was_discovered_before_the_change_is_not_offered_after_it() -> None:
     """It leads away from where the cluster no longer is."""
     old = AvailableTransition(name="sno-to-ha-compact", target=worlds.HA, available=True, evaluated_time=worlds.NOW)
     known = later(worlds.converging().model_copy(update={"available": (old,)}))
@@ -168,7 +168,7 @@ def test_what_was_discovered_before_the_flip_is_not_offered_after_it() -> None:
     assert found.record.available == ()
 
 
-def test_completed_stays_until_the_wish_goes() -> None:
+def test_completed_stays_until_the_request_goes() -> None:
     known = later(worlds.completed())
     found = worlds.decide(known, now=AFTER)
     assert found.phase is Phase.COMPLETED
@@ -189,7 +189,7 @@ def test_completed_stays_until_the_wish_goes() -> None:
 @pytest.mark.parametrize("unreadable", [False, True])
 @pytest.mark.parametrize("make", [worlds.admitting, worlds.converging])
 def test_a_lost_record_is_rebuilt_when_topology_is_the_target_of_the_copy(make: Any, unreadable: bool) -> None:  # noqa: FBT001 - a column of the table
-    """Also from a copy that says Admitting: the crash was between the flip and the report."""
+    """Also from a copy that says Admitting: the crash was between the change and the report."""
     record = make()
     known = later(None, own_operator=worlds.copy_of(record))
     if unreadable:
@@ -212,7 +212,7 @@ def test_a_lost_completed_record_is_rebuilt() -> None:
     assert found.steps == (Step.SAVE, Step.REPORT)
 
 
-def test_a_lost_record_before_the_flip_is_decided_from_the_start() -> None:
+def test_a_lost_record_before_the_change_is_decided_from_the_start() -> None:
     for record in (worlds.admitting(), worlds.decide(worlds.healthy(etcd=worlds.BROKEN)).record):
         assert record is not None
         found = worlds.decide(worlds.healthy(own_operator=worlds.copy_of(record)), worlds.term(attempt="mine"))
@@ -270,7 +270,7 @@ def test_we_do_not_accuse_ourselves_when_it_was_set_back_within_the_same_second(
     assert "written by somebody unknown" in found.degraded.message
 
 
-def test_the_way_out_is_to_remove_the_wish_and_make_it_again() -> None:
+def test_the_way_out_is_to_remove_the_request_and_make_it_again() -> None:
     overwritten = worlds.recorded(worlds.healthy(), worlds.converging())
     removed = worlds.decide(
         worlds.with_infrastructure(overwritten, desired=None, generation=3), worlds.term(available=())
@@ -287,5 +287,5 @@ def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:
     """The copy says that it was admitted, the topology says that it is not there: whoever did it removed both."""
     known = worlds.healthy(AFTER, own_operator=worlds.copy_of(worlds.converging()), live=True)
     found = worlds.decide(known, worlds.term(attempt="mine"), AFTER)
-    assert Step.FLIP not in found.steps
+    assert Step.CHANGE not in found.steps
     assert len(conditions.of(found)) == len(ConditionType)

@@ -1,4 +1,4 @@
-"""Idle, Unsupported and Pending: what follows from a wish and the facts."""
+"""Idle, Unsupported and Pending: what follows from a request and the facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .outcomes import WELL, F, T, failing, reasons, row, said
 
 
 @pytest.mark.parametrize("desired", [None, "SingleReplica"])
-def test_without_an_unfulfilled_wish_it_is_idle(desired: str | None) -> None:
+def test_without_an_unfulfilled_request_it_is_idle(desired: str | None) -> None:
     found = worlds.decide(
         worlds.healthy(infrastructure=worlds.infrastructure(desired=desired)), worlds.term(available=())
     )
@@ -39,8 +39,8 @@ def test_the_first_record_waits_for_discovery_and_then_nothing_is_written() -> N
     assert worlds.decide(worlds.recorded(known, found.record), worlds.term(available=())).steps == (Step.REPORT,)
 
 
-def test_a_native_wish_that_nobody_reads_is_named() -> None:
-    known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None, native_wish="HighlyAvailable"))
+def test_a_native_request_that_nobody_reads_is_named() -> None:
+    known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None, native_desired="HighlyAvailable"))
     messages = {condition.type: condition.message for condition in conditions.of(worlds.decide(known))}
     assert "Nobody acts on spec.controlPlaneTopology HighlyAvailable" in messages[ConditionType.PROGRESSING]
 
@@ -60,7 +60,7 @@ def test_a_native_wish_that_nobody_reads_is_named() -> None:
         ),
     ],
 )
-def test_a_wish_that_no_definition_leads_to(changes: dict[str, Any], text: str) -> None:
+def test_a_request_that_no_definition_leads_to(changes: dict[str, Any], text: str) -> None:
     known = worlds.with_infrastructure(worlds.healthy(), **changes)
     found = worlds.decide(known)
     assert found.phase is Phase.UNSUPPORTED
@@ -86,7 +86,7 @@ def test_what_would_be_legal_is_named() -> None:
     )
 
 
-def test_an_unsupported_wish_that_is_withdrawn_leaves_no_trace() -> None:
+def test_an_unsupported_request_that_is_cancelled_leaves_no_trace() -> None:
     known = worlds.with_infrastructure(worlds.healthy(), desired="DualReplica")
     before = worlds.decide(known).record
     found = worlds.decide(worlds.recorded(known, before, desired=None, generation=3), worlds.term(available=()))
@@ -123,7 +123,7 @@ def test_any_single_broken_fact_holds_it_and_repairing_it_lets_go(
     assert found.phase is Phase.PENDING
     assert check in failing(found.record)
     assert check in found.note
-    assert Step.FLIP not in found.steps
+    assert Step.CHANGE not in found.steps
     assert Step.GATHER not in found.steps
     assert found.watch
     assert row(found) == WELL | {
@@ -172,7 +172,7 @@ def test_a_cancel_costs_nothing_and_leaves_no_stale_reason(phase: str, desired: 
 
 
 @pytest.mark.parametrize("phase", ["pending", "admitting"])
-def test_another_wish_begins_anew(phase: str) -> None:
+def test_another_request_begins_anew(phase: str) -> None:
     known = worlds.healthy() if phase == "admitting" else worlds.healthy(etcd=worlds.BROKEN)
     record = worlds.decide(known).record
     found = worlds.decide(worlds.recorded(known, record, desired="DualReplica", generation=3))

@@ -1,4 +1,4 @@
-"""The happy path, by writes only: a wish becomes a topology, and what that costs in requests and writes.
+"""The happy path, by writes only: a request becomes a topology, and what that costs in requests and writes.
 
 The figures are asserted and printed (`pytest -s`), so that documentation can quote them.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from test.component.world import World
     from topology_simulator.apiserver import audit
 
-REQUESTS_TO_THE_FLIP = 16
+REQUESTS_TO_THE_CHANGE = 16
 BASELINE_BYTES = 4 << 10
 """It lives in two objects of the API."""
 
@@ -32,10 +32,10 @@ def is_status(record: audit.Record, plural: str) -> bool:
     return (record.verb, record.resource, record.subresource) == ("patch", plural, "status")
 
 
-def to_the_flip(asked: Iterable[audit.Record]) -> list[audit.Record]:
-    """What lies on the way to the flip, it included: everything up to the second write of Infrastructure.
+def to_the_change(asked: Iterable[audit.Record]) -> list[audit.Record]:
+    """What lies on the way to the change, it included: everything up to the second write of Infrastructure.
 
-    Our own lease and events are counted apart: the one is renewed without a wish too, the others go beside the way.
+    Our own lease and events are counted apart: the one is renewed without a request too, the others go beside the way.
     """
     found: list[audit.Record] = []
     for record in sorted(asked, key=lambda record: record.time):
@@ -45,7 +45,7 @@ def to_the_flip(asked: Iterable[audit.Record]) -> list[audit.Record]:
         found.append(record)
         if sum(is_status(one, "infrastructures") for one in found) == 2:
             return found
-    raise AssertionError(f"no flip among {[(one.verb, one.resource) for one in found]}")
+    raise AssertionError(f"no change among {[(one.verb, one.resource) for one in found]}")
 
 
 def shown(title: str, records: Iterable[audit.Record]) -> str:
@@ -67,12 +67,12 @@ async def until_echoed(world: World) -> None:
 
 
 @pytest.mark.on_real
-async def test_a_wish_becomes_a_topology(world: World) -> None:
+async def test_a_request_becomes_a_topology(world: World) -> None:
     await world.idle_operator()
     assert (await world.record())["phase"] == "Idle"
     assert await world.reasons() == []
 
-    await world.wish()
+    await world.ask_for()
     record = await world.completed_once()
 
     assert world.operands.phases[-4:] == ["Idle", "Admitting", "Converging", "Completed"]
@@ -92,10 +92,12 @@ async def test_a_wish_becomes_a_topology(world: World) -> None:
         assert (await world.condition(type_))["status"] == status
 
 
-async def test_from_the_last_fact_to_the_flip_are_sixteen_requests(world: World, figure: Callable[[str], None]) -> None:
+async def test_from_the_last_fact_to_the_change_are_sixteen_requests(
+    world: World, figure: Callable[[str], None]
+) -> None:
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_check("MastersSchedulable", "Unmet")
     await until_echoed(world)
     before = world.server.mark()
@@ -103,33 +105,33 @@ async def test_from_the_last_fact_to_the_flip_are_sixteen_requests(world: World,
     await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": True}})
     await world.until_phase("Converging", "Completed")
 
-    way = to_the_flip(world.server.asked(before))
-    figure(shown("requests from the last fact to the flip, watches open, echo present", way))
-    assert len(way) <= REQUESTS_TO_THE_FLIP
+    way = to_the_change(world.server.asked(before))
+    figure(shown("requests from the last fact to the change, watches open, echo present", way))
+    assert len(way) <= REQUESTS_TO_THE_CHANGE
     await world.completed_once()
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
-async def test_from_the_wish_to_the_flip_the_same_and_one_list_and_watch_for_each_kind(
+async def test_from_the_request_to_the_change_the_same_and_one_list_and_watch_for_each_kind(
     world: World, figure: Callable[[str], None]
 ) -> None:
     operator = await world.idle_operator()
     before = world.server.mark()
 
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Converging", "Completed")
 
     asked = sorted(world.server.asked(before), key=lambda record: record.time)
-    way = to_the_flip(asked)
+    way = to_the_change(asked)
     watches = sum(one.watch for one in way)
     # Two lists of nodes, one of ClusterOperators and one of pools belong to the live evidence; every other list opens
     # a watch.
     lists = sum(one.verb == "list" for one in way) - 4
     left = len(way) - watches - lists
-    figure(shown("requests from the wish to the flip, with opening the watches", way))
+    figure(shown("requests from the request to the change, with opening the watches", way))
     figure(f"of these {watches} watches and {lists} lists open the watches: {left} are left")
     assert (watches, lists) == (phases.OPEN - phases.IDLE, phases.OPEN - phases.IDLE + phases.NOT_SERVED)
-    assert left <= REQUESTS_TO_THE_FLIP, "\n".join(f"{one.time:.3f} {one.verb} {one.path} {one.code}" for one in way)
+    assert left <= REQUESTS_TO_THE_CHANGE, "\n".join(f"{one.time:.3f} {one.verb} {one.path} {one.code}" for one in way)
     await world.completed_once()
     assert operator.alive
 
@@ -142,7 +144,7 @@ async def test_every_visible_change_is_one_write_and_nothing_else_is_written(
     world.operands.on = False
     already = len(world.server.writes)
 
-    await world.wish()
+    await world.ask_for()
     await world.until_condition("Progressing", "True", "TransitionConverging")
     await polling.until("three events", lambda: _enough(world, 3))
     to_converging = world.server.writes[already:]
@@ -153,25 +155,25 @@ async def test_every_visible_change_is_one_write_and_nothing_else_is_written(
     counted = collections.Counter(f"{one.resource} {one.subresource}" for one in world.server.writes[already:])
     events = len(await world.events())
     changes = world.server.changes(world.operands.agent, before)
-    figure(f"writes from the wish to Converging: {', '.join(map(str, to_converging))}")
+    figure(f"writes from the request to Converging: {', '.join(map(str, to_converging))}")
     figure(
-        f"writes from the wish to Completed: {dict(counted)}, events {events}, while operands changed {changes} times"
+        f"writes from request to Completed: {dict(counted)}, events {events}, while operands changed {changes} times"
     )
     assert [str(one) for one in to_converging] == [
         "patch infrastructures/status Admitting",
         "patch clusteroperators/status",
-        "patch infrastructures/status flip",
+        "patch infrastructures/status change",
         "patch clusteroperators/status",
     ]
     assert set(counted) == {"infrastructures status", "clusteroperators status"}
-    # Admitting, the flip, Completed; and at most one for each change that somebody can see.
+    # Admitting, the change, Completed; and at most one for each change that somebody can see.
     assert 3 < counted["infrastructures status"] <= 3 + changes
     assert 3 < counted["clusteroperators status"] <= counted["infrastructures status"]
     said = [one.record for one in world.server.writes[already:] if one.resource == "infrastructures"]
     assert all(said), "each write says something"
     assert all(one != after for one, after in itertools.pairwise(said)), "and nothing that was just said"
     assert events == 4
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 async def _enough(world: World, events: int) -> bool:
@@ -182,7 +184,7 @@ async def _enough(world: World, events: int) -> bool:
 async def test_the_baseline_is_small_and_names_what_must_move(world: World, figure: Callable[[str], None]) -> None:
     await world.idle_operator()
     world.operands.on = False
-    await world.wish()
+    await world.ask_for()
     record = await world.until_phase("Converging")
     baseline = record["baseline"]
     size, whole = len(json.dumps(baseline)), len(json.dumps(record))
@@ -204,7 +206,7 @@ async def test_the_baseline_is_small_and_names_what_must_move(world: World, figu
 
 async def test_a_completed_transition_is_quiet(world: World) -> None:
     await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.completed_once()
 
     async def idle_watches_only() -> bool:

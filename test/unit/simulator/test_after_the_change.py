@@ -38,7 +38,7 @@ async def test_nodes_take_the_new_configuration_one_at_a_time(living):
             most.append(len(away))
 
     watching = asyncio.create_task(watch())
-    await living.flip()
+    await living.change()
     await living.eventually(lambda: configuration(living), cluster.rendered("master", "HighlyAvailable"))
     await living.eventually(living.pool, (3, 3, 3))
     watching.cancel()
@@ -52,7 +52,7 @@ async def test_nodes_take_the_new_configuration_one_at_a_time(living):
 
 async def test_the_controller_config_and_new_rendered_configurations_come_first(living):
     await grown(living)
-    await living.flip()
+    await living.change()
 
     async def copied():
         found = await living.api.get(kinds.CONTROLLER_CONFIGS, CONTROLLER)
@@ -69,7 +69,7 @@ async def test_the_controller_config_and_new_rendered_configurations_come_first(
 async def test_a_second_router_comes_with_the_topology(living):
     await grown(living)
     assert await living.routers() == 1
-    await living.flip()
+    await living.change()
     await living.eventually(living.routers, 2)
     await living.eventually(lambda: living.operator("ingress", "Progressing"), "False")
 
@@ -77,7 +77,7 @@ async def test_a_second_router_comes_with_the_topology(living):
 async def test_a_pinned_router_stays_alone_until_somebody_unpins_it(running):
     async with running(router_replicas=1) as living:
         await grown(living)
-        await living.flip()
+        await living.change()
         await living.eventually(lambda: configuration(living), cluster.rendered("master", "HighlyAvailable"))
         assert await living.routers() == 1
         unpin = {"spec": {"replicas": None}}
@@ -108,7 +108,7 @@ async def test_every_topology_aware_operator_reacts_once_and_settles(living):
     watching = asyncio.create_task(watch())
     await living.eventually(lambda: living.operator("console", "Progressing"), "False")
     await listed.wait()
-    await living.flip()
+    await living.change()
 
     async def all_moved():
         return moves
@@ -135,7 +135,7 @@ async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_a_new
     for kind in (kinds.KUBE_API_SERVERS, kinds.KUBE_CONTROLLER_MANAGERS, kinds.KUBE_SCHEDULERS, kinds.ETCDS):
         await living.eventually(lambda kind=kind: revisions(living, kind), (operands.REVISION, 3, 3))
     assert await budgets(living) == []
-    await living.flip()
+    await living.change()
     await living.eventually(lambda: revisions(living), (operands.REVISION + 1, 3, 3))
     await living.eventually(lambda: budgets(living), [2])
     assert len(await living.api.list(kinds.DISRUPTION_BUDGETS)) == len(operands.STATIC_PODS)
@@ -158,7 +158,7 @@ async def test_api_servers_and_oauth_follow_the_nodes_not_the_topology(living):
 async def test_an_operator_that_is_held_does_not_react_until_it_is_released(living):
     await grown(living)
     living.actors.hold("console")
-    await living.flip()
+    await living.change()
     await living.eventually(lambda: living.ready_of("openshift-multus", "multus-admission-controller"), 2)
     assert await living.ready_of("openshift-console", "console") == 1
     assert await living.operator("console", "Progressing") == "False"
@@ -171,7 +171,7 @@ async def test_what_is_broken_never_gets_ready_until_it_is_mended(living):
     await living.eventually(lambda: revisions(living), (operands.REVISION, 3, 3))
     for name in ("openshift-console/downloads", "kube-apiserver", "machine-config", "ingress"):
         living.actors.break_(name)
-    await living.flip()
+    await living.change()
     await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
     await living.eventually(lambda: living.operator("ingress", "Progressing"), "True")
 
@@ -218,7 +218,7 @@ async def test_an_operator_that_is_taken_away_by_configuration_comes_back_with_i
 async def test_the_registry_never_reacts_to_a_topology(running):
     async with running(registry="Managed") as living:
         await grown(living)
-        await living.flip()
+        await living.change()
         await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
         assert await living.ready_of("openshift-image-registry", "image-registry") == 1
         await living.api.patch(kinds.REGISTRIES, "cluster", {"spec": {"replicas": 2}})
@@ -252,7 +252,7 @@ async def test_masters_that_carry_no_workloads_are_tainted_and_workers_get_a_poo
 
 async def test_an_operator_may_be_held_from_the_beginning(running):
     async with running(hold=("openshift-console/console",), masters=3) as living:
-        await living.flip()
+        await living.change()
         await living.eventually(lambda: living.ready_of("openshift-console", "downloads"), 2)
         assert await living.ready_of("openshift-console", "console") == 1
         living.actors.release("openshift-console/console")

@@ -1,6 +1,6 @@
 """What guards the one write that matters: each test makes the world change at the worst possible moment.
 
-In every one of them the topology moves exactly once or not at all, never for a wish or from evidence that is gone.
+In every one of them the topology moves exactly once or not at all, never for a request or from evidence that is gone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from test.component.world import World
     from topology_simulator.apiserver import requests
 
-_FLIP = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
+_CHANGE = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
 OTHER = "0123456789abcdef0123456789abcdef"
 
 
@@ -32,7 +32,7 @@ async def pending(world: World) -> process.Operator:
     """Bring everything to the edge: watches open, upgrades held back and echoed, one fact missing."""
     await set_schedulable(world, wanted=False)
     operator = await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_check("MastersSchedulable", "Unmet")
 
     async def echoed() -> bool:
@@ -51,7 +51,7 @@ async def admitting_without_echo(world: World) -> process.Operator:
     """Bring it to Admitting and keep it there: nobody echoes."""
     world.echo.on = False
     operator = await world.idle_operator()
-    await world.wish()
+    await world.ask_for()
     await world.until_phase("Admitting")
     await world.until_condition("Progressing", "True", "TransitionAdmitting")
     return operator
@@ -63,7 +63,7 @@ async def echo_now(world: World) -> None:
 
 async def stays_unmoved(world: World, seconds: float) -> None:
     async def unmoved() -> bool:
-        return not world.server.flips and await world.moves() == []
+        return not world.server.topology_changes and await world.moves() == []
 
     await polling.steadily("the topology does not move", unmoved, seconds)
 
@@ -75,14 +75,14 @@ async def test_evidence_older_than_two_seconds_is_thrown_away(world: World) -> N
     await set_schedulable(world, wanted=True)
     await operator.said("the evidence is older than 2 s")
     assert slow.hits == 1
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
 
     await world.completed_once()
-    assert len(world.server.flips) == 1
+    assert len(world.server.topology_changes) == 1
 
 
 @pytest.mark.parametrize("how", ["refused", "slow"])
-async def test_a_lease_that_is_about_to_run_out_allows_no_flip(world: World, how: str) -> None:
+async def test_a_lease_that_is_about_to_run_out_allows_no_change(world: World, how: str) -> None:
     operator = await admitting_without_echo(world)
     name = {"resource": "leases", "name": cluster.OWN_LEASE}
     if how == "refused":
@@ -98,7 +98,7 @@ async def test_a_lease_that_is_about_to_run_out_allows_no_flip(world: World, how
     await echo_now(world)
 
     await operator.said("the lease has less than one request timeout left")
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
     assert operator.alive
 
     world.server.lift(fault)
@@ -106,9 +106,9 @@ async def test_a_lease_that_is_about_to_run_out_allows_no_flip(world: World, how
     assert operator.alive
 
 
-@pytest.mark.on_real("before the flip")
-@pytest.mark.parametrize("moment", ["before the live read", "before the flip"])
-async def test_an_attempt_that_somebody_else_superseded_does_not_flip(world: World, moment: str) -> None:
+@pytest.mark.on_real("before the change")
+@pytest.mark.parametrize("moment", ["before the live read", "before the change"])
+async def test_an_attempt_that_somebody_else_superseded_does_not_change(world: World, moment: str) -> None:
     await pending(world)
     first: list[str] = []
 
@@ -117,28 +117,28 @@ async def test_an_attempt_that_somebody_else_superseded_does_not_flip(world: Wor
         change = {"topologyTransition": {"attempt": OTHER}}
         await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", change)
 
-    matches = backend.is_flip if moment == "before the flip" else backend.is_live_read
+    matches = backend.is_change if moment == "before the change" else backend.is_live_read
     world.server.before(matches, supersede)
     await set_schedulable(world, wanted=True)
 
     record = await world.completed_once()
     assert len(first) == 1
     assert record["attempt"] not in {first[0], OTHER}
-    assert len(world.server.flips) == (2 if moment == "before the flip" else 1)
-    admitted = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt") and not one.flips]
-    assert admitted == [first[0], record["attempt"]], "what flips was recorded before"
+    assert len(world.server.topology_changes) == (2 if moment == "before the change" else 1)
+    admitted = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt") and not one.is_change]
+    assert admitted == [first[0], record["attempt"]], "what changes was recorded before"
     codes = [one.code for one in world.server.asked() if one.resource == "infrastructures" and one.verb == "patch"]
-    assert codes.count(409) == (1 if moment == "before the flip" else 0), codes
+    assert codes.count(409) == (1 if moment == "before the change" else 0), codes
 
 
-@pytest.mark.parametrize("moment", ["before the live read", "before the flip"])
-async def test_a_wish_that_is_withdrawn_at_the_last_moment_costs_nothing(world: World, moment: str) -> None:
+@pytest.mark.parametrize("moment", ["before the live read", "before the change"])
+async def test_a_request_that_is_cancelled_at_the_last_moment_costs_nothing(world: World, moment: str) -> None:
     await pending(world)
 
-    async def withdraw(_: requests.Request) -> None:
-        await world.wish(None)
+    async def cancel(_: requests.Request) -> None:
+        await world.ask_for(None)
 
-    world.server.before(backend.is_flip if moment == "before the flip" else backend.is_live_read, withdraw)
+    world.server.before(backend.is_change if moment == "before the change" else backend.is_live_read, cancel)
     await set_schedulable(world, wanted=True)
 
     record = await world.until_phase("Idle")
@@ -146,7 +146,7 @@ async def test_a_wish_that_is_withdrawn_at_the_last_moment_costs_nothing(world: 
     for type_, status in (("Upgradeable", "True"), ("Progressing", "False"), ("Degraded", "False")):
         await world.until_condition(type_, status, "AsExpected")
     assert await world.moves() == []
-    assert len(world.server.flips) == (1 if moment == "before the flip" else 0)
+    assert len(world.server.topology_changes) == (1 if moment == "before the change" else 0)
     await world.until_told("TransitionCancelled")
     assert "TopologyChanged" not in await world.reasons()
 
@@ -172,7 +172,7 @@ async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: 
     phase, message = (await polling.until("a record names the node", told))[0]
     assert phase == "Pending"
     assert "master-2 (Ready=False)" in message
-    assert world.server.flips == []
+    assert world.server.topology_changes == []
 
     await cluster.set_ready(world.api, "master-2", ready=True)
     world.server.lift(muted)
@@ -182,31 +182,31 @@ async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: 
 
 @pytest.mark.nightly("503-2")
 @pytest.mark.on_real("lost-1")
-@pytest.mark.parametrize(("action", "flips"), [("lost", 1), ("drop", 2), ("503", 2), ("429", 2)])
-async def test_a_flip_without_an_answer_is_followed_by_a_look(world: World, action: str, flips: int) -> None:
+@pytest.mark.parametrize(("action", "changes"), [("lost", 1), ("drop", 2), ("503", 2), ("429", 2)])
+async def test_a_change_without_an_answer_is_followed_by_a_look(world: World, action: str, changes: int) -> None:
     await pending(world)
     if action.isdigit():
-        fault = world.server.fault("status", code=int(action), count=1, **_FLIP)
+        fault = world.server.fault("status", code=int(action), count=1, **_CHANGE)
     elif action == "lost":
-        fault = world.server.fault("lost", count=1, **_FLIP)
+        fault = world.server.fault("lost", count=1, **_CHANGE)
     else:
-        fault = world.server.fault("drop", count=1, **_FLIP)
+        fault = world.server.fault("drop", count=1, **_CHANGE)
     before = world.server.mark()
     await set_schedulable(world, wanted=True)
 
     await world.completed_once()
     assert fault.hits == 1
-    sent = world.server.flips
-    assert len(sent) == flips
+    sent = world.server.topology_changes
+    assert len(sent) == changes
     if action in {"drop", "503"}:
         # Whatever was on its way belongs to an attempt that is over.
         admitted = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt")]
         assert len(set(admitted)) == 2, admitted
     asked = sorted(world.server.asked(before), key=lambda one: one.time)
     about = [one.verb for one in asked if one.resource == "infrastructures" and one.verb in {"get", "patch"}]
-    after_the_first_flip = about[about.index("patch", about.index("patch") + 1) + 1 :]
+    after_the_first_change = about[about.index("patch", about.index("patch") + 1) + 1 :]
     if action != "429":  # which says that it was not executed
-        assert after_the_first_flip[0] == "get", about
+        assert after_the_first_change[0] == "get", about
 
 
 async def test_an_echo_that_belongs_to_somebody_else_is_none(world: World) -> None:
@@ -241,7 +241,7 @@ async def test_without_a_cluster_version_nothing_is_admitted(world: World) -> No
 
 
 @pytest.mark.on_real
-async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World, figure: Callable[[str], None]) -> None:
+async def test_a_conflict_storm_does_not_keep_it_from_changing(world: World, figure: Callable[[str], None]) -> None:
     await pending(world)
     writes = 0
 
@@ -267,13 +267,13 @@ async def test_a_conflict_storm_does_not_keep_it_from_flipping(world: World, fig
         with contextlib.suppress(asyncio.CancelledError):
             await blowing
     conflicts = sum(one.code == 409 for one in asked)
-    figure(f"{writes} foreign writes: flipped in {lasted:.2f} s, {conflicts} conflicts, {len(asked)} requests")
+    figure(f"{writes} foreign writes: changed in {lasted:.2f} s, {conflicts} conflicts, {len(asked)} requests")
     # A conflict costs at most one new look at all evidence and the write again: 16 requests, as the change itself.
     assert len(asked) <= 16 * (conflicts + 1) + 12
     await world.completed_once()
 
 
-async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_flips(
+async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_changes(
     world: World, figure: Callable[[str], None]
 ) -> None:
     operator = await pending(world)
@@ -296,7 +296,7 @@ async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_flips
     lasted = time.monotonic() - began
 
     asked = [one for one in world.server.asked(before) if one.resource not in {"leases", "events"}]
-    figure(f"{conflicts} conflicts in a row: flipped in {lasted:.2f} s, {len(asked)} requests")
+    figure(f"{conflicts} conflicts in a row: changed in {lasted:.2f} s, {len(asked)} requests")
     assert sum(one.code == 409 for one in asked) == conflicts
     # A conflict of the record costs itself and two reads.
     assert len(asked) <= 3 * conflicts + 20
