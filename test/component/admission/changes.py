@@ -87,7 +87,7 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     "drop the record": _replaced((("status", "topologyTransition"), _GONE), path=_STATUS),
     "write something else of status": _status(apiServerURL="https://other.example.com:6443"),
     "send the same status": _replaced(path=_STATUS),
-    "desired": _merge({"spec": {"desiredTopology": _BACK}}),
+    "request": _merge({"spec": {"desiredTopology": _BACK}}),
     "cancel": _merge({"spec": {"desiredTopology": None}}),
     "request by a JSON patch": _operations(
         {"op": "test", "path": "/spec/desiredTopology", "value": "HighlyAvailable"},

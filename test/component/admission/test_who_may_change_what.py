@@ -14,36 +14,36 @@ from test.component.admission import changes, policy_server
 from topology_simulator import kinds
 
 TABLE = """
-                                      masters admin operator native version namesake ingress mover  editor requester both   full  late nobody
-move the control plane                yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
-move the infrastructure               yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
-move by replacing                     yes     yes   rbac     yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
-let the default move it               yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
-take all of status away               yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
-write another record                  yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
-move and drop the record              yes     yes   yes      yes    yes     STATUS   STATUS  yes    rbac   rbac      STATUS rbac  rbac rbac
-drop the record                       yes     yes   rbac     yes    yes     yes      yes     yes    rbac   rbac      yes    rbac  rbac rbac
-write something else of status        yes     yes   yes      yes    yes     yes      yes     yes    rbac   rbac      yes    rbac  rbac rbac
-send the same status                  yes     yes   rbac     yes    yes     yes      yes     yes    rbac   rbac      yes    rbac  rbac rbac
-request                                  yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   yes       yes    yes   yes  rbac
-cancel                              yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   yes       yes    yes   yes  rbac
-request by a JSON patch                  yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   yes       yes    yes   yes  rbac
-request by applying                      yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   yes       yes    yes   yes  rbac
-request by replacing                     yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   rbac      yes    rbac  yes  rbac
-drop the request by replacing            yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   rbac      yes    rbac  yes  rbac
-send nothing new                      yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    yes       yes    yes   yes  rbac
-replace with the same                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    rbac      yes    rbac  yes  rbac
-change spec                           yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-change spec deep down                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-add to spec                           yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-take from spec                        yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-label                                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-take a label                          yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-annotate                              yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-take an annotation                    yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-hold with a finalizer                 yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-own                                   yes     yes   rbac     yes    yes     yes      rbac    rbac   yes    REST      REST   yes   yes  rbac
-request and label                        yes     yes   rbac     REQUEST   REQUEST    REQUEST     rbac    rbac   REQUEST   REST      REST   yes   yes  rbac
+                                      masters admin operator native  version namesake ingress mover editor  requester both   full late nobody
+move the control plane                yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+move the infrastructure               yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+move by replacing                     yes     yes   rbac     yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+let the default move it               yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+take all of status away               yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+write another record                  yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+move and drop the record              yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+drop the record                       yes     yes   rbac     yes     yes     yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
+write something else of status        yes     yes   yes      yes     yes     yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
+send the same status                  yes     yes   rbac     yes     yes     yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
+request                               yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
+cancel                                yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
+request by a JSON patch               yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
+request by applying                   yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
+request by replacing                  yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac
+drop the request by replacing         yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac
+send nothing new                      yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     yes       yes    yes  yes  rbac
+replace with the same                 yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac
+change spec                           yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+change spec deep down                 yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+add to spec                           yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+take from spec                        yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+label                                 yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+take a label                          yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+annotate                              yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+take an annotation                    yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+hold with a finalizer                 yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+own                                   yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+request and label                     yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac
 """  # noqa: E501 - a table is read in its columns
 _HEAD, *_LINES = TABLE.strip("\n").splitlines()
 PEOPLE = _HEAD.split()
@@ -57,7 +57,7 @@ def verdict(answer: policy_server.Answer) -> str:
         case policy_server.STATUS_POLICY:
             return "STATUS"
         case policy_server.REQUEST_POLICY:
-            return "REST" if "may change nothing" in answer.said else "DESIRED"
+            return "REST" if "may change nothing" in answer.said else "REQUEST"
         case other:
             return other
 
@@ -66,7 +66,7 @@ def test_the_table_has_everybody_and_everything() -> None:
     assert list(policy_server.PEOPLE) == PEOPLE
     assert list(ROWS) == list(changes.CHANGES)
     assert {len(one) for one in ROWS.values()} == {len(PEOPLE)}
-    assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "DESIRED", "REST"}
+    assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "REQUEST", "REST"}
 
 
 async def test_everybody_tries_everything(ground: policy_server.PolicyServer) -> None:
