@@ -1,6 +1,6 @@
 """Everybody tries everything, and the table says what becomes of it.
 
-`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `DESIRED` and `REST` our
+`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `REQUEST` and `REST` our
 policies refuse it: the topology in status, the request, and all else for holders of the delegated role.
 """
 

@@ -129,7 +129,7 @@ async def test_what_was_changed_stands_in_the_audit_log(ground: policy_server.Po
     before = ground.session.server.folder.joinpath("audit.log").stat().st_size
     for who, what in (
         ("requester", "cancel"),
-        ("editor", "desired"),
+        ("editor", "request"),
         ("editor", "label"),
         ("admin", "move and drop the record"),
         ("ingress", "take all of status away"),
