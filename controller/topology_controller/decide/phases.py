@@ -57,8 +57,8 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         return _blind(infrastructure, own)
     if isinstance(infrastructure, facts.Unobserved):
         return _without_infrastructure(infrastructure, own)
-    if (newer := _newer(infrastructure, own)) is not None:
-        return _too_new(newer, lost=newer is not infrastructure.record)
+    if isinstance(infrastructure.record, facts.Newer):
+        return _too_new(infrastructure.record)
     context = contexts.Context(
         known, infrastructure, _record(infrastructure, own, leader, now), transitions, leader, now
     )
@@ -81,7 +81,7 @@ def _record(
     infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], leader: LeaderState, now: datetime
 ) -> TopologyTransition | None:
     """The record as it stands, with the newest answers; where it was lost, what can be rebuilt of it."""
-    found = records.recover(infrastructure, own)
+    found = records.recover(infrastructure, own, leader.latest)
     if found is infrastructure.record:
         found = cadence.newest(found, leader.latest)
     return None if found is None else records.believed(found, now)
@@ -153,28 +153,19 @@ def _malformed(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
     )
 
 
-def _newer(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator]) -> facts.Newer | None:
-    """What a newer version has left here and this one cannot follow; its copy counts where the record is gone."""
-    if isinstance(infrastructure.record, facts.Newer):
-        return infrastructure.record
-    if isinstance(own, facts.Unobserved) or infrastructure.record is not None:
-        return None
-    return own.newer
-
-
-def _too_new(found: facts.Newer, *, lost: bool) -> Decision:
+def _too_new(found: facts.Newer) -> Decision:
     """A newer version was here and is in the middle of something: whether the topology may move, only it can tell.
 
     So nothing is written over it, nothing is admitted, and minor upgrades stay held back.
     """
     away = (
-        "oc delete clusteroperator topology"
-        if lost
-        else "oc patch infrastructure cluster --subresource=status --type merge -p "
+        "oc patch infrastructure cluster --subresource=status --type merge -p "
         """'{"status":{"topologyTransition":null}}'"""
     )
-    where = "status.extension of ClusterOperator topology" if lost else "Infrastructure cluster"
-    note = f"{where} has a record in phase {found.phase}, which this version does not know: a newer version wrote it"
+    note = (
+        f"Infrastructure cluster has a record in phase {found.phase}, which this version does not know: a newer "
+        "version wrote it"
+    )
     message = (
         f"{note}. Nothing is decided and nothing is written over it: install that version again. "
         f"If you know that nothing is under way, take it out with: {away}"

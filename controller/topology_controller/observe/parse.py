@@ -123,13 +123,11 @@ def _topology_writer(raw: Raw) -> str | None:
 def own_operator(raw: Raw) -> facts.OwnOperator:
     """ClusterOperator `topology` (config.openshift.io/v1)."""
     annotations = fields.mapping(raw, "metadata.annotations")
-    extension = fields.at(raw, "status.extension")
     return facts.OwnOperator(
         resource_version=fields.text(raw, "metadata.resourceVersion") or "",
         paused=annotations.get(vocabulary.PAUSED_ANNOTATION, "false") != "false",
         status=fields.mapping(raw, "status"),
-        copy=record.copy(extension),
-        newer=record.newer(extension),
+        copy=record.copy(fields.at(raw, "status.extension")),
         backup_time=_time_or_none(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
     )
 

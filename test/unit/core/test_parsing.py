@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topology_api.types import TopologyTransition
+from topology_api.vocabulary import Phase
 from topology_controller.observe import catalog, facts, fields, parse
 
 from . import worlds
@@ -523,7 +524,29 @@ def test_a_record_that_is_not_what_the_schema_promises_is_unobserved_and_no_copy
     assert "topologyTransition" in found.record.why
     assert found.raw_record == record
     own = parse_as("own_operator", put(OBJECTS["own_operator"], ("status", "extension"), record))
-    assert own.copy is None
+    if record.get("phase") == "Dreaming":
+        # A newer version's, maybe: that it was under way is all that is taken from it.
+        assert own.copy is not None
+        assert own.copy.phase is Phase.CONVERGING
+    else:
+        assert own.copy is None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        {"name": "$(id)"},
+        {"name": "\x1b[2J"},
+        {"name": "x" * 65},
+        {"target": {"controlPlane": "High; rm", "infrastructure": "HighlyAvailable"}},
+        {"source": {"controlPlane": "SingleReplica", "infrastructure": "a b"}},
+        {"phase": "Xyzzy", "phaseTransitionTime": "x"},
+    ],
+)
+def test_a_copy_with_names_that_nothing_has_is_none(spoil: Raw) -> None:
+    """Its definition and its topologies become part of messages and commands."""
+    record = {**worlds.converging().to_api(), **spoil}
+    assert parse_as("own_operator", put(OBJECTS["own_operator"], ("status", "extension"), record)).copy is None
 
 
 def test_fields_of_a_newer_version_do_not_matter() -> None:
