@@ -40,8 +40,10 @@ _RELATED = (
     (_MACHINES, "machineconfigpools", "", ""),
     (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-status"),
     (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-request"),
+    (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-report"),
     (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-status"),
     (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-request"),
+    (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-report"),
 )
 """Group, resource, namespace, name; without a name it is every object of the kind."""
 
