@@ -22,6 +22,9 @@ _PHASES = frozenset(vocabulary.Phase)
 _STAGES, _STATUSES = frozenset(vocabulary.Stage), frozenset(vocabulary.CheckStatus)
 _WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
 """What values of our enumerations look like; anything else in their place is no value of a newer version."""
+_SHOWN = frozenset({"checks", "progress", "problem", "accepted", "completedTime", "deadlineTime"})
+_MEASURED = frozenset({"attempt", "baseline", "requestedTime", "phaseTransitionTime", "admittedTime"})
+"""Parts of a copy without which a transition is known to be under way; a check that needs one of them is Unknown."""
 _NAME = re.compile(r"[a-z0-9-]{0,64}")
 """What names of definitions look like; a record before a definition was found has none."""
 
@@ -55,15 +58,18 @@ def copy(extension: object) -> RecordCopy | None:
     """The copy in status.extension. No schema guards it: what a record could not be rebuilt from is no copy.
 
     A phase of a newer version counts as Converging: what happened before the change is decided afresh anyway, and
-    afterwards everything is proven again.
+    afterwards everything is proven again. What is spoilt is left out: that a transition is under way is not forgotten
+    because of an answer or a time that makes no sense.
     """
     if not isinstance(extension, dict):
         return None
     if _newer(extension) is not None:
         extension = {**extension, "phase": vocabulary.Phase.CONVERGING.value}
-    if not isinstance(transition := record(extension), TopologyTransition) or not _plain(transition):
-        return None
-    return RecordCopy.model_validate(extension)
+    for left_out in (frozenset[str](), _SHOWN, _SHOWN | _MEASURED):
+        head = {name: value for name, value in extension.items() if name not in left_out}
+        if isinstance(transition := record(head), TopologyTransition) and _plain(transition):
+            return RecordCopy.model_validate(head)
+    return None
 
 
 def _plain(transition: TopologyTransition) -> bool:
