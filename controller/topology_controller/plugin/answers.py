@@ -250,7 +250,7 @@ class Cancel(TypedDict):
 
 
 class Vector(TypedDict):
-    """What the shape of a cluster is told by; None is "not known". `fencing` never is: Secrets are not read."""
+    """What the shape of a cluster is derived from; None is "not known". `fencing` always is: no Secret is read."""
 
     controlPlaneTopology: str | None
     infrastructureTopology: str | None
@@ -262,14 +262,10 @@ class Vector(TypedDict):
     fencing: bool | None
 
 
-class Disagreement(TypedDict):
-    """Something that does not fit together: between which parts, and what that means."""
-
-    question: str
-    between: list[str]
-    found: str
-    wanted: str
-    meaning: str
+Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be a variable of that name
+    "Disagreement", {"question": str, "between": list[str], "found": str, "wanted": str, "meaning": str}
+)
+"""What does not fit together: between which parts, and what that means."""
 
 
 class OpenQuestion(TypedDict):

@@ -30,7 +30,7 @@ from ..kube import config, credentials
 from ..kube import errors as kube
 from ..kube import resource as resources
 from ..observe import catalog, facts, live, parse
-from . import answers, arguments, errors, interruption
+from . import answers, arguments, errors
 
 if TYPE_CHECKING:
     import argparse
@@ -79,12 +79,12 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open client, how messages name the server and the user, and what is said if the command is interrupted now."""
+    """An open client, how messages name the server and the user, and what an interruption would print."""
 
     client: clients.Client
     server: str
     acting: Acting | None = None
-    interruption: interruption.Interruption = field(default_factory=interruption.Interruption)
+    interruption: errors.Interruption = field(default_factory=errors.Interruption)
 
     def lacks(self, error: kube.Forbidden) -> str:
         """Whose right lacks, and which: `you have no right to patch infrastructures...`."""
@@ -93,7 +93,7 @@ class Connection:
 
 
 @contextlib.asynccontextmanager
-async def opened(access: Access, interrupted: interruption.Interruption | None = None) -> AsyncIterator[Connection]:
+async def opened(access: Access, interrupted: errors.Interruption | None = None) -> AsyncIterator[Connection]:
     """Open a client. Raises PluginError when what says how to reach the cluster cannot be used."""
     try:
         configuration = await config.load(access.kubeconfig, access.context)
@@ -108,7 +108,7 @@ async def opened(access: Access, interrupted: interruption.Interruption | None =
             extra_headers=acting.headers if acting is not None else (),
         )
         async with client:
-            yield Connection(client, str(configuration.host), acting, interrupted or interruption.Interruption())
+            yield Connection(client, str(configuration.host), acting, interrupted or errors.Interruption())
     except config.ConfigError as error:
         raise errors.PluginError(str(error)) from error
 
@@ -132,7 +132,7 @@ async def infrastructure(connection: Connection) -> dict[str, Any]:
 
 
 def explained(connection: Connection, error: kube.KubeError) -> errors.PluginError:
-    """What a person is told when the cluster cannot be asked."""
+    """The error of a cluster that cannot be asked."""
     server, message = connection.server, error.message
     match error:
         case kube.Unreachable() | kube.TimedOut():
@@ -144,7 +144,7 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
         case kube.Forbidden() if connection.acting is not None and _CANNOT_IMPERSONATE in message:
             return errors.PluginError(f"you may not act as {connection.acting}: {message}")
         case kube.Forbidden():
-            return errors.PluginError(connection.lacks(error), "Nothing can be told without it")
+            return errors.PluginError(connection.lacks(error), "Nothing can be shown without it")
         case kube.NotFound() if error.reason != "NotFound":
             # The path itself is unknown: an object that is missing is answered with a Status of reason NotFound.
             return errors.PluginError(
@@ -152,7 +152,7 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
             )
         case kube.NotFound():
             what = error.resource.describe(error.name)
-            installer = "The installer makes it; nothing can be told without it"
+            installer = "The installer creates it; nothing can be shown without it"
             return errors.PluginError(f"{what} does not exist", installer)
         case _:
             return errors.PluginError(str(error))
@@ -313,10 +313,11 @@ def operator_state(snapshot: Snapshot) -> answers.Operator:
     if isinstance(held, facts.Unobserved):
         if isinstance(own, facts.Unobserved) and own.missing:
             absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
-            return {"state": "NotInstalled", "message": f"{absent}, so nobody would act on a request"}
-        return {"state": "NotRunning", "message": "The operator has no Lease: it has not run yet, or not in this place"}
+            return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
+        never = "The operator has no Lease: it has not run yet, or not in this namespace"
+        return {"state": "NotRunning", "message": never}
     if not held.holder:
-        return {"state": "NotRunning", "message": "The operator was stopped: nobody acts on a request until it runs"}
+        return {"state": "NotRunning", "message": "The operator was stopped: no request is acted on until it runs"}
     holder = held.holder.partition("_")[0]
     if held.renew_time is None:
         return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
@@ -325,7 +326,7 @@ def operator_state(snapshot: Snapshot) -> answers.Operator:
     if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
         return {"state": "Running", "message": f"{holder} leads"}
     when = answers.stamp(held.renew_time)
-    until = "nobody acts on a request until the operator runs"
+    until = "no request is acted on until the operator runs"
     return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
 
 

@@ -1,7 +1,7 @@
-"""The writes of `set`, `cancel` and `accept`: read, judge, write, and begin again when the object has moved on.
+"""The writes of `set`, `cancel` and `accept`: read, judge, write, and begin again when the object has changed.
 
 Each is a merge patch that carries the resourceVersion of the object that was judged: the server answers 409 when that
-has moved on, and 422 only when it refuses the change itself. (A JSON patch with a test would be answered with 422 in
+has changed, and 422 only when it refuses the change itself. (A JSON patch with a test would be answered with 422 in
 both cases.) It takes the right `patch`, as `oc patch` does. A write whose answer was lost may have been executed:
 `write` reads what became of it.
 """
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Raw = dict[str, Any]
 ATTEMPTS = 3
-"""How often it is read, judged and written when somebody else writes in between each time."""
+"""How often it is read, judged and written when another client writes in between each time."""
 OBSERVED_TIMEOUT = 5.0
 """Seconds that the operator has to speak of what was written; normally it takes a tenth of one."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two reads that look for the operator's answer; each pause is twice the one before."""
-UNKNOWN_WRITER = "somebody unknown"
+UNKNOWN_WRITER = "an unknown client"
 _NAME = catalog.INFRASTRUCTURE.selection.name or ""
 _DENIED = (" denied request: ", " denied the request: ")
 """In the 403 of an admission policy and of a webhook, which is no missing right."""
@@ -61,20 +61,20 @@ _INFRASTRUCTURE = Target(catalog.INFRASTRUCTURES, _NAME, catalog.INFRASTRUCTURES
 async def guarded(
     connection: cluster.Connection, target: Target, judge: Callable[[int], Awaitable[tuple[T, Raw | None]]]
 ) -> tuple[T, Raw | None, Raw | kube.KubeError | None]:
-    """Read and judge (`judge`), send the patch that it returns, and begin again when the object has moved on.
+    """Read and judge (`judge`), send the patch that it returns, and begin again when the object has changed.
 
-    `judge` is told how often that has happened. Returns its last answer, the patch that was sent, None when there was
+    `judge` gets the number of the attempt, from 0. Returns its last answer, the patch that was sent, None if there was
     nothing to write, and what the server answered: the object, or an error other than Conflict. Raises PluginError when
-    the object has moved on each time.
+    the object has changed each time.
     """
-    before = connection.interruption.said
+    before = connection.interruption.text
     for attempt in range(ATTEMPTS):
         answer, patch = await judge(attempt)
         if patch is None:
             return answer, None, None
-        connection.interruption.now(
-            f"whether {target.subject} was written is not known, because the answer had not come: oc topology status "
-            "tells"
+        connection.interruption.text = (
+            f"whether {target.subject} was written is not known, because the answer had not come: see oc topology "
+            "status"
         )
         try:
             return (
@@ -84,7 +84,7 @@ async def guarded(
             )
         except kube.KubeError as error:
             if not error.outcome_unknown:
-                connection.interruption.now(before)
+                connection.interruption.text = before
             if not isinstance(error, kube.Conflict):
                 return answer, patch, error
     by = f", the last time by {await last_writer(connection)}" if target is _INFRASTRUCTURE else ""
@@ -158,7 +158,7 @@ async def _look(connection: cluster.Connection, version: str, wanted: str | None
         raise errors.PluginError(
             f"the write was not answered ({why}), and Infrastructure cannot be read again ({error}): it is not known "
             "whether it was executed",
-            "Once the API server answers again, oc topology status tells",
+            "Once the API server answers again, oc topology status shows it",
         ) from error
     desired, is_unchanged = _desired(raw), (fields.text(raw, "metadata.resourceVersion") or "") == version
     if desired == wanted and not is_unchanged:

@@ -99,7 +99,7 @@ def test_a_check_that_is_not_waited_for_is_refused() -> None:
 def test_in_any_other_phase_there_is_nothing_to_accept(phase: Phase) -> None:
     found = refused(replies.in_phase(phase))
     assert found.code == errors.ExitCode.BLOCKED
-    assert "a check is accepted while the cluster follows" in found.message
+    assert "a check can be accepted only past the deadline" in found.message
     assert ("none" if phase is Phase.IDLE else phase.value) in found.message
 
 
@@ -140,7 +140,7 @@ def test_a_person_is_told_what_they_give_up() -> None:
             sheet = document.Document(width)
             printing.offer(sheet, accept.Offer(record, "mine", answer, "operator-a leads"))
             text = sheet.text()
-            assert f"If you accept that {check} does not come" in text
+            assert f"If you accept that {check} will not be met" in text
             assert "It is not repaired: " in text
             assert "final for this attempt" in " ".join(text.split())
 

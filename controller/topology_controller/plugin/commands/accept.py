@@ -1,4 +1,4 @@
-"""`accept`: declares that a check of a stuck transition will not come, so that it is completed without it.
+"""`accept`: declares that a check of a stuck transition will not be met, so that it completes without it.
 
 Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, next to the attempt that
 it is for; the operator takes it up into the record, or does not (`decide.acceptance`). What it would not take up is
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ...definitions import load
 
-_STANDS = "the request stands, and the operator takes it up by itself: oc topology status tells"
+_STANDS = "the request stands, and the operator takes it up by itself: see oc topology status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ async def accept(
     if ended is not None:
         return ended
     if not isinstance(outcome, kube.KubeError):
-        connection.interruption.now(_STANDS)
+        connection.interruption.text = _STANDS
     elif not outcome.outcome_unknown:
         raise _explained(connection, outcome) from outcome
     # Where the answer was lost, whether it was written is seen from whether it is taken up.
@@ -158,19 +158,20 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
     if record is None or record.phase is not Phase.CONVERGING or record.attempt is None:
         phase = record.phase.value if record is not None else "none, because the operator has recorded nothing here"
         return Ended(
-            f"a check is accepted while the cluster follows a topology that has moved, and past the deadline; "
+            f"a check can be accepted only past the deadline, while the cluster follows a topology that has changed; "
             f"the phase is {phase}",
             errors.ExitCode.BLOCKED,
         )
     if record.target != here:
-        return Ended(f"somebody has set the topology back to {here}: see oc topology status", errors.ExitCode.BLOCKED)
+        message = f"another client has set the topology back to {here}: see oc topology status"
+        return Ended(message, errors.ExitCode.BLOCKED)
     transition = shown["transition"]
     deadline = transition["deadline"] if transition is not None else None
     # What the operator says counts: it may have been given other definitions.
     late = shown["stuck"] or (deadline is not None and snapshot.now >= datetime.fromisoformat(deadline))
     checks = {item.name: item for item in records.of_stage(record, Stage.CONVERGENCE)}
     if check not in vocabulary.ACCEPTABLE_CHECKS:
-        why = f"{check} can never be accepted: without it nobody knows whether the control plane is well"
+        why = f"{check} can never be accepted: without it nothing shows that the control plane is healthy"
     elif check not in checks:
         why = f"transition {record.name} does not wait for {check}"
     elif checks[check].status is CheckStatus.MET:

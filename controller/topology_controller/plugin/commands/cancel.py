@@ -3,7 +3,7 @@
 spec.desiredTopology is removed, not set back to what the cluster is: that is right for every transition, also for one
 of the infrastructure alone, whose request equals the topology of the control plane. The server does it only if
 Infrastructure is as it was read (`write`), so a change of the topology that comes in between wins, is read, and is
-told: there is no way back then, and this says what there is instead. `judged` is pure.
+shown: there is no way back then, and this says what there is instead. `judged` is pure.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ async def cancel(
         answer["message"] = f"The API server refuses to cancel the request: {outcome.why}"
         answer["next"] = _instead(snapshots[-1].record)
         return answer, errors.ExitCode.BLOCKED
-    connection.interruption.now(f"the request {answer['desired']} was cancelled. See: oc topology status")
+    connection.interruption.text = f"the request {answer['desired']} was cancelled. See: oc topology status"
     answer["result"] = "Written"
-    answer["message"] = f"The request {answer['desired']} is cancelled; the topology has not moved"
+    answer["message"] = f"The request {answer['desired']} is cancelled; the topology has not changed"
     if outcome.note:
         answer["warnings"].append(outcome.note)
     if answer["operator"]["state"] in {"Running", "Unknown"}:
@@ -122,7 +122,7 @@ def _result(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[
     if record is not None and is_reached and desired in {None, here.control_plane}:
         if record.phase is Phase.CONVERGING:
             return "Refused", (
-                f"The topology has moved to {here}, and there is no way back: other operators have begun to follow, "
+                f"The topology has changed to {here}, and there is no way back: other operators have begun to follow, "
                 "and a control plane that has grown cannot give up its members of etcd in service"
             ), errors.ExitCode.BLOCKED  # fmt: skip
         if record.phase is Phase.COMPLETED and desired is not None:
@@ -136,7 +136,7 @@ def _result(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[
     if desired == here.control_plane and not leads:
         message = f"The cluster is {here}: the request {desired} is fulfilled, and nothing is under way"
         return "Unchanged", message, errors.ExitCode.DONE
-    return "WouldWrite", f"The request {desired} can be cancelled: the topology has not moved", errors.ExitCode.DONE
+    return "WouldWrite", f"The request {desired} can be cancelled: the topology has not changed", errors.ExitCode.DONE
 
 
 def _instead(record: TopologyTransition | None) -> list[answers.Expected]:
@@ -148,7 +148,7 @@ def _instead(record: TopologyTransition | None) -> list[answers.Expected]:
         simulate.item("Wait", "Wait until it is completed", "oc topology wait"),
         simulate.item(
             "Accept",
-            "Past the deadline only: declare that an operand will not come, so that the transition can be completed",
+            "Past the deadline only: accept that a check of a component will not be met, and complete without it",
             "oc topology accept --check NAME",
         ),
     ]

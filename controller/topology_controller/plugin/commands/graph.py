@@ -83,7 +83,7 @@ def places(every: tuple[Edge, ...], here: TopologyPair) -> list[TopologyPair]:
 def caption(infrastructure: facts.Infrastructure, why_none: str) -> tuple[str, ...]:
     """What stands above a picture: which cluster this is, what is wanted, and why nothing leads on."""
     name, platform = infrastructure.cluster_name or "A cluster without a name", infrastructure.platform or "unknown"
-    desired = f"{infrastructure.desired} is wanted" if infrastructure.desired else "nothing is wanted"
+    desired = f"{infrastructure.desired} is requested" if infrastructure.desired else "nothing is requested"
     return (f"{name}, platform {platform}: {desired}", *((why_none,) if why_none else ()))
 
 

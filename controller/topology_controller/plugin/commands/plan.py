@@ -122,7 +122,7 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
         "phase": phase(snapshot),
         "operator": cluster.operator_state(snapshot),
         "verdict": verdict.value,
-        "message": message or "Nothing is possible now; what blocks each of them stands below",
+        "message": message or "No transition is possible now; see below what blocks each of them",
         "transitions": [_way(way) for way in ways],
         "unread": unread(snapshot),
     }, verdict

@@ -49,7 +49,7 @@ async def _follow(
 ) -> NoReturn:
     from .. import live, live_lines  # noqa: PLC0415 - most of what is imported here only --watch needs
 
-    connection.interruption.now("nothing was written. Watch on with: oc topology status --watch")
+    connection.interruption.text = "nothing was written. Watch on with: oc topology status --watch"
     draws = options.output == "text" and live_lines.can_draw(sys.stdout, os.environ)
     following = live.Following(connection, transitions, options.operator_namespace, draws=draws)
     if draws:

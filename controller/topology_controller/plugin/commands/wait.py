@@ -101,9 +101,7 @@ def standing(known: facts.Facts) -> Standing:
     if disabled is not None and disabled.reason in _FINAL:
         return Standing(f"{disabled.message} ({disabled.reason})", errors.ExitCode.UNSUPPORTED)
     if here.desired is None:
-        raise errors.PluginError(
-            "there is no request to wait for", "How to make one is told by: oc topology plan TARGET"
-        )
+        raise errors.PluginError("there is no request to wait for", "What can be requested: oc topology plan")
     record = records.recover(here, own)
     if record is None or (record.observed_generation or 0) < here.generation:
         return Standing(f"{here.desired} is requested; the operator has not said anything about that yet")
