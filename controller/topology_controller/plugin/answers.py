@@ -25,6 +25,15 @@ Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
 Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
 
 
+class Answer(TypedDict):
+    """What an answer begins with. `evaluated` is when the cluster was read."""
+
+    apiVersion: str
+    kind: str
+    evaluated: str
+    cluster: state.Cluster
+
+
 class Operator(TypedDict):
     """Whether the operator runs, as its Lease says."""
 
@@ -38,6 +47,14 @@ class Unread(TypedDict):
     what: str
     why: str
     right: str | None
+
+
+class Judged(Answer):
+    """What an answer about the request says besides. `phase` is None when the operator has recorded nothing."""
+
+    desired: str | None
+    phase: str | None
+    operator: Operator
 
 
 class Check(TypedDict):
@@ -104,20 +121,13 @@ class Left(TypedDict):
     command: str
 
 
-class Plan(TypedDict):
+class Plan(Judged):
     """`plan TARGET`: what would come of the request `target` if it were made now.
 
     `manifest` is there only when manifests took the place of TARGET; `target` is empty when they ask for nothing.
     `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
     """
 
-    apiVersion: str
-    kind: Literal["TopologyPlan"]
-    evaluated: str
-    cluster: state.Cluster
-    desired: str | None
-    phase: str | None
-    operator: Operator
     target: str
     verdict: Verdict
     message: str
@@ -147,41 +157,27 @@ class Way(TypedDict):
     command: str
 
 
-class Overview(TypedDict):
+class Overview(Judged):
     """`plan`: what could be asked for from here."""
 
-    apiVersion: str
-    kind: Literal["TopologyPlanList"]
-    evaluated: str
-    cluster: state.Cluster
-    desired: str | None
-    phase: str | None
-    operator: Operator
     verdict: Verdict
     message: str
     transitions: list[Way]
     unread: list[Unread]
 
 
-class Status(TypedDict):
+class Status(Judged):
     """`status`: what the operator has recorded, and what of nodes, etcd and operands is seen now.
 
-    `phase` is None when there is no record. `topologyWriter` is the field manager that wrote status topology last.
+    `topologyWriter` is the field manager that wrote status topology last.
     """
 
-    apiVersion: str
-    kind: Literal["TopologyStatus"]
-    evaluated: str
-    cluster: state.Cluster
     topologyWriter: str | None
-    desired: str | None
     cancel: str | None
-    phase: str | None
     since: str | None
     stuck: bool
     paused: bool
     headline: str
-    operator: Operator
     disabled: state.Said | None
     degraded: state.Said | None
     conditions: list[state.Condition]
@@ -228,20 +224,10 @@ class Set(TypedDict):
     plan: Plan
 
 
-class Cancel(TypedDict):
-    """`cancel`: what became of the request that stood there, `desired`, and of the field manager that had made it.
+class Cancel(Judged):
+    """`cancel`: what became of the request that stood there, `desired`, and the field manager that had made it."""
 
-    `phase` is what the operator has recorded in the end.
-    """
-
-    apiVersion: str
-    kind: Literal["TopologyCancel"]
-    evaluated: str
-    cluster: state.Cluster
-    desired: str | None
     requestedBy: str | None
-    phase: str | None
-    operator: Operator
     result: Result
     message: str
     patch: Patch | None
@@ -275,16 +261,12 @@ class OpenQuestion(TypedDict):
     missing: list[str]
 
 
-class Audit(TypedDict):
+class Audit(Answer):
     """`audit`: which kind of cluster this is, and what in it does not fit together.
 
     `shape` is None while what is known leaves several; those are `candidates`.
     """
 
-    apiVersion: str
-    kind: Literal["TopologyAudit"]
-    evaluated: str
-    cluster: state.Cluster
     phase: str | None
     shape: str | None
     candidates: list[str]

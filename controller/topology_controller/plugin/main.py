@@ -106,7 +106,7 @@ async def _verb(options: argparse.Namespace, transitions: load.Transitions, inte
     if task is not None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, task.cancel)
-    async with cluster.opened(cluster.Access.of(options), interrupted) as connection:
+    async with cluster.opened(options, interrupted) as connection:
         if options.verb in _JUDGING:
             # What keeps everything from being asked is reported alone, in one line.
             await cluster.infrastructure(connection)

@@ -258,18 +258,6 @@ def item(name: str, message: str, command: str = "") -> answers.Expected:
     return {"name": name, "message": message, "command": command}
 
 
-def changes(source: TopologyPair, target: TopologyPair) -> list[answers.Change]:
-    """The fields of Infrastructure's status that the change would write."""
-    return [
-        {"field": f"status.{field}", "now": now, "then": then}
-        for field, now, then in (
-            ("controlPlaneTopology", source.control_plane, target.control_plane),
-            ("infrastructureTopology", source.infrastructure, target.infrastructure),
-        )
-        if now != then
-    ]
-
-
 def disruption(
     known: facts.Facts, definition: model.Definition, source: TopologyPair, transitions: load.Transitions
 ) -> list[answers.Expected]:

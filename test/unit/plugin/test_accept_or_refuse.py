@@ -14,7 +14,7 @@ import pytest
 from topology_api.types import Accepted, TopologyTransition
 from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import asking, document, errors, printing
+from topology_controller.plugin import document, errors, printing
 from topology_controller.plugin.commands import accept, status
 
 from ..core import worlds
@@ -174,7 +174,7 @@ def terminal() -> Iterator[tuple[int, TextIO]]:
 async def test_a_line_is_read_from_the_terminal(terminal: tuple[int, TextIO]) -> None:
     ours, given = terminal
     shown = io.StringIO()
-    asked = asyncio.create_task(asking.line("Type it: ", given, shown))
+    asked = asyncio.create_task(accept.typed("Type it: ", given, shown))
     await asyncio.sleep(0)
     assert shown.getvalue() == "Type it: "
     os.write(ours, b"RouterReplicas\n")
@@ -183,7 +183,7 @@ async def test_a_line_is_read_from_the_terminal(terminal: tuple[int, TextIO]) ->
 
 async def test_the_end_of_the_input_is_no_consent(terminal: tuple[int, TextIO]) -> None:
     ours, given = terminal
-    asked = asyncio.create_task(asking.line("Type it: ", given, io.StringIO()))
+    asked = asyncio.create_task(accept.typed("Type it: ", given, io.StringIO()))
     await asyncio.sleep(0)
     os.write(ours, b"\x04")
     assert await asyncio.wait_for(asked, 10.0) == ""
@@ -191,7 +191,7 @@ async def test_the_end_of_the_input_is_no_consent(terminal: tuple[int, TextIO]) 
 
 async def test_whoever_asks_can_be_stopped_at_once(terminal: tuple[int, TextIO]) -> None:
     _, given = terminal
-    asked = asyncio.create_task(asking.line("Type it: ", given, io.StringIO()))
+    asked = asyncio.create_task(accept.typed("Type it: ", given, io.StringIO()))
     await asyncio.sleep(0)
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):

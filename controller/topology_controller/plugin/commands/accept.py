@@ -10,11 +10,12 @@ accepting means and consents; meanwhile the cluster moves on, so it is read and 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckStatus, Phase, Stage
@@ -24,7 +25,7 @@ from ...decide import records
 from ...kube import errors as kube
 from ...observe import catalog, fields
 from ...report import view
-from .. import answers, asking, cluster, document, errors, printing, write
+from .. import answers, cluster, document, errors, printing, write
 
 if TYPE_CHECKING:
     import argparse
@@ -76,12 +77,10 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
             return None
         if not sys.stdin.isatty():
             return Ended("there is no terminal to ask at: --yes accepts without being asked", errors.ExitCode.USAGE)
-        typed = await asking.line(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
-        return (
-            None
-            if typed.strip() == options.check
-            else Ended("not accepted; nothing was written", errors.ExitCode.FAILED)
-        )
+        answer = await typed(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
+        if answer.strip() == options.check:
+            return None
+        return Ended("not accepted; nothing was written", errors.ExitCode.FAILED)
 
     asked = Asked(options.check, options.reason, options.timeout)
     ended = await accept(connection, transitions, options.operator_namespace, asked, consent)
@@ -91,6 +90,23 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     else:
         errors.complain(message)
     return ended.code
+
+
+async def typed(prompt: str, terminal: TextIO, output: TextIO) -> str:
+    """Show the prompt and return the line that is typed, without its line break; empty at the end of the input.
+
+    The loop waits for the terminal, so that Ctrl-C and SIGTERM end the command at once: a read that blocks would keep
+    it from seeing them. `terminal` has to be one: an ordinary file is never waited for.
+    """
+    output.write(prompt)
+    output.flush()
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(terminal.fileno(), ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(terminal.fileno())
+    return terminal.readline().rstrip("\n")
 
 
 async def accept(
@@ -138,7 +154,7 @@ async def accept(
 
 
 async def _patch(connection: cluster.Connection, target: write.Target, asked: Asked, attempt: str) -> write.Raw:
-    """The patch of the ConfigMap as it is now. What others have asked for stays: it names one key."""
+    """The patch of the ConfigMap as it is now. What others have accepted stays: it names one key."""
     try:
         raw = await connection.client.get(target.resource, target.name, namespace=target.namespace)
     except kube.KubeError as error:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from topology_api import audit as rules
 
-from .. import answers, cluster, errors, printing
-from . import about_cluster, phase, show, unread
+from .. import cluster, errors, printing
+from . import head, show
 
 if TYPE_CHECKING:
     import argparse
 
     from ...definitions import load
+    from .. import answers
 
 _NAMES: Final = {
     "control_plane": "controlPlaneTopology",
@@ -44,11 +45,8 @@ def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
     result = rules.audit(snapshot.known.shape_vector(snapshot.infrastructure), workers)
     vector = result.vector
     answer: answers.Audit = {
-        "apiVersion": answers.API_VERSION,
-        "kind": "TopologyAudit",
-        "evaluated": answers.stamp(snapshot.now),
-        "cluster": about_cluster(snapshot.infrastructure),
-        "phase": phase(snapshot),
+        **head("TopologyAudit", snapshot),
+        "phase": snapshot.phase,
         "shape": None if result.shape is None else result.shape.value,
         "candidates": [shape.value for shape in result.candidates],
         "vector": {
@@ -75,6 +73,6 @@ def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
             {"question": question.question.value, "missing": [_NAMES[name] for name in question.missing]}
             for question in result.open
         ],
-        "unread": unread(snapshot),
+        "unread": list(snapshot.unread),
     }
     return answer, errors.ExitCode.BLOCKED if result.disagreements else errors.ExitCode.DONE

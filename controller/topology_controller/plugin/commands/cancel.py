@@ -14,9 +14,8 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
 from ...decide import records
-from .. import answers, cluster, errors, printing, simulate, write
-from . import about_cluster, show
-from . import phase as recorded_phase
+from .. import cluster, errors, printing, simulate, write
+from . import head, show
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ...definitions import load
+    from .. import answers
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -98,13 +98,10 @@ def judged(
     desired, version = snapshot.infrastructure.desired, snapshot.infrastructure.resource_version
     plan = simulate.item("Plan", "What could be asked for from here", "oc topology plan")
     return {
-        "apiVersion": answers.API_VERSION,
-        "kind": "TopologyCancel",
-        "evaluated": answers.stamp(snapshot.now),
-        "cluster": about_cluster(snapshot.infrastructure),
+        **head("TopologyCancel", snapshot),
         "desired": desired,
         "requestedBy": by if desired is not None else None,
-        "phase": recorded_phase(snapshot),
+        "phase": snapshot.phase,
         "operator": cluster.operator_state(snapshot),
         "result": result,
         "message": message,

@@ -47,9 +47,8 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     if not options.wait or code != errors.ExitCode.DONE or is_settled:
         return code
     sys.stdout.flush()
-    return await wait.until_completed(
-        connection, options.timeout, sys.stdout if options.output == "text" else sys.stderr
-    )
+    out = sys.stdout if options.output == "text" else sys.stderr
+    return await wait.until_completed(connection, transitions, options.timeout, out)
 
 
 async def request(
