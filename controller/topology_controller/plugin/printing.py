@@ -119,7 +119,10 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
     if transition is not None:
         fields.append(("Transition", f"{transition['name']}: {transition['summary']}" if transition["name"] else ""))
         deadline = transition["deadline"] or ""
-        fields.append(("Deadline", f"{deadline}{_until(deadline, now)}" if deadline and now else deadline))
+        if deadline and now is not None:
+            left = _length(now.isoformat(), datetime.fromisoformat(deadline))
+            deadline += f" (in {left})" if left else f" (passed{ago(deadline, now)})"
+        fields.append(("Deadline", deadline))
     if progress is not None:
         met, total, size = progress["met"], progress["total"], 10 if 0 < document.width < 64 else 20
         done = size * met // total if total else 0
@@ -197,7 +200,8 @@ def audit(document: Document, answer: answers.Audit) -> None:
         if answer["phase"] == "Converging":
             rows.append("The topology has just changed, and the cluster follows: some of this resolves by itself.")
         for item in disagreements:
-            rows.append((item["question"], f"Between {_joined(item['between'])}"))
+            *first, last = item["between"]
+            rows.append((item["question"], f"Between {', '.join(first)} and {last}" if first else f"Between {last}"))
             parts = (("Found", item["found"]), ("Wanted", item["wanted"]), ("Means", item["meaning"]))
             rows += [Row(part, indent=4) for part in parts]
         document.add("What does not fit together", rows)
@@ -282,11 +286,6 @@ def ago(since: str, now: datetime) -> str:
     return f" ({age} ago)" if age else ""
 
 
-def _until(deadline: str, now: datetime) -> str:
-    left = _length(now.isoformat(), datetime.fromisoformat(deadline))
-    return f" (in {left})" if left else f" (passed{ago(deadline, now)})"
-
-
 def _length(begin: str, end: datetime) -> str:
     """A length of time as `oc get` has it: 90s, 12m, 3h, 2d. Empty when it is negative."""
     seconds = int((end - datetime.fromisoformat(begin)).total_seconds())
@@ -341,7 +340,15 @@ def _objects(document: Document, answer: answers.Status) -> None:
     operands = answer["operands"]["items"]
     waiting = [operand for operand in operands if operand["status"] != "Met"]
     followed = f"Components updated: {len(operands) - len(waiting)} of {len(operands)}"
-    rows = [(operand["status"], _count(operand), operand["check"], operand["name"]) for operand in waiting]
+    rows = [
+        (
+            operand["status"],
+            "" if operand["have"] is None else f"{operand['have']}/{operand['wanted']} {operand['unit']}",
+            operand["check"],
+            operand["name"],
+        )
+        for operand in waiting
+    ]
     if rows or not operands:
         document.add(followed, rows)
     else:
@@ -367,10 +374,6 @@ def _objects(document: Document, answer: answers.Status) -> None:
             for member in answer["etcd"]["items"]
         ],
     )
-
-
-def _count(operand: state.Operand) -> str:
-    return "" if operand["have"] is None else f"{operand['have']}/{operand['wanted']} {operand['unit']}"
 
 
 def _steps(
@@ -413,11 +416,6 @@ def _known(value: object) -> str:
     if value is None:
         return "not known"
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _joined(words: Sequence[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _sentence(text: str) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from . import answers
 
 T = TypeVar("T")
+A = TypeVar("A", "answers.Set", "answers.Cancel")
 Raw = dict[str, Any]
 ATTEMPTS = 3
 """How often it is read, judged and written when another client writes in between each time."""
@@ -94,43 +95,40 @@ async def guarded(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """spec.desiredTopology is written. `generation` is the one that the operator has to speak of.
+async def request(
+    connection: cluster.Connection,
+    judge: Callable[[int], Awaitable[tuple[tuple[A, errors.ExitCode], Raw | None]]],
+    subject: str,
+    instead: Callable[[A], list[answers.Expected]],
+) -> tuple[A, errors.ExitCode, int | None]:
+    """`guarded` for spec.desiredTopology: the last answer of `judge`, which says now what became of its patch.
 
-    `note` says how that is known when the answer was lost.
+    Also the generation that the operator has to speak of, None when nothing was written. Where the API server refuses
+    `subject`, `instead` is what can be done. Raises PluginError also when a right lacks, and when it cannot be known
+    what became of the patch.
     """
-
-    generation: int
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The API server does not accept this desired topology now. `why` is its own message."""
-
-    why: str
-
-
-async def write(
-    connection: cluster.Connection, judge: Callable[[int], Awaitable[tuple[T, Raw | None]]]
-) -> tuple[T, Written | Refused | None]:
-    """`guarded` for spec.desiredTopology: returns the last answer of `judge`, and what became of its patch.
-
-    Raises PluginError also when a right lacks, and when there is no telling what became of it.
-    """
-    answer, patch, outcome = await guarded(connection, _INFRASTRUCTURE, judge)
+    (answer, code), patch, outcome = await guarded(connection, _INFRASTRUCTURE, judge)
     if patch is None or outcome is None:
-        return answer, None
+        return answer, code, None
     try:
-        return answer, await _outcome(connection, patch, outcome)
+        generation, note = await _outcome(connection, patch, outcome)
     except fields.Malformed as error:
         raise errors.PluginError(
             f"Infrastructure cluster makes no sense as the API server has it after the write: {error}"
         ) from error
+    if generation is None:
+        answer["result"] = "Refused"
+        answer["message"] = f"The API server refuses {subject}: {note}"
+        answer["next"] = instead(answer)
+        return answer, errors.ExitCode.BLOCKED, None
+    answer["result"] = "Written"
+    if note:
+        answer["warnings"].append(note)
+    return answer, errors.ExitCode.DONE, generation
 
 
-async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kube.KubeError) -> Written | Refused:
+async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kube.KubeError) -> tuple[int | None, str]:
+    """The generation that was written, and how that is known when the answer was lost; or None, and the refusal."""
     wanted: str | None = body["spec"][vocabulary.DESIRED]
     if not isinstance(outcome, kube.KubeError):
         if wanted is not None and _desired(outcome) != wanted:
@@ -138,18 +136,18 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
                 f"the API server took the write and dropped spec.{vocabulary.DESIRED}: its API lacks our fields",
                 f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
             )
-        return Written(fields.whole(outcome, "metadata.generation"))
+        return fields.whole(outcome, "metadata.generation"), ""
     if outcome.outcome_unknown:
-        return await _look(connection, body["metadata"]["resourceVersion"], wanted, outcome)
+        return await _look(connection, body, outcome)
     if outcome.status == 422 or any(words in outcome.message for words in _DENIED):
-        return Refused(_own_words(outcome.message or outcome.reason))
+        return None, _own_words(outcome.message or outcome.reason)
     if isinstance(outcome, kube.Forbidden):
         hint = f"Nothing was written. The server says: {outcome.message}"
         raise errors.PluginError(connection.lacks(outcome), hint) from outcome
     raise cluster.explained(connection, outcome) from outcome
 
 
-async def _look(connection: cluster.Connection, version: str, wanted: str | None, lost: kube.KubeError) -> Written:
+async def _look(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
     """Read what became of a write that was not answered."""
     why = lost.message or lost.reason
     try:
@@ -160,10 +158,11 @@ async def _look(connection: cluster.Connection, version: str, wanted: str | None
             "whether it was executed",
             "Once the API server answers again, oc topology status shows it",
         ) from error
-    desired, is_unchanged = _desired(raw), (fields.text(raw, "metadata.resourceVersion") or "") == version
+    desired, wanted = _desired(raw), body["spec"][vocabulary.DESIRED]
+    is_unchanged = (fields.text(raw, "metadata.resourceVersion") or "") == body["metadata"]["resourceVersion"]
     if desired == wanted and not is_unchanged:
         note = f"The write was not answered ({why}), but Infrastructure was read again, and there it is"
-        return Written(fields.whole(raw, "metadata.generation"), note)
+        return fields.whole(raw, "metadata.generation"), note
     if is_unchanged:
         raise errors.PluginError(
             f"the write was not answered ({why}), and when Infrastructure was read again it was as before: nothing was "

@@ -61,21 +61,15 @@ async def cancel(
         patch = answer["patch"]
         return (answer, code), patch["body"] if patch is not None else None
 
-    (answer, code), outcome = await write.write(connection, judge)
-    if outcome is None:
+    answer, code, generation = await write.request(
+        connection, judge, "to cancel the request", lambda _: _instead(snapshots[-1].record)
+    )
+    if generation is None:
         return answer, code
-    if isinstance(outcome, write.Refused):
-        answer["result"] = "Refused"
-        answer["message"] = f"The API server refuses to cancel the request: {outcome.why}"
-        answer["next"] = _instead(snapshots[-1].record)
-        return answer, errors.ExitCode.BLOCKED
     connection.interruption.text = f"the request {answer['desired']} was cancelled. See: oc topology status"
-    answer["result"] = "Written"
     answer["message"] = f"The request {answer['desired']} is cancelled; the topology has not changed"
-    if outcome.note:
-        answer["warnings"].append(outcome.note)
     if answer["operator"]["state"] in {"Running", "Unknown"}:
-        record = await write.observed_generation(connection, outcome.generation, Phase.IDLE)
+        record = await write.observed_generation(connection, generation, Phase.IDLE)
         if record is not None:
             answer["phase"] = record.phase.value
         else:
@@ -87,7 +81,7 @@ async def cancel(
         answer["warnings"].append(
             f"The operator does not run, so its record goes on saying {answer['phase']} until it does"
         )
-    return answer, errors.ExitCode.DONE
+    return answer, code
 
 
 def judged(

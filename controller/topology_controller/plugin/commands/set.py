@@ -81,27 +81,21 @@ async def request(
         patch = answer["patch"] if asked.confirm else None
         return (answer, code), patch["body"] if patch is not None else None
 
-    (answer, code), outcome = await write.write(connection, judge)
-    if outcome is None:
+    answer, code, generation = await write.request(
+        connection, judge, "this request", lambda answer: [_look(answer["desired"])]
+    )
+    if generation is None:
         return answer, code
-    if isinstance(outcome, write.Refused):
-        answer["result"] = "Refused"
-        answer["message"] = f"The API server refuses this request: {outcome.why}"
-        answer["next"] = [_look(answer["desired"])]
-        return answer, errors.ExitCode.BLOCKED
     connection.interruption.text = (
         f"the request {asked.target} was made and stands. The operator goes on with it; wait on with: oc topology wait."
         " Until the topology has changed it is cancelled with: oc topology cancel"
     )
-    answer["result"] = "Written"
     answer["message"] = f"The request {asked.target} is made"
-    if outcome.note:
-        answer["warnings"].append(outcome.note)
     if not ask_operator:
         # The command itself waits next.
         answer["next"] = [step for step in answer["next"] if step["name"] != "Wait"]
     elif answer["plan"]["operator"]["state"] in {"Running", "Unknown"}:
-        record = await write.observed_generation(connection, outcome.generation)
+        record = await write.observed_generation(connection, generation)
         if record is not None:
             answer["operatorSays"] = wait.progress(record)
         else:
@@ -109,7 +103,7 @@ async def request(
                 f"The operator has not answered within {write.OBSERVED_TIMEOUT:g} s; the request stands, and is taken "
                 "up as soon as the operator runs. Look at it with: oc get co topology"
             )
-    return answer, errors.ExitCode.DONE
+    return answer, code
 
 
 def judged(
