@@ -9,7 +9,7 @@ fields may come.
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,6 +23,8 @@ API_VERSION: Final = "cli.topology.openshift.io/v1"
 Verdict = Literal["Possible", "Fulfilled", "UnderWay", "Blocked", "Unsupported"]
 Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
 Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
+Expected: TypeAlias = "state.Advisory"
+"""What to expect, to do beforehand, or to do next; `command` may be empty."""
 
 
 class Answer(TypedDict):
@@ -71,14 +73,6 @@ class Change(TypedDict):
     field: str
     now: str
     then: str
-
-
-class Expected(TypedDict):
-    """Something to be expected, or to be seen to beforehand; `command` may be empty."""
-
-    name: str
-    message: str
-    command: str
 
 
 class Transition(TypedDict):

@@ -379,7 +379,7 @@ def _objects(document: Document, answer: answers.Status) -> None:
 def _steps(
     document: Document,
     title: str,
-    steps: Sequence[answers.Expected | state.Advisory],
+    steps: Sequence[answers.Expected],
     rank: Rank = Rank.PROGRESS,
     wide: int = 0,
 ) -> None:

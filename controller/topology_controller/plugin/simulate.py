@@ -290,7 +290,7 @@ def _two_voters(known: facts.Facts, definition: model.Definition) -> Iterator[an
         return
     members = etcd.members(known)
     if isinstance(members, facts.Unobserved):
-        yield item("TwoVoters", f"How many voters etcd has cannot be told: {members}")
+        yield item("TwoVoters", f"How many voters etcd has is not known: {members}")
     elif len(members) < min(wanted, _QUORUM):
         has = ("no voters that are known of", "one voter", "two voters")[len(members)]
         join = "the third node" if len(members) == 2 else "the second and the third node"
@@ -354,7 +354,7 @@ def _replicas(
 
 
 def checklist(known: facts.Facts, definition: model.Definition, source: TopologyPair) -> list[answers.Expected]:
-    """What a person has to see to beforehand, because no check can."""
+    """What an administrator has to do beforehand, because no check can verify it."""
     items = [_backup(known)]
     infrastructure = known.infrastructure
     platform = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.platform

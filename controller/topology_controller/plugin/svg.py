@@ -121,7 +121,7 @@ def svg(edges: Iterable[Edge], here: TopologyPair, caption: Iterable[str] = ()) 
         drawn += [f'<g class="{"here" if box.lines[0] == _HERE else "place"}">', *_framed(box)]
     is_here = f"The cluster is here: control plane {here.control_plane}, infrastructure {here.infrastructure}"
     light, dark = ("; ".join(f"--{name}: {value}" for name, value in mood.items()) for mood in (LIGHT, DARK))
-    sentences = [*(text for text, _ in above), is_here, *map(_told, edges)]
+    sentences = [*(text for text, _ in above), is_here, *map(_described, edges)]
     size = f'width="{width:.1f}" height="{height:.1f}"'
     view = f'viewBox="0 0 {width:.1f} {height:.1f}"'
     parts = [
@@ -216,7 +216,7 @@ def _line(x: float, y: float, to_x: float, to_y: float) -> str:
     return f'<path class="line" d="{points}"/>'
 
 
-def _told(edge: Edge) -> str:
+def _described(edge: Edge) -> str:
     way = f"{edge.name} leads from {edge.source} to {edge.target}"
     if not edge.verdict:
         return f"{way}; it does not start where the cluster is"
