@@ -1,6 +1,6 @@
 """A believable single-node OpenShift cluster, as the objects it is made of. Pure: `install` puts them somewhere.
 
-Only what is read is here: this operator, the actors, and a person with kubectl. Values follow what an
+Only what is read is here: this operator, the actors, and kubectl. Values follow what an
 installer leaves behind on platform None. A hosted cluster (`Shape.hosted`) has its control plane elsewhere: topology
 External, workers only, no etcd of its own and no machine configuration.
 """
