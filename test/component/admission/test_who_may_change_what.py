@@ -95,7 +95,7 @@ REFUSALS = {
     ("ingress", "move and drop the record"): """
         User system:serviceaccount:openshift-ingress-operator:ingress-operator may not change
         status.controlPlaneTopology, status.infrastructureTopology of Infrastructure cluster: these follow what is
-        proven, and only the topology operator and cluster administrators write them. Ask for a topology
+        proven, and only the topology operator and cluster administrators write them. Request a topology
         with spec.desiredTopology; for the right to write these (set infrastructures/observedtopology in
         group topology.openshift.io) ask an administrator of this cluster.""",
     ("editor", "cancel"): """
