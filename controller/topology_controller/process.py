@@ -26,7 +26,7 @@ from .definitions import current as configured
 from .kube import client as clients
 from .kube import config, lease, queue
 from .observe import catalog, facts, live, watches
-from .report import board, events, metrics, view
+from .report import events, latest, metrics, view
 from .serve import page, routes, server
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 etcd=poll,
             )
         )
-        shown = board.Board()
+        shown = latest.Latest()
         about = view.About(__version__, chosen.transitions, options.settle_seconds)
         pages = page.Page(shown, watched.known, about)
 
@@ -176,7 +176,7 @@ class _Opened:
     watches: watches.Watches
     queue: queue.WorkQueue
     metrics: metrics.Metrics
-    board: board.Board
+    latest: latest.Latest
     configuration: configured.Current
     etcd: members.Members | None
 
@@ -217,7 +217,7 @@ async def _lead(opened: _Opened, holder: str) -> None:
             await _reconcile(opened, holder, elector, adapt)
         finally:
             opened.metrics.leading(leads=False)
-            opened.board.clear()
+            opened.latest.clear()
 
     # The loop ends before the election, which gives the lease back: nothing may be written after that.
     await _until_one_ends(elector.run(), reconcile_as_leader())
@@ -225,14 +225,14 @@ async def _lead(opened: _Opened, holder: str) -> None:
 
 async def _reconcile(opened: _Opened, holder: str, held: act.Lease, on_topology: Callable[[str], None]) -> None:
     options = opened.options
-    rooms = reconcile.Rooms(
+    rooms = reconcile.Dependencies(
         client=opened.client,
         watches=opened.watches,
         queue=opened.queue,
         act=act.Act(opened.client, held),
         events=events.EventRecorder(opened.client, holder, reconcile.utcnow),
         metrics=opened.metrics,
-        board=opened.board,
+        latest=opened.latest,
         etcd=opened.etcd,
         configuration=opened.configuration,
     )

@@ -1,8 +1,8 @@
 """Where the transition is, and what has happened to transitions.
 
-The gauges follow from the last decision alone (`series`), so whatever belonged to a former stage is gone with it. The
-counters are told of every change of phase that was written (`Counts.moved`), or that another controller was seen to
-make (`Counts.observed`), and begin at 0 for every way that a definition knows.
+The gauges follow from the last decision alone (`series`), so what belonged to a former stage is gone with it. The
+counters count every change of phase that was written (`Counts.changed`), or that another controller was seen to make
+(`Counts.observed`), and begin at 0 for every way that a definition knows.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage
 
 from ...decide import events
-from . import family, labels
+from .family import OTHER, PAIRS, TOPOLOGIES, Family
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container
     from datetime import datetime
 
     import prometheus_client as prometheus
@@ -25,22 +25,23 @@ if TYPE_CHECKING:
 
     from ...decide.decision import Decision
     from ...definitions import load
+    from .family import Series
 
 _STAGES = frozenset(stage.value for stage in Stage)
 _STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
 _TIMED = (Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING)
 """Phases whose length says something: in the others nothing is under way."""
-_ROUTE = {"source": labels.PAIRS | {labels.OTHER}, "target": labels.PAIRS | {labels.OTHER}}
+_ROUTE = {"source": PAIRS | {OTHER}, "target": PAIRS | {OTHER}}
 _BUCKETS = (5, 30, 120, 300, 900, 1800, 3600, 14400)
 
-PHASE = family.Family(
+PHASE = Family(
     "topology_transition_phase",
     "gauge",
     "1 for the phase in which the transition is, 0 for the others; all 0 while this process does not lead or cannot "
     "read Infrastructure.",
     {"phase": frozenset(phase.value for phase in Phase)},
 )
-CHECKS = family.Family(
+CHECKS = Family(
     "topology_transition_check_status",
     "gauge",
     "1 for the status that a check of the current stage has, 0 for the others.",
@@ -50,35 +51,35 @@ CHECKS = family.Family(
         "status": frozenset(status.value for status in CheckStatus),
     },
 )
-PROGRESS = family.Family(
+PROGRESS = Family(
     "topology_transition_progress_ratio",
     "gauge",
     "Share of the checks of the current stage that are met, 0 to 1.",
     {"stage": _STAGES},
 )
-STUCK = family.Family(
+STUCK = Family(
     "topology_transition_stuck", "gauge", "1 while a transition has not converged by its deadline, otherwise 0."
 )
-STARTED_AT = family.Family(
+STARTED_AT = Family(
     "topology_transition_started_timestamp_seconds",
     "gauge",
-    "Unix time, in seconds, at which the topology was moved by the transition that converges; 0 when none does.",
+    "Unix time, in seconds, at which the topology was changed by the transition that converges; 0 when none does.",
 )
-STARTED = family.Family("topology_transition_started_total", "counter", "Transitions whose topology was moved.", _ROUTE)
-COMPLETED = family.Family("topology_transition_completed_total", "counter", "Transitions that converged.", _ROUTE)
-CANCELLED = family.Family(
+STARTED = Family("topology_transition_started_total", "counter", "Transitions whose topology was changed.", _ROUTE)
+COMPLETED = Family("topology_transition_completed_total", "counter", "Transitions that converged.", _ROUTE)
+CANCELLED = Family(
     "topology_transition_cancelled_total",
     "counter",
     "Requests cancelled before the topology changed; target is other for a request that no definition leads to.",
     _ROUTE,
 )
-REJECTED = family.Family(
+REJECTED = Family(
     "topology_transition_rejected_total",
     "counter",
     "Requests that no definition leads to from where the cluster is; target is the topology that was requested.",
-    {"source": labels.PAIRS | {labels.OTHER}, "target": labels.TOPOLOGIES | {labels.OTHER}},
+    {"source": PAIRS | {OTHER}, "target": TOPOLOGIES | {OTHER}},
 )
-DURATION = family.Family(
+DURATION = Family(
     "topology_transition_phase_duration_seconds",
     "histogram",
     "How long phases lasted in which something is under way, in seconds, observed when they end.",
@@ -87,7 +88,7 @@ DURATION = family.Family(
 GAUGES: Final = (PHASE, CHECKS, PROGRESS, STUCK, STARTED_AT)
 FAMILIES: Final = (*GAUGES, STARTED, COMPLETED, CANCELLED, REJECTED, DURATION)
 
-SILENT: Final[dict[str, tuple[family.Series, ...]]] = {
+SILENT: Final[dict[str, tuple[Series, ...]]] = {
     PHASE.name: tuple(((phase.value,), 0.0) for phase in Phase),
     STUCK.name: (((), 0.0),),
     STARTED_AT.name: (((), 0.0),),
@@ -95,7 +96,7 @@ SILENT: Final[dict[str, tuple[family.Series, ...]]] = {
 """What the gauges show before the first decision, and while this process does not lead or is blind."""
 
 
-def series(decision: Decision, observed: TopologyTransition | None) -> dict[str, tuple[family.Series, ...]]:
+def series(decision: Decision, observed: TopologyTransition | None) -> dict[str, tuple[Series, ...]]:
     """Series of every gauge by its name; `observed` is the transition of another controller that is in charge."""
     stage = _STAGE.get(decision.phase)
     # The decision that completes a transition still carries the answers that it rests on: they are of the stage before.
@@ -105,9 +106,9 @@ def series(decision: Decision, observed: TopologyTransition | None) -> dict[str,
     return {
         PHASE.name: tuple(((phase.value,), float(phase is decision.phase)) for phase in Phase),
         CHECKS.name: tuple(
-            ((name.value, str(stage), one.value), float(one is status))
+            ((name.value, str(stage), possible.value), float(possible is status))
             for name, status in answers.items()
-            for one in CheckStatus
+            for possible in CheckStatus
         ),
         PROGRESS.name: (((str(stage),), met / len(answers)),) if answers else (),
         STUCK.name: (((), float(stuck)),),
@@ -125,30 +126,38 @@ def _started_at(decision: Decision, observed: TopologyTransition | None) -> floa
 class Counts:
     """What has happened to transitions since this process began.
 
-    `found` is where the transition of another controller was last seen.
+    `seen` is where the transition of another controller was last seen.
     """
 
     def __init__(self, registry: registries.CollectorRegistry, transitions: load.Transitions) -> None:
-        self.found: TopologyTransition | None = None
+        self.seen: TopologyTransition | None = None
         self._started = STARTED.counter(registry)
         self._completed = COMPLETED.counter(registry)
         self._cancelled = CANCELLED.counter(registry)
         self._rejected = REJECTED.counter(registry)
         self._durations = DURATION.histogram(registry, _BUCKETS)
-        self._routes = frozenset(_routes(transitions))
-        self._sources = frozenset(source for source, _ in self._routes)
-        self._rejections = frozenset(_rejections(transitions))
+        ways = [
+            (f"{edge.source_control_plane}/{infrastructure}", edge.target)
+            for edge in transitions.edges()
+            for infrastructure in edge.source_infrastructures
+        ]
+        self._routes = {(source, str(target)) for source, target in ways}
+        self._sources = {source for source, _ in ways}
+        # A request for another control plane, or for what a definition leads to on other platforms.
+        self._rejections = {(source, target.control_plane) for source, target in ways} | {
+            (pair, topology) for pair in PAIRS for topology in TOPOLOGIES - {pair.partition("/")[0]}
+        }
         for route in sorted(self._routes):
             for counter in (self._started, self._completed, self._cancelled):
                 counter.labels(*route)
         for source in sorted(self._sources):
-            self._cancelled.labels(source, labels.OTHER)
+            self._cancelled.labels(source, OTHER)
         for rejection in sorted(self._rejections):
             self._rejected.labels(*rejection)
         for phase in _TIMED:
             self._durations.labels(phase.value)
 
-    def moved(
+    def changed(
         self, before: TopologyTransition | None, after: TopologyTransition, desired: str | None, now: datetime
     ) -> None:
         """Count a change of phase that was written."""
@@ -160,25 +169,24 @@ class Counts:
         if after.phase is not Phase.CONVERGING or was is Phase.ADMITTING:
             self._count(before, after, desired)
 
-    def observed(self, found: TopologyTransition | None, desired: str | None, now: datetime) -> None:
-        """Count what another controller is seen to do; None while nobody else is in charge.
+    def observed(self, seen: TopologyTransition | None, desired: str | None, now: datetime) -> None:
+        """Count what another controller is seen to do; None while no other one is in charge.
 
-        Only what changes before our eyes: what stood there when we came may have been counted already.
+        Only what changes while it is observed: what was there before may have been counted already.
         """
-        before = self.found
-        if before is None or found is None:
-            self.found = found
+        before = self.seen
+        if before is None or seen is None:
+            self.seen = seen
             return
-        if before.phase is found.phase:
+        if before.phase is seen.phase:
             return
-        after = found.model_copy(
+        after = self.seen = seen.model_copy(
             update={
-                "source": found.source or before.source,
+                "source": seen.source or before.source,
                 "phase_transition_time": now,
-                "admitted_time": now if found.phase is Phase.CONVERGING else None,
+                "admitted_time": now if seen.phase is Phase.CONVERGING else None,
             }
         )
-        self.found = after
         self._ended(before, now)
         if after.source is not None:
             self._count(before, after, desired)
@@ -193,44 +201,25 @@ class Counts:
         source = str(after.source or (before.source if before else "") or "")
         target = str(after.target or (before.target if before else "") or "")
         if after.phase is Phase.CONVERGING:
-            self._on(self._started, source, target)
+            _add(self._started, (source, target), self._routes)
         elif after.phase is Phase.COMPLETED:
-            self._on(self._completed, source, target)
+            _add(self._completed, (source, target), self._routes)
         elif after.phase is Phase.UNSUPPORTED:
-            known = (source, desired or "") in self._rejections
-            self._rejected.labels(*((source, desired) if known else (labels.OTHER, labels.OTHER))).inc()
+            _add(self._rejected, (source, desired or ""), self._rejections)
         elif (
             after.phase is Phase.IDLE
             and _phase(before) in {Phase.PENDING, Phase.ADMITTING, Phase.UNSUPPORTED}
             and events.cancelled(before, desired)
         ):
             if (source, target) not in self._routes and source in self._sources:
-                self._cancelled.labels(source, labels.OTHER).inc()
+                self._cancelled.labels(source, OTHER).inc()
             else:
-                self._on(self._cancelled, source, target)
+                _add(self._cancelled, (source, target), self._routes)
 
-    def _on(self, counter: prometheus.Counter, source: str, target: str) -> None:
-        known = (source, target) in self._routes
-        counter.labels(*((source, target) if known else (labels.OTHER, labels.OTHER))).inc()
+
+def _add(counter: prometheus.Counter, route: tuple[str, str], known: Container[tuple[str, str]]) -> None:
+    counter.labels(*(route if route in known else (OTHER, OTHER))).inc()
 
 
 def _phase(record: TopologyTransition | None) -> Phase:
     return Phase.IDLE if record is None else record.phase
-
-
-def _routes(transitions: load.Transitions) -> Iterator[tuple[str, str]]:
-    """Every way from a pair to a pair that a definition knows."""
-    for edge in transitions.edges():
-        for infrastructure in edge.source_infrastructures:
-            yield f"{edge.source_control_plane}/{infrastructure}", str(edge.target)
-
-
-def _rejections(transitions: load.Transitions) -> Iterator[tuple[str, str]]:
-    """What can be rejected: another control plane, or on other platforms what a definition leads to."""
-    for pair in labels.PAIRS:
-        here = pair.partition("/")[0]
-        for desired in labels.TOPOLOGIES - {here}:
-            yield pair, desired
-    for edge in transitions.edges():
-        for infrastructure in edge.source_infrastructures:
-            yield f"{edge.source_control_plane}/{infrastructure}", edge.target.control_plane
