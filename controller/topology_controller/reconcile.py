@@ -280,7 +280,7 @@ class Reconciler:
     def _show(self, known: facts.Facts, decision: Decision) -> None:
         self._log.decided(decision)
         self._deps.metrics.decided(decision, known)
-        self._deps.latest.set(decision, known, self._now())
+        self._deps.latest.set(decision, known)
         infrastructure = known.infrastructure
         desired = infrastructure.native_desired if isinstance(infrastructure, facts.Infrastructure) else None
         self._deps.metrics.observed(decision.observed, desired, self._now())

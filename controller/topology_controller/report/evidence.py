@@ -120,10 +120,10 @@ def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> state.Me
             }
         )
     items.sort(key=lambda item: (item["role"] != "voter", item["node"] or "~", item["id"]))
-    said = "" if items else f"There are none in {etcd.ENDPOINTS}"
+    note = "" if items else f"There are none in {etcd.ENDPOINTS}"
     if items and isinstance(survey, facts.Unobserved):
-        said = f"Voters only: {_why_no_learners(survey, stage)}"
-    return {"items": items, "said": said}
+        note = f"Voters only: {_why_no_learners(survey, stage)}"
+    return {"items": items, "said": note}
 
 
 def _why_no_learners(why: facts.Unobserved, stage: Stage | None) -> str:

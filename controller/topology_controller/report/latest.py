@@ -11,20 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from ..decide.decision import Decision
     from ..observe import facts
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One decision, the facts behind it, and when it was made. `number` grows with every one."""
+    """One decision, and the facts behind it."""
 
     decision: Decision
     known: facts.Facts
-    time: datetime
-    number: int
 
 
 class Latest:
@@ -38,9 +34,9 @@ class Latest:
         self.number = 0
         self._changed = asyncio.Event()
 
-    def set(self, decision: Decision, known: facts.Facts, now: datetime) -> None:
+    def set(self, decision: Decision, known: facts.Facts) -> None:
         """Show this decision from now on."""
-        self._show(Snapshot(decision, known, now, self.number + 1))
+        self._show(Snapshot(decision, known))
 
     def clear(self) -> None:
         """Show nothing: this process does not decide any more."""

@@ -1,15 +1,13 @@
 """The shape of `/state`: what the status page shows, and what a script may read instead of it.
 
 Plain dictionaries, so that they are JSON as they stand. A list that cannot be shown comes with a sentence that says why
-(`Listed.said`): an empty one never has to be guessed at. Times are RFC 3339 in UTC with whole seconds, None where there
+(`said`): an empty one never has to be guessed at. Times are RFC 3339 in UTC with whole seconds, None where there
 is none. docs/page.md and docs/reference.md describe it; `view` makes it.
 """
 
 from __future__ import annotations
 
-from typing import Generic, TypeAlias, TypedDict, TypeVar
-
-_Item = TypeVar("_Item")
+from typing import TypedDict
 
 
 class Pair(TypedDict):
@@ -86,7 +84,7 @@ class Operand(TypedDict):
 
 
 class Node(TypedDict):
-    """A control-plane node. `eligible` is None when that cannot be told; `why` says why not, or why it cannot."""
+    """A control-plane node. `eligible` is None when that is not known; `why` says why not, or why it cannot."""
 
     name: str
     ready: str
@@ -104,16 +102,10 @@ class Member(TypedDict):
     node: str | None
 
 
-class Listed(TypedDict, Generic[_Item]):
-    """A list, and the sentence that says why it is empty or what it leaves out."""
-
-    items: list[_Item]
-    said: str
-
-
-Operands: TypeAlias = Listed[Operand]
-Nodes: TypeAlias = Listed[Node]
-Members: TypeAlias = Listed[Member]
+# `said` is why a list is empty, or what it leaves out. It is a key of the JSON, and no name for a field here.
+Operands = TypedDict("Operands", {"items": list[Operand], "said": str})  # noqa: UP013 - as above
+Nodes = TypedDict("Nodes", {"items": list[Node], "said": str})  # noqa: UP013 - as above
+Members = TypedDict("Members", {"items": list[Member], "said": str})  # noqa: UP013 - as above
 
 
 class Advisory(TypedDict):

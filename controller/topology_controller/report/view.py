@@ -17,7 +17,7 @@ from topology_api.vocabulary import ConditionType, Phase, Reason, Stage
 
 from ..decide import records
 from ..observe import facts
-from . import clusteroperator, evidence
+from . import clusteroperator, evidence, state
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
     from ..definitions import load, model
-    from . import latest, state
+    from . import latest
 
 _STAGES = {
     Phase.PENDING: Stage.PREFLIGHT,
@@ -165,21 +165,19 @@ def _transition(
         # A status that holds nonsense may name the end of time.
         with contextlib.suppress(OverflowError):
             deadline = started + timedelta(minutes=convergence.deadline_minutes)
-    return {
-        "name": record.name,
-        "summary": definition.summary if definition is not None else "",
-        "source": _pair(record.source),
-        "target": _pair(record.target),
-        "attempt": record.attempt,
-        "requested": _time(record.requested_time),
-        "admitted": _time(record.admitted_time),
-        "completed": _time(record.completed_time),
-        "deadline": _time(deadline),
-        "deadlineMinutes": None
-        if deadline is None or started is None
-        else (deadline - started) // timedelta(minutes=1),
-        "settleSeconds": settle if about.settle_seconds is None else about.settle_seconds,
-    }
+    return state.Transition(
+        name=record.name,
+        summary=definition.summary if definition is not None else "",
+        source=_pair(record.source),
+        target=_pair(record.target),
+        attempt=record.attempt,
+        requested=_time(record.requested_time),
+        admitted=_time(record.admitted_time),
+        completed=_time(record.completed_time),
+        deadline=_time(deadline),
+        deadlineMinutes=None if deadline is None or started is None else (deadline - started) // timedelta(minutes=1),
+        settleSeconds=settle if about.settle_seconds is None else about.settle_seconds,
+    )
 
 
 def _available(transition: AvailableTransition, about: About) -> state.Available:

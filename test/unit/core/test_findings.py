@@ -76,7 +76,7 @@ def test_neither_the_page_nor_a_scrape_asks_a_check(known: facts.Facts, monkeypa
     assert decided.results
     measured = metrics.Metrics(worlds.ONLY_COMPACT, lease="l")
     monkeypatch.setattr(catalog, "CHECKS", {})
-    shown = view.look(latest.Snapshot(decided, known, worlds.NOW, 1), known, page_state.about())
+    shown = view.look(latest.Snapshot(decided, known), known, page_state.about())
     measured.decided(decided, known)
     scraped = prometheus_client.generate_latest(measured.registry).decode()
     assert [one["eligible"] for one in shown["nodes"]["items"]] == [True, True, True]

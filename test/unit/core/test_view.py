@@ -217,7 +217,7 @@ def test_the_deadline_the_settle_time_and_the_times_of_the_record():
     assert (going["deadline"], going["deadlineMinutes"]) == ("2026-03-01T14:00:00Z", 120)
     assert (going["settleSeconds"], going["completed"], going["attempt"]) == (60, None, "mine")
     known = moved()
-    pinned = latest.Snapshot(worlds.decide(known), known, worlds.NOW, 1)
+    pinned = latest.Snapshot(worlds.decide(known), known)
     told = view.look(pinned, known, page_state.about(settle_seconds=3))
     assert told["transition"] is not None
     assert told["transition"]["settleSeconds"] == 3
@@ -338,8 +338,8 @@ def test_conditions_that_make_no_sense_are_left_out(found):
 def test_the_same_is_shown_at_another_time():
     known = moved()
     at = [
-        latest.Snapshot(worlds.decide(known, now=now), known, now, number)
-        for number, now in enumerate((worlds.NOW, worlds.NOW + timedelta(seconds=50)))
+        latest.Snapshot(worlds.decide(known, now=now), known)
+        for now in (worlds.NOW, worlds.NOW + timedelta(seconds=50))
     ]
     first, again = [view.look(pinned, known, page_state.about()) for pinned in at]
     assert first == again, "a page that is open is told news only"

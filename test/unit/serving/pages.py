@@ -42,7 +42,7 @@ class House:
     def pin(self, known: facts.Facts, now: datetime = worlds.NOW) -> None:
         """Let the loop have decided from these facts."""
         self.watches.facts = known
-        self.latest.set(worlds.decide(known, now=now), known, now)
+        self.latest.set(worlds.decide(known, now=now), known)
 
 
 @contextlib.asynccontextmanager
