@@ -276,7 +276,6 @@ def _process_options(options: argparse.Namespace) -> process.Options:
     except ValueError as error:
         raise ValueError(f"--bind-address: {error}") from None
     server.refuse_open_http(address, options.serving_cert_dir)
-    folder = options.etcd_cert_dir
     return process.Options(
         kubeconfig=options.kubeconfig,
         context=options.context,
@@ -286,7 +285,8 @@ def _process_options(options: argparse.Namespace) -> process.Options:
         leader_elect=options.leader_elect,
         lease=timing,
         settle_seconds=options.settle_seconds,
-        etcd=None if folder is None else process.EtcdAccess(folder, options.etcd_endpoints),
+        etcd_certificates=options.etcd_cert_dir,
+        etcd_endpoints=options.etcd_endpoints,
         configuration=options.config,
         log_level=logs.follow if options.log_level is None and options.v is None else None,
     )

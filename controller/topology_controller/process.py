@@ -46,18 +46,11 @@ SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
 
 
 @dataclass(frozen=True, slots=True)
-class EtcdAccess:
-    """How to reach etcd itself: the certificate folder, and where to ask if not where the cluster publishes it."""
-
-    certificates: pathlib.Path
-    endpoints: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Options:
     """What the command line asked for.
 
-    `lease` is None when the figures follow the topology, `etcd` when its members are not asked. `configuration` is the
+    `lease` is None when the figures follow the topology, `etcd_certificates` when etcd's members are not asked;
+    `etcd_endpoints` is where they are asked if not where the cluster publishes them. `configuration` is the
     file that is followed; `log_level` is called with its level of the log, None where a flag has set that.
     """
 
@@ -69,7 +62,8 @@ class Options:
     leader_elect: bool
     lease: lease.LeaseTiming | None
     settle_seconds: int | None
-    etcd: EtcdAccess | None = None
+    etcd_certificates: pathlib.Path | None = None
+    etcd_endpoints: tuple[str, ...] = ()
     configuration: pathlib.Path | None = None
     log_level: Callable[[str | None], None] | None = None
 
@@ -195,14 +189,14 @@ async def run(options: Options, transitions: load.Transitions) -> None:
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
     """Open the way to etcd's members, where certificates are given and a definition asks the members."""
-    if options.etcd is None:
+    if options.etcd_certificates is None:
         return None
     if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
         _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
         return None
     from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 
-    return members.Members(options.etcd.certificates, options.etcd.endpoints, observer=measured.etcd_request)
+    return members.Members(options.etcd_certificates, options.etcd_endpoints, observer=measured.etcd_request)
 
 
 async def _lead(
