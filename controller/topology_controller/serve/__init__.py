@@ -7,5 +7,5 @@
 * `routes`: probes, open to everybody, and /metrics.
 * `page`: the status page, its state as JSON, and as a stream.
 
-What is served is asked of queue, watches, metrics and board; nothing here decides about the topology.
+What is served is asked of queue, watches, metrics and the latest decision; nothing here decides about the topology.
 """

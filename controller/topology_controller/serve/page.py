@@ -1,8 +1,8 @@
 """The status page: `/`, the state behind it as JSON at `/state`, and the same as a stream of events at `/events`.
 
 A stream says the whole state when it begins and whenever it differs, a few times a second at most, and a comment when
-there was no news for a while, so that the reader knows that the operator is still there. The board has news when the
-loop has decided; a process that does not lead has an empty board, so there the idle watches are looked at every two
+there was no news for a while, so that the reader knows that the operator is still there. `Latest` changes when the
+loop has decided; a process that does not lead has no decision, so there the idle watches are looked at every two
 seconds, which asks the API server for nothing. Without a reader nothing is computed, and the page is read from
 `bindata` when it is asked for first.
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..observe import facts
-    from ..report import board as boards
+    from ..report import latest as latests
 
 STREAMS = 8
 """How many streams there may be at once; others are told to come again, and can read /state meanwhile."""
@@ -47,7 +47,7 @@ class Rhythm:
     breath: float = 15.0
     """Of silence before a comment."""
     standby: float = 2.0
-    """Between two looks in a process that does not lead, whose board has no news."""
+    """Between two looks in a process that does not lead, which has no decision."""
     patience: float = 10.0
     """For which a reader may be too slow to take what is sent."""
 
@@ -76,9 +76,9 @@ class Page:
     """
 
     def __init__(
-        self, board: boards.Board, known: Callable[[], facts.Facts], about: view.About, *, rhythm: Rhythm = Rhythm()
+        self, latest: latests.Latest, known: Callable[[], facts.Facts], about: view.About, *, rhythm: Rhythm = Rhythm()
     ) -> None:
-        self._board = board
+        self._latest = latest
         self._known = known
         self._about = about
         self._rhythm = rhythm
@@ -143,7 +143,7 @@ class Page:
         try:
             await response.prepare(request)
             while not _gone(request):
-                number, looked = self._board.number, loop.time()
+                number, looked = self._latest.number, loop.time()
                 state = self._look()
                 if state != sent:
                     await self._send(response, f"data: {_dated(state)}\n\n")
@@ -164,14 +164,14 @@ class Page:
 
     async def _news(self, number: int, longest: float) -> None:
         """Wait until something else may have to be shown, or for so many seconds."""
-        if self._board.pinned is None:
+        if self._latest.snapshot is None:
             longest = min(longest, self._rhythm.standby)
         try:
             async with asyncio.timeout(max(0.0, longest)):
-                await self._board.news(number)
+                await self._latest.changed(number)
         except TimeoutError:
             return
-        if self._board.pinned is None:
+        if self._latest.snapshot is None:
             # It leads no more, mostly because it ends: what was decided last is worth more than such a last word.
             await asyncio.sleep(self._rhythm.standby)
 
@@ -186,10 +186,10 @@ class Page:
 
     def _look(self) -> str:
         """Return what is to be shown now, as JSON. Streams that look at the same moment share one look."""
-        number, moment = self._board.number, asyncio.get_running_loop().time()
+        number, moment = self._latest.number, asyncio.get_running_loop().time()
         seen = self._seen
         if seen is None or seen[0] != number or moment - seen[1] >= self._rhythm.apart:
-            state = view.look(self._board.pinned, self._known(), self._about)
+            state = view.look(self._latest.snapshot, self._known(), self._about)
             seen = self._seen = number, moment, json.dumps(state, separators=(",", ":"))
         return seen[2]
 

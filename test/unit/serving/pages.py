@@ -1,4 +1,4 @@
-"""The status page on a port of its own, in front of a board and facts that a test puts there."""
+"""The status page on a port of its own, in front of a decision and facts that a test puts there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from test.unit.core import page_state, worlds
 
-from topology_controller.report import board as boards
+from topology_controller.report import latest
 from topology_controller.serve import connections, page, server
 
 if TYPE_CHECKING:
@@ -31,18 +31,18 @@ class Watches:
 
 
 class House:
-    """A board, watches, and the page that shows them, on a port of its own."""
+    """The latest decision, watches, and the page that shows them, on a port of its own."""
 
     def __init__(self, rhythm: page.Rhythm) -> None:
-        self.board = boards.Board()
+        self.latest = latest.Latest()
         self.watches = Watches()
-        self.page = page.Page(self.board, self.watches.known, page_state.about(), rhythm=rhythm)
+        self.page = page.Page(self.latest, self.watches.known, page_state.about(), rhythm=rhythm)
         self.url = ""
 
     def pin(self, known: facts.Facts, now: datetime = worlds.NOW) -> None:
         """Let the loop have decided from these facts."""
         self.watches.facts = known
-        self.board.pin(worlds.decide(known, now=now), known, now)
+        self.latest.set(worlds.decide(known, now=now), known)
 
 
 @contextlib.asynccontextmanager

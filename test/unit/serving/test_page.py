@@ -273,7 +273,7 @@ async def test_the_last_word_of_a_process_that_ends_is_what_it_decided(session):
         house.pin(worlds.healthy())
         async with session.get(f"{house.url}/events") as answer:
             await told(answer)
-            house.board.clear()
+            house.latest.clear()
             await asyncio.sleep(0.2)
             await house.page.__aexit__()
             assert await block(answer) == ""
