@@ -29,13 +29,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .kube import logged
+from .kube import redact
 
 _LOG = logging.getLogger(__name__)
 FORMATS = ("text", "json")
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 DEFAULT = "info"
-_VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, logged.REQUESTS)
+_VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, redact.REQUESTS)
 """Levels of -v 0, 2, 4 and 6: an odd number is the even one before it."""
 _OURS = ("topology_controller", "topology_api")
 _LONGEST_MESSAGE = 4000
@@ -107,7 +107,7 @@ def flush() -> None:
 
 def complain(program: str, text: object) -> None:
     """Say why a command ends: in plain lines, or as errors of the log where that is JSON."""
-    lines = logged.redacted(str(text)).splitlines()
+    lines = redact.redacted(str(text)).splitlines()
     if any(isinstance(handler.formatter, Json) for handler in logging.getLogger().handlers):
         for line in lines:
             _LOG.error("%s", line)
@@ -156,7 +156,7 @@ def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
                 unsaid.update(plain)
     trace = ""
     if record.exc_info:
-        trace = logged.redacted(formatter.formatException(record.exc_info))
+        trace = redact.redacted(formatter.formatException(record.exc_info))
         if len(trace) > _LONGEST_TRACE:
             # The end says what was raised, and where.
             trace = "(cut) ..." + trace[-_LONGEST_TRACE:]
@@ -164,7 +164,7 @@ def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
 
 
 def _clean(text: str, longest: int) -> str:
-    return logged.one_line(logged.redacted(text[: 4 * longest]), longest)
+    return redact.one_line(redact.redacted(text[: 4 * longest]), longest)
 
 
 def _plain(value: object) -> object:

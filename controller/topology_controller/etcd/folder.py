@@ -90,7 +90,7 @@ class Folder:
             except (OSError, ValueError):  # ssl.SSLError is an OSError
                 raise FolderError(str(self._path / name), "it holds no certificate, or a broken one") from None
         try:
-            with mounted.lent(files[1]) as certificate, mounted.lent(files[2]) as key:
+            with mounted.as_file(files[1]) as certificate, mounted.as_file(files[2]) as key:
                 # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
                 context.load_cert_chain(certificate, key, password=lambda: "")
         except (OSError, ValueError) as error:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import credentials, errors, lazy
+from . import credentials, errors, slim_import
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ async def load(
 
 def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path = _SERVICE_ACCOUNT) -> Configuration:
     """Load the service account of this pod; its token is read again while we run. Raises ConfigError."""
-    library = lazy.library()
+    library = slim_import.library()
     configuration = library.make_configuration()
     source = f"service account in {folder}"
     token_file = credentials.TokenFile(folder / "token")
@@ -94,7 +94,7 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
 
 async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
     _check(paths)
-    library = lazy.library()
+    library = slim_import.library()
     configuration = library.make_configuration()
     try:
         await _fill(configuration, library, paths, context)
@@ -174,7 +174,7 @@ def _problem(file: pathlib.Path) -> str:
     return ""
 
 
-async def _fill(configuration: Configuration, library: lazy.Library, paths: str, context: str | None) -> None:
+async def _fill(configuration: Configuration, library: slim_import.Library, paths: str, context: str | None) -> None:
     """Let the library load a context, without what it would do wrong."""
     merger = library.make_kubeconfig_merger(paths)
     for part in _PARTS:

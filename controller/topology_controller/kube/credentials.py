@@ -206,7 +206,7 @@ def certificates_as_files(configuration: Configuration) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name, content in extras(configuration).certificates.items():
             stack.callback(setattr, configuration, name, getattr(configuration, name))
-            setattr(configuration, name, stack.enter_context(mounted.lent(content)))
+            setattr(configuration, name, stack.enter_context(mounted.as_file(content)))
         if configuration.key_file:
             with pathlib.Path(configuration.key_file).open("rb") as key:
                 if _PASSPHRASE in key.read(1024 * 1024):

@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from . import logged
+from . import redact
 from . import resource as resources
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 
 def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
     """Make foreign text fit for one line of a log: no credentials, no control characters, not too long."""
-    return logged.one_line(logged.redacted(text[: 20 * longest]), longest)
+    return redact.one_line(redact.redacted(text[: 20 * longest]), longest)
 
 
 @dataclass(eq=False)

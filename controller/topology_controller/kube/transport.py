@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import yarl
 
-from . import config, credentials, errors, lazy, logged
+from . import config, credentials, errors, redact, slim_import
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -184,10 +184,10 @@ class Transport:
             seconds = loop.time() - begin
             if self._observer is not None:
                 self._observer(request.verb, request.resource.plural, code, seconds)
-            if _LOG.isEnabledFor(logged.REQUESTS):
+            if _LOG.isEnabledFor(redact.REQUESTS):
                 facts: dict[str, object] = {"verb": request.verb, "method": METHODS[request.verb]}
                 facts |= {"path": request.path, "code": int(code) if code.isdigit() else code, "ms": 1000 * seconds}
-                _LOG.log(logged.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", facts)
+                _LOG.log(redact.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", facts)
         if not 200 <= response.status < 300:
             raise errors.failure(request, response.status, response.headers, await _read(request, response))
         return response
@@ -220,7 +220,7 @@ class Transport:
                 await refreshing
         await self._opened().update_params_for_auth(headers, [], ["BearerToken"])
         for value in headers.values():
-            logged.remember(value)
+            redact.remember(value)
         return headers
 
     async def _renew(self, refused: dict[str, str]) -> bool:
@@ -264,7 +264,7 @@ class Transport:
         """Make a pool from the certificates as they are now. Raises ConfigError."""
         try:
             with credentials.certificates_as_files(self._configuration):
-                api = lazy.library().make_api_client(self._configuration)
+                api = slim_import.library().make_api_client(self._configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             files = [name for name in self._certificate_files() if name]
             names = ", ".join(files + credentials.extras(self._configuration).names())

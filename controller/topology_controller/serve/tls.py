@@ -168,7 +168,7 @@ def make(pair: Pair, client_ca: str, profile: Profile) -> ssl.SSLContext:
     try:
         if profile.ciphers:
             context.set_ciphers(":".join(profile.ciphers) + (_ANCIENT if ancient else ""))
-        with mounted.lent(pair.certificate) as certificate, mounted.lent(pair.key) as key:
+        with mounted.as_file(pair.certificate) as certificate, mounted.as_file(pair.key) as key:
             # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
             context.load_cert_chain(certificate, key, password=lambda: "")
     except (OSError, ValueError) as error:

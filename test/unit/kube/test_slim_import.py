@@ -8,9 +8,9 @@ from test import processes
 COUNT = """
 import asyncio, json, sys
 {before}
-from topology_controller.kube import client, config, lazy, lease, reflector, watch
+from topology_controller.kube import client, config, slim_import, lease, reflector, watch
 async def main():
-    configuration = lazy.library().make_configuration()
+    configuration = slim_import.library().make_configuration()
     configuration.host = "http://127.0.0.1:1"
     async with client.Client(configuration, user_agent="x", field_manager="x"):
         pass
@@ -41,7 +41,9 @@ def test_a_client_needs_no_model_and_no_api():
 
 
 def test_another_layout_falls_back_to_the_ordinary_import():
-    before = "from topology_controller.kube import lazy\nlazy._EMPTY += ('kubernetes_asyncio.no_such_part',)"
+    before = (
+        "from topology_controller.kube import slim_import\nslim_import._EMPTY += ('kubernetes_asyncio.no_such_part',)"
+    )
     counted = run(COUNT.format(before=before, after=""))
     assert counted["models"] > 500, counted
 
