@@ -38,7 +38,7 @@ PORT = 2379
 _ALARM = re.compile(r"memberID:([0-9]{1,20}) alarm:([A-Z]+)\s*\Z")
 _PLACE_IN_SOURCE = re.compile(r"\s*\(_ssl\.c:[0-9]+\)|\[[A-Z0-9_: ]+\]\s*")
 _DOWN = {
-    errno.ECONNREFUSED: "nobody listens there (connection refused)",
+    errno.ECONNREFUSED: "nothing listens there (connection refused)",
     errno.EHOSTUNREACH: "no route to the host",
     errno.ENETUNREACH: "the network cannot be reached",
     errno.EHOSTDOWN: "the host is down",
@@ -146,7 +146,7 @@ class Member(_Answer):
 
     id: _Id = Field("", alias="ID")
     name: str = ""
-    """Empty until it has started and told the others its name."""
+    """Empty until it has started."""
     learner: bool = Field(default=False, alias="isLearner")
     client_urls: Annotated[tuple[str, ...], AfterValidator(lambda urls: tuple(sorted(urls)))] = Field(
         (), alias="clientURLs"

@@ -252,7 +252,7 @@ class Client:
         return await tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(may_help),
             wait=pause,
-            # Better an error now than an answer when nobody waits for it any more.
+            # Better an error now than an answer after the caller's budget.
             stop=lambda state: loop.time() + state.upcoming_sleep >= deadline,
             sleep=asyncio.sleep,
             reraise=True,

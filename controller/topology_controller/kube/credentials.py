@@ -210,5 +210,5 @@ def certificates_as_files(configuration: Configuration) -> Iterator[None]:
         if configuration.key_file:
             with pathlib.Path(configuration.key_file).open("rb") as key:
                 if _PASSPHRASE in key.read(1024 * 1024):
-                    raise ValueError("the key of the client certificate has a passphrase, and nobody is asked for one")
+                    raise ValueError("the key of the client certificate has a passphrase, which is not supported")
         yield

@@ -197,7 +197,7 @@ class Reviews:
         self._left = min(float(self._timing.burst), self._left + (now - self._counted) * self._timing.rate)
         self._counted = now
         if self._left < 1.0:
-            raise Undecided("too many people have to be asked about at the moment: try again in a second")
+            raise Undecided("too many reviews at the moment: try again in a second")
         self._left -= 1.0
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
         try:
@@ -215,7 +215,7 @@ class Reviews:
     def _unanswered(self, error: errors.KubeError) -> Undecided:
         if str(error) != self._logged:
             self._logged = str(error)
-            _LOG.warning("it cannot be told who asks, or whether they may: %(why)s", {"why": self._logged})
+            _LOG.warning("a request was neither authenticated nor authorized: %(why)s", {"why": self._logged})
         if isinstance(error, errors.Forbidden | errors.Unauthorized):
             return Undecided(f"this operator is not allowed to ask the API server for {error.resource.label}")
         return Undecided("the API server, which knows who may see this, cannot be asked at the moment")

@@ -78,7 +78,7 @@ async def test_a_voter_that_nobody_named_and_that_is_gone_is_known_as_silent(etc
     gone = etcd.gateways[2].url
     await etcd.gateways[2].close()
     found = await read(folder, etcd.gateways[0].url)
-    assert found.silences == (facts.EtcdSilence(gone, ("3",), "nobody listens there (connection refused)", down=True),)
+    assert found.silences == (facts.EtcdSilence(gone, ("3",), "nothing listens there (connection refused)", down=True),)
 
 
 async def test_addresses_are_taken_from_what_is_published(folder, monkeypatch):
@@ -220,7 +220,7 @@ async def test_nobody_answers(folder):
         port = taken.getsockname()[1]
     said = await unread(folder, f"https://127.0.0.1:{port}")
     assert said == (
-        f"the members of etcd: none of them answered: https://127.0.0.1:{port}: nobody listens there "
+        f"the members of etcd: none of them answered: https://127.0.0.1:{port}: nothing listens there "
         "(connection refused)"
     )
 
