@@ -171,16 +171,19 @@ def class_for(status: int, reason: str) -> type[KubeError]:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """What is asked: errors name it, and `kinds` are the kinds that may answer it."""
+class Request:
+    """What is sent, and what errors name. `kinds` may answer it; `path` is quoted; `body` becomes JSON."""
 
     verb: str
     resource: resources.Resource
     namespace: str | None
     name: str | None
     kinds: tuple[str, ...]
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: Raw | None = None
 
-    def error(  # noqa: PLR0913 - the fields of the error that the call does not know
+    def error(  # noqa: PLR0913 - the fields of the error that the request does not know
         self,
         kind: type[KubeError],
         status: int,
@@ -190,12 +193,12 @@ class Call:
         *,
         sent: bool = True,
     ) -> KubeError:
-        """Make an error about this call."""
+        """Make an error about this request."""
         about = (self.verb, self.resource, self.namespace, self.name)
         return kind(*about, status, reason, message, retry_after, sent=sent)
 
 
-def failure(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> KubeError:
+def failure(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> KubeError:
     """Make the error that a status other than 2xx stands for."""
     retry_after = _seconds(headers.get("Retry-After"))
     try:
@@ -203,14 +206,14 @@ def failure(call: Call, status: int, headers: Mapping[str, str], body: bytes) ->
     except (ValueError, RecursionError):
         raw = None
     if isinstance(raw, dict) and raw.get("kind") == "Status":
-        return _from_status(call, raw, status, retry_after)
+        return _from_status(request, raw, status, retry_after)
     if 300 <= status < 400:
-        return call.error(Malformed, status, "Redirect", "the server points elsewhere; redirects are not followed")
+        return request.error(Malformed, status, "Redirect", "the server points elsewhere; redirects are not followed")
     what = _describe(headers.get("Content-Type", ""), body)
-    return call.error(class_for(status, ""), status, "", what, retry_after)
+    return request.error(class_for(status, ""), status, "", what, retry_after)
 
 
-def parsed(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
+def parsed(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
     """Return the object of a 2xx response.
 
     Raises Malformed when it is not one of the kinds that were asked for.
@@ -219,32 +222,32 @@ def parsed(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> 
         raw = json.loads(body)
     except (ValueError, RecursionError):
         what = _describe(headers.get("Content-Type", ""), body)
-        raise call.error(Malformed, status, "NotJSON", what) from None
+        raise request.error(Malformed, status, "NotJSON", what) from None
     if not isinstance(raw, dict):
-        raise call.error(Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
-    if raw.get("kind") not in call.kinds:
-        raise call.error(Malformed, status, "WrongKind", _wrong_kind(call, raw))
+        raise request.error(Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
+    if raw.get("kind") not in request.kinds:
+        raise request.error(Malformed, status, "WrongKind", _wrong_kind(request, raw))
     return raw
 
 
-def page(call: Call, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
+def page(request: Request, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
     """Return (items, resourceVersion, continue) of a list; raises Malformed."""
     # A Go server writes null for a list that was never filled.
     items = raw.get("items")
     items = [] if items is None else items
     if not isinstance(items, list):
-        raise call.error(Malformed, status, "WrongList", "items is not a list")
+        raise request.error(Malformed, status, "WrongList", "items is not a list")
     try:
         version = resources.version_of(raw)
         for item in items:
             resources.key_of(item)
     except ValueError as error:
-        raise call.error(Malformed, status, "WrongList", str(error)) from error
+        raise request.error(Malformed, status, "WrongList", str(error)) from error
     token = raw["metadata"].get("continue")
     return items, version, token if isinstance(token, str) else ""
 
 
-def event(call: Call, line: bytes) -> tuple[str, Raw]:
+def event(request: Request, line: bytes) -> tuple[str, Raw]:
     """Return (type, object) of one line of a watch; `watch` reads its name and version.
 
     Raises the error that an ERROR event stands for, and Malformed for everything that is not an event
@@ -253,31 +256,31 @@ def event(call: Call, line: bytes) -> tuple[str, Raw]:
     try:
         raw = json.loads(line)
     except (ValueError, RecursionError):
-        raise call.error(Malformed, 200, "NotJSON", _describe("", line)) from None
+        raise request.error(Malformed, 200, "NotJSON", _describe("", line)) from None
     kind, subject = (raw.get("type"), raw.get("object")) if isinstance(raw, dict) else (None, None)
     if kind not in _EVENT_TYPES or not isinstance(subject, dict):
-        raise call.error(Malformed, 200, "NotAnEvent", _describe("", line))
+        raise request.error(Malformed, 200, "NotAnEvent", _describe("", line))
     if kind == "ERROR":
         if subject.get("kind") != "Status":
-            raise call.error(Malformed, 200, "NotAnEvent", "an ERROR event without a Status")
-        raise _from_status(call, subject, 0, None)
-    if subject.get("kind") not in call.kinds:
-        raise call.error(Malformed, 200, "WrongKind", _wrong_kind(call, subject))
+            raise request.error(Malformed, 200, "NotAnEvent", "an ERROR event without a Status")
+        raise _from_status(request, subject, 0, None)
+    if subject.get("kind") not in request.kinds:
+        raise request.error(Malformed, 200, "WrongKind", _wrong_kind(request, subject))
     return kind, subject
 
 
-def _from_status(call: Call, raw: Raw, status: int, retry_after: float | None) -> KubeError:
+def _from_status(request: Request, raw: Raw, status: int, retry_after: float | None) -> KubeError:
     code, reason, message, details = (raw.get(name) for name in ("code", "reason", "message", "details"))
     status = status or (code if isinstance(code, int) and not isinstance(code, bool) else 500)
     reason = reason if isinstance(reason, str) else ""
     message = message if isinstance(message, str) else ""
     if retry_after is None and isinstance(details, dict):
         retry_after = _seconds(details.get("retryAfterSeconds"))
-    return call.error(class_for(status, reason), status, reason, message, retry_after)
+    return request.error(class_for(status, reason), status, reason, message, retry_after)
 
 
-def _wrong_kind(call: Call, raw: Raw) -> str:
-    return f"wanted {call.kinds[0]}, found {str(raw.get('kind'))[:60]!r}"
+def _wrong_kind(request: Request, raw: Raw) -> str:
+    return f"wanted {request.kinds[0]}, found {str(raw.get('kind'))[:60]!r}"
 
 
 def _seconds(value: object) -> float | None:

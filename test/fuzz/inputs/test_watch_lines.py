@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 KIND = resource.Resource("example.org", "v1", "widgets", "Widget")
 SELECTION = resource.Selection(KIND)
-CONFIGURATION = slim_import.library().make_configuration()
+CONFIGURATION = slim_import.library().client.Configuration()
 CONFIGURATION.host, CONFIGURATION.proxy = "http://127.0.0.1:1", ""
-REQUEST = transport.Request("watch", KIND, None, None, (KIND.kind,), "/apis/example.org/v1/widgets")
+REQUEST = errors.Request("watch", KIND, None, None, (KIND.kind,), "/apis/example.org/v1/widgets")
 TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "added", "", None, 7])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

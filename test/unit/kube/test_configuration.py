@@ -180,7 +180,7 @@ async def test_a_pod_with_an_empty_token(pod, text):
 async def test_a_token_is_read_again_once_a_minute(pod):
     now = [0.0]
     source = credentials.TokenFile(pod.folder / "token", lambda: now[0])
-    loaded = slim_import.library().make_configuration()
+    loaded = slim_import.library().client.Configuration()
 
     def used():
         source(loaded)

@@ -10,7 +10,7 @@ import asyncio, json, sys
 {before}
 from topology_controller.kube import client, config, slim_import, lease, reflector, watch
 async def main():
-    configuration = slim_import.library().make_configuration()
+    configuration = slim_import.library().client.Configuration()
     configuration.host = "http://127.0.0.1:1"
     async with client.Client(configuration, user_agent="x", field_manager="x"):
         pass

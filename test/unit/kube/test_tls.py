@@ -52,7 +52,7 @@ async def reach(faulty, make_widget):
     async with contextlib.AsyncExitStack() as stack:
 
         async def opened(**files):
-            configuration = slim_import.library().make_configuration()
+            configuration = slim_import.library().client.Configuration()
             configuration.host, configuration.proxy = f"https://127.0.0.1:{faulty.port}", ""
             for name, value in files.items():
                 setattr(configuration, name, str(value))
