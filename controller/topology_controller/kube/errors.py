@@ -3,11 +3,9 @@
 Between us and the API server there may be a load balancer with a page of HTML, a proxy that answers 200 to anything, a
 connection that was cut. So a response counts only when its status, its JSON and its kind are what was asked for.
 
-There is one class per way to fail, because callers do different things about each. The fields say which object and
-which verb; the text is built here and nowhere else, and nothing reaches it that could be a credential. Two questions
-decide what a caller may do, and the error answers both: `may_pass` (can waiting help, without another request or other
-rights?) and `outcome_unknown` (may a write have happened although no answer came?).
-
+There is one class per way to fail. Its fields name object and verb; the text is built here and nowhere else, and
+nothing reaches it that could be a credential. Two questions decide what a caller may do: `may_pass` (can waiting help,
+without another request or other rights?) and `outcome_unknown` (may a write have happened although no answer came?).
 `transport` raises these, `client` tries again by them, `watch` passes them on as `Disturbed`.
 """
 
@@ -43,9 +41,8 @@ def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
 class KubeError(Exception):
     """A request that did not end as asked.
 
-    `status` is the HTTP status, 0 when no answer came. `reason` is the API's own word (`Conflict`), or
-    ours when the API said none. `retry_after` is in seconds, when the server said so. `sent` is False
-    when the request provably never left.
+    `status` is the HTTP status, 0 without an answer. `reason` is the API's own word (`Conflict`), or ours without one.
+    `retry_after` is in seconds, when the server said so. `sent` is False when the request provably never left.
     """
 
     verb: str
@@ -82,9 +79,9 @@ class KubeError(Exception):
         return about | {name: value for name, value in known.items() if value}
 
     def __str__(self) -> str:
-        about = self.resource.describe(self.name, self.namespace)
         what = " ".join(part for part in (str(self.status or ""), self.reason) if part)
-        return f"cannot {self.verb} {about}: {what}" + (f": {self.message}" if self.message else "")
+        text = f"cannot {self.verb} {self.resource.describe(self.name, self.namespace)}: {what}"
+        return f"{text}: {self.message}" if self.message else text
 
 
 class _Unclear(KubeError):
@@ -139,10 +136,7 @@ class ServerError(_Unclear):
 
 
 class Malformed(_Unclear):
-    """An answer that is not what the API promises: HTML, cut JSON, another kind, a redirect.
-
-    Something between us and the server is often the cause, and then it passes.
-    """
+    """An answer that is not the API's: HTML, cut JSON, another kind, a redirect. Often a proxy's; then it passes."""
 
 
 _BY_STATUS: dict[int, type[KubeError]] = {
@@ -163,11 +157,8 @@ def class_for(status: int, reason: str) -> type[KubeError]:
     # The API says "Expired" for a version that is too old, and older servers only say it in the reason.
     if reason == "Expired":
         return Gone
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
-    if 400 <= status < 500:
-        return Invalid
-    return ServerError if 500 <= status < 600 else Malformed
+    families = {4: Invalid, 5: ServerError}
+    return _BY_STATUS.get(status) or families.get(status // 100, Malformed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,41 +174,29 @@ class Request:
     query: tuple[tuple[str, str], ...] = ()
     body: Raw | None = None
 
-    def error(  # noqa: PLR0913 - the fields of the error that the request does not know
-        self,
-        kind: type[KubeError],
-        status: int,
-        reason: str,
-        message: str,
-        retry_after: float | None = None,
-        *,
-        sent: bool = True,
-    ) -> KubeError:
+    def error(self, kind: type[KubeError], status: int, reason: str, message: str, *, sent: bool = True) -> KubeError:
         """Make an error about this request."""
-        about = (self.verb, self.resource, self.namespace, self.name)
-        return kind(*about, status, reason, message, retry_after, sent=sent)
+        return kind(self.verb, self.resource, self.namespace, self.name, status, reason, message, sent=sent)
 
 
 def failure(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> KubeError:
     """Make the error that a status other than 2xx stands for."""
-    retry_after = _seconds(headers.get("Retry-After"))
     try:
         raw = json.loads(body)
     except (ValueError, RecursionError):
         raw = None
     if isinstance(raw, dict) and raw.get("kind") == "Status":
-        return _from_status(request, raw, status, retry_after)
-    if 300 <= status < 400:
+        error = _from_status(request, raw, status)
+    elif 300 <= status < 400:
         return request.error(Malformed, status, "Redirect", "the server points elsewhere; redirects are not followed")
-    what = _describe(headers.get("Content-Type", ""), body)
-    return request.error(class_for(status, ""), status, "", what, retry_after)
+    else:
+        error = request.error(class_for(status, ""), status, "", _describe(headers.get("Content-Type", ""), body))
+    error.retry_after = _seconds(headers.get("Retry-After")) or error.retry_after
+    return error
 
 
 def parsed(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
-    """Return the object of a 2xx response.
-
-    Raises Malformed when it is not one of the kinds that were asked for.
-    """
+    """Return the object of a 2xx response. Raises Malformed when it is not one of the kinds that were asked for."""
     try:
         raw = json.loads(body)
     except (ValueError, RecursionError):
@@ -233,8 +212,7 @@ def parsed(request: Request, status: int, headers: Mapping[str, str], body: byte
 def page(request: Request, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
     """Return (items, resourceVersion, continue) of a list; raises Malformed."""
     # A Go server writes null for a list that was never filled.
-    items = raw.get("items")
-    items = [] if items is None else items
+    items = [] if raw.get("items") is None else raw["items"]
     if not isinstance(items, list):
         raise request.error(Malformed, status, "WrongList", "items is not a list")
     try:
@@ -250,8 +228,7 @@ def page(request: Request, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
 def event(request: Request, line: bytes) -> tuple[str, Raw]:
     """Return (type, object) of one line of a watch; `watch` reads its name and version.
 
-    Raises the error that an ERROR event stands for, and Malformed for everything that is not an event
-    about one of the kinds that were asked for.
+    Raises the error that an ERROR event stands for, and Malformed for what is no event about one of the wanted kinds.
     """
     try:
         raw = json.loads(line)
@@ -263,20 +240,20 @@ def event(request: Request, line: bytes) -> tuple[str, Raw]:
     if kind == "ERROR":
         if subject.get("kind") != "Status":
             raise request.error(Malformed, 200, "NotAnEvent", "an ERROR event without a Status")
-        raise _from_status(request, subject, 0, None)
+        raise _from_status(request, subject, 0)
     if subject.get("kind") not in request.kinds:
         raise request.error(Malformed, 200, "WrongKind", _wrong_kind(request, subject))
     return kind, subject
 
 
-def _from_status(request: Request, raw: Raw, status: int, retry_after: float | None) -> KubeError:
+def _from_status(request: Request, raw: Raw, status: int) -> KubeError:
     code, reason, message, details = (raw.get(name) for name in ("code", "reason", "message", "details"))
     status = status or (code if isinstance(code, int) and not isinstance(code, bool) else 500)
     reason = reason if isinstance(reason, str) else ""
     message = message if isinstance(message, str) else ""
-    if retry_after is None and isinstance(details, dict):
-        retry_after = _seconds(details.get("retryAfterSeconds"))
-    return request.error(class_for(status, reason), status, reason, message, retry_after)
+    error = request.error(class_for(status, reason), status, reason, message)
+    error.retry_after = _seconds(details.get("retryAfterSeconds")) if isinstance(details, dict) else None
+    return error
 
 
 def _wrong_kind(request: Request, raw: Raw) -> str:

@@ -274,13 +274,16 @@ class ServingTLS:
         self._logged: dict[str, str] = {}
         self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
             client, API_SERVER, wanted, self._changed,
-            malformed=lambda _name, _error: MODERN, timing=timing, name="apiserver",
+            malformed=lambda _name, _error: MODERN, timing=timing,
         )  # fmt: skip
         self._client_ca: reflector.Reflector[str] = reflector.Reflector(
             client, CLIENT_CA, _bundle, self._changed,
-            malformed=lambda _name, _error: "", timing=timing, name="client_ca",
+            malformed=lambda _name, _error: "", timing=timing,
         )  # fmt: skip
-        self._reflectors: tuple[reflector.Reflector[Any], ...] = (self._api_server, self._client_ca)
+        self._watched: dict[str, reflector.Reflector[Any]] = {
+            "apiserver": self._api_server,
+            "client_ca": self._client_ca,
+        }
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -297,25 +300,25 @@ class ServingTLS:
 
     def last_activity(self) -> dict[str, float]:
         """Unix time of the last sign of life of each watch; 0 before the first."""
-        return {kept.name: kept.last_activity for kept in self._reflectors}
+        return {name: watched.last_activity for name, watched in self._watched.items()}
 
     async def run(self) -> None:
         """Follow all three until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for kept in self._reflectors:
-                group.create_task(kept.run(), name=f"watch {kept.name}")
+            for name, watched in self._watched.items():
+                group.create_task(watched.run(), name=f"watch {name}")
             while True:
                 await asyncio.sleep(self._period)
                 self._renew()
 
     def _changed(self) -> None:
-        for kept in self._reflectors:
-            error, selection = str(kept.snapshot().error or ""), kept.selection.describe()
-            if error and error != self._logged.get(kept.name):
+        for name, watched in self._watched.items():
+            error, selection = str(watched.snapshot().error or ""), watched.selection.describe()
+            if error and error != self._logged.get(name):
                 _LOG.warning("cannot watch %s: %s; going on with what was read last", selection, error)
-            elif self._logged.get(kept.name) and not error:
+            elif self._logged.get(name) and not error:
                 _LOG.info("watching %s again", selection)
-            self._logged[kept.name] = error
+            self._logged[name] = error
         self._renew()
 
     def _renew(self) -> None:

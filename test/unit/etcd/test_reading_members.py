@@ -178,7 +178,10 @@ async def test_the_health_of_etcd_3_4_has_no_reason(etcd, folder):
         (lambda: web.Response(status=404, text="Not Found\n"), "404 Not Found"),
         (lambda: web.Response(text="<html>"), "answered what etcd does not"),
         (lambda: web.json_response([]), "answered what etcd does not"),
-        (lambda: web.json_response({"header": {"cluster_id": "1"}, "members": []}), "names no cluster or no member"),
+        (
+            lambda: web.json_response({"header": {"cluster_id": "1"}, "members": []}),
+            "header: member_id: Field required",
+        ),
         (lambda: web.Response(status=302, headers={"Location": "https://127.0.0.1:1/"}), "302 Found"),
         (lambda: web.Response(body=b"x" * (2**20 + 1)), "more than 1048576 bytes"),
         (lambda: web.Response(body=b"[" * 100_000), "answered what etcd does not"),
