@@ -138,7 +138,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         pages = page.Page(shown, watched.known, about)
 
         def configure() -> None:
-            pages.tell(dataclasses.replace(about, transitions=chosen.transitions))
+            pages.about = dataclasses.replace(about, transitions=chosen.transitions)
             work.add()
 
         chosen.changed = configure
