@@ -91,11 +91,6 @@ def _uint64(value: object) -> int:
     return value
 
 
-def _hexadecimal(value: object) -> str:
-    number = _uint64(value)
-    return f"{number:x}" if number else ""
-
-
 def _complaints(errors: tuple[str, ...]) -> tuple[str, ...]:
     """Sort errors of a status, each once; alarms come as "memberID:<decimal> alarm:NOSPACE "."""
     alarms = ((text, _ALARM.match(text)) for text in errors)
@@ -104,7 +99,7 @@ def _complaints(errors: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _Number = Annotated[int, BeforeValidator(_uint64)]
-_Id = Annotated[str, BeforeValidator(_hexadecimal)]
+_Id = Annotated[str, BeforeValidator(lambda value: f"{_uint64(value):x}".lstrip("0"))]
 """Unpadded lower-case hexadecimal, as the etcd operator and etcdctl write ids; empty when it is zero or absent."""
 
 

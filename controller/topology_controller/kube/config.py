@@ -57,9 +57,9 @@ async def load(
     takes as long as that (at most 5 minutes).
     """
     default = pathlib.Path(environ.get("HOME") or "/").joinpath(".kube", "config")
-    paths = environ.get("KUBECONFIG") if kubeconfig is None else os.fspath(kubeconfig)
-    if kubeconfig is not None or paths or default.is_file():
-        return await _from_kubeconfig(str(default) if paths is None else paths, context)
+    paths = (environ.get("KUBECONFIG") or default) if kubeconfig is None else kubeconfig
+    if paths is not default or default.is_file():
+        return await _from_kubeconfig(os.fspath(paths), context)
     if environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(environ=environ)
     raise ConfigError(str(default), "no such file, KUBECONFIG is not set, and this is not a pod")
@@ -131,10 +131,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _check(paths: str) -> None:
-    """Look at every file of a list as KUBECONFIG has it, but for those that do not exist.
-
-    The library would not say which file is wrong, nor where. Raises ConfigError.
-    """
+    """Raise ConfigError for the first bad file of a list, as KUBECONFIG has it. Not all of them have to exist."""
     files = [pathlib.Path(path).expanduser() for path in paths.split(os.pathsep) if path]
     files = [file for file in files if file.exists()]
     if not files:
