@@ -55,11 +55,7 @@ def micro_time(moment: datetime) -> str:
 
 
 class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
-    """We do not hold the lease any more. `holder` is who does, if that is known."""
-
-    def __init__(self, lease: str, why: str, holder: str | None = None) -> None:
-        super().__init__(f"lost {lease}: {why}")
-        self.holder = holder
+    """We do not hold the lease any more; the text says why, and who does if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +191,8 @@ class Elector:
                 continue
             if self.holder != waited_for:
                 waited_for = self.holder
-                _LOG.info(
-                    "%(object)s is held by %(holder)s: waiting until it is free",
-                    {"object": self._described, "holder": waited_for},
-                )
+                about = {"object": self._described, "holder": waited_for}
+                _LOG.info("%(object)s is held by %(holder)s: waiting until it is free", about)
             backoff.reset()
             pause = self._adopted.retry_period * self._uniform(1.0, _JITTER)
             # Not to miss the moment when the holder's time is up.
@@ -222,14 +216,12 @@ class Elector:
                     await self._due.wait()
             self._due.clear()
             if self._held_until - self._now() < _MOMENT:
-                raise LeaseLost(self._described, f"not renewed for {self.timing.renew_deadline:g} s")
+                raise LeaseLost(f"lost {self._described}: not renewed for {self.timing.renew_deadline:g} s")
             try:
                 await self._renew()
             except errors.KubeError as error:
-                _LOG.warning(
-                    "the lease was not renewed, %(seconds).0f s are left: %(error)s; trying again",
-                    {"seconds": self.time_left(), "error": error},
-                )
+                left = {"seconds": self.time_left(), "error": error}
+                _LOG.warning("the lease was not renewed, %(seconds).0f s are left: %(error)s; trying again", left)
                 # Denser towards the end: the last moments count most, and there are few of them.
                 pause = min(backoff.next(error.retry_after), max(1.0, self.time_left() / 3))
             else:
@@ -244,7 +236,7 @@ class Elector:
             # Changed by a new holder, by an administrator, or by a write of ours whose answer was lost.
             await self._look()
             if self.holder not in {"", self._identity}:
-                raise LeaseLost(self._described, f"{self.holder} holds it", self.holder) from None
+                raise LeaseLost(f"lost {self._described}: {self.holder} holds it") from None
             await self._claim()
 
     async def _look(self) -> None:
@@ -268,25 +260,24 @@ class Elector:
 
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
-        began, timing, now = self._now(), self._adopted, micro_time(self._utcnow())
-        before = self._spec or {}
-        acquired, transitions = before.get("acquireTime"), before.get("leaseTransitions")
-        transitions = transitions if isinstance(transitions, int) else 0
-        if self._spec is not None and self.holder != self._identity:
-            acquired, transitions = now, transitions + 1
-        spec = {
-            "holderIdentity": self._identity,
-            "leaseDurationSeconds": timing.written,
-            "acquireTime": acquired if isinstance(acquired, str) else now,
-            "renewTime": now,
-            "leaseTransitions": transitions,
-        }
-        self._see(await self._write(spec, self._budget()))
+        began, timing = self._now(), self._adopted
+        self._see(await self._write(self._identity, timing.written, self._budget()))
         self._unsure = False
         self.timing = timing
         self._held_until = began + timing.renew_deadline
 
-    async def _write(self, spec: Raw, seconds: float) -> Raw:
+    async def _write(self, holder: str, duration: int, seconds: float) -> Raw:
+        now, before = micro_time(self._utcnow()), self._spec or {}
+        acquired = before.get("acquireTime") if holder == self.holder else None
+        transitions = before.get("leaseTransitions")
+        transitions = transitions if isinstance(transitions, int) else 0
+        spec = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": duration,
+            "acquireTime": acquired if isinstance(acquired, str) else now,
+            "renewTime": now,
+            "leaseTransitions": transitions + (self._spec is not None and holder not in {"", self.holder}),
+        }
         metadata = {"name": self._name, "namespace": self._namespace}
         body: Raw = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         self._unsure = True
@@ -306,10 +297,8 @@ class Elector:
                 while not await self._released():
                     self._unsure = True
         except (errors.KubeError, TimeoutError) as error:
-            _LOG.warning(
-                "%(object)s was not released, others wait until it runs out: %(error)s",
-                {"object": self._described, "error": error or "no answer in time"},
-            )
+            about = {"object": self._described, "error": error or "no answer in time"}
+            _LOG.warning("%(object)s was not released, others wait until it runs out: %(error)s", about)
         else:
             _LOG.info("%(object)s is released", {"object": self._described})
 
@@ -320,11 +309,8 @@ class Elector:
             await self._look()
         if self._spec is None or self.holder != self._identity:
             return True
-        now, transitions = micro_time(self._utcnow()), self._spec.get("leaseTransitions") or 0
-        times = {"acquireTime": now, "renewTime": now}
-        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, **times, "leaseTransitions": transitions}
         try:
-            await self._write(spec, _RELEASE)
+            await self._write("", 1, _RELEASE)
         except errors.Conflict:
             return False
         self.holder = ""
