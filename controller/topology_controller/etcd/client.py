@@ -18,6 +18,7 @@ import ipaddress
 import re
 import ssl
 import urllib.parse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import aiohttp
@@ -44,17 +45,16 @@ _DOWN = {
 """Failures that may mean that the member is down."""
 
 
-class EtcdError(Exception):
-    """No response from one endpoint. `why` is a sentence, and the same while the trouble is the same.
+@dataclass(frozen=True, slots=True)
+class EtcdError:
+    """No response from one endpoint: `why` is the same while the trouble is the same.
 
     `down`: the member may be down or stands still. Without it the trouble may be ours (a certificate, a wrong port).
     """
 
-    def __init__(self, endpoint: str, why: str, *, down: bool = False) -> None:
-        super().__init__(f"{endpoint}: {why}")
-        self.endpoint = endpoint
-        self.why = why
-        self.down = down
+    endpoint: str
+    why: str
+    down: bool = False
 
 
 def parse_endpoint(text: str) -> str:
@@ -261,9 +261,7 @@ def _no_response(endpoint: str, error: aiohttp.ClientError | OSError) -> EtcdErr
 
 def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
     """Return what TLS raised, wherever aiohttp has put it: it may be a cause, a context or a field."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    while error is not None:
         # aiohttp's own error may call itself a TLS error too, and knows less than what it wraps.
         inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
         for candidate in (inner, error):
