@@ -28,13 +28,13 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from .kube import logged
+from .kube import redact
 
 _LOG = logging.getLogger(__name__)
 FORMATS = ("text", "json")
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 DEFAULT = "info"
-_VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, logged.REQUESTS)
+_VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, redact.REQUESTS)
 """Levels of -v 0, 2, 4 and 6: an odd number is the even one before it."""
 _OURS = ("topology_controller", "topology_api")
 _LONGEST_MESSAGE = 4000
@@ -107,7 +107,7 @@ def flush() -> None:
 
 def complain(program: str, text: object) -> None:
     """Say why a command ends: in plain lines, or as errors of the log where that is JSON."""
-    lines = logged.redacted(str(text)).splitlines()
+    lines = redact.redacted(str(text)).splitlines()
     if any(isinstance(handler.formatter, Json) for handler in logging.getLogger().handlers):
         for line in lines:
             _LOG.error("%s", line)
@@ -152,7 +152,7 @@ def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
         fields.update(plain)
         if name not in places:
             rest.update(plain)
-    trace = logged.redacted(formatter.formatException(record.exc_info)) if record.exc_info else ""
+    trace = redact.redacted(formatter.formatException(record.exc_info)) if record.exc_info else ""
     if len(trace) > _LONGEST_TRACE:
         # The end says what was raised, and where.
         trace = "(cut) ..." + trace[-_LONGEST_TRACE:]
@@ -160,7 +160,7 @@ def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
 
 
 def _clean(text: str, longest: int) -> str:
-    return logged.one_line(logged.redacted(text[: 4 * longest]), longest)
+    return redact.one_line(redact.redacted(text[: 4 * longest]), longest)
 
 
 def _plain(value: object) -> object:

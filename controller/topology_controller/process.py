@@ -131,7 +131,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         pages = page.Page(shown, watched.known, about)
 
         def configure() -> None:
-            pages.tell(dataclasses.replace(about, transitions=settings.transitions))
+            pages.about = dataclasses.replace(about, transitions=settings.transitions)
             work.add()
 
         settings.changed = configure

@@ -101,7 +101,7 @@ async def test_nobody_listens(three):
         url = f"https://127.0.0.1:{probe.getsockname()[1]}"
         besides, alone = await good_otherwise(three, url)
     assert besides.status is not asking.MET, besides
-    assert f"{url}: nobody listens there" in besides.message
+    assert f"{url}: nothing listens there" in besides.message
     assert alone.status is asking.UNKNOWN, alone
 
 

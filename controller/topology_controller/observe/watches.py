@@ -179,7 +179,6 @@ class Watches:
                     error,
                 ),
                 timing=self._timing,
-                name=source.field,
             )
             task = asyncio.create_task(kept.run(), name=f"watch {source.what}")
             task.add_done_callback(self._ended)

@@ -63,6 +63,6 @@ class Interruption:
 
 def complain(text: object) -> None:
     """Print one line about what went wrong."""
-    from ..kube import logged  # noqa: PLC0415 - a command that ends well does not need it
+    from ..kube import redact  # noqa: PLC0415 - a command that ends well does not need it
 
-    sys.stderr.write(f"{arguments.PROGRAM}: {logged.redacted(str(text))}\n")
+    sys.stderr.write(f"{arguments.PROGRAM}: {redact.redacted(str(text))}\n")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from topology_controller.observe import facts
 
-QUICK = page.Rhythm(apart=0.05, breath=0.3, standby=0.1, patience=0.5)
+QUICK = page.Timing(interval=0.05, comment=0.3, standby=0.1, write=0.5)
 LONG = 10.0
 
 
@@ -33,10 +33,10 @@ class Watches:
 class House:
     """The latest decision, watches, and the page that shows them, on a port of its own."""
 
-    def __init__(self, rhythm: page.Rhythm) -> None:
+    def __init__(self, timing: page.Timing) -> None:
         self.latest = latest.Latest()
         self.watches = Watches()
-        self.page = page.Page(self.latest, self.watches.known, page_state.about(), rhythm=rhythm)
+        self.page = page.Page(self.latest, self.watches.known, page_state.about(), timing=timing)
         self.url = ""
 
     def pin(self, known: facts.Facts, now: datetime = worlds.NOW) -> None:
@@ -46,9 +46,9 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def opened(rhythm: page.Rhythm = QUICK, limits: connections.Limits = connections.DEFAULT) -> AsyncIterator[House]:
+async def opened(timing: page.Timing = QUICK, limits: connections.Limits = connections.DEFAULT) -> AsyncIterator[House]:
     """Serve it as the operator does on loopback."""
-    house = House(rhythm)
+    house = House(timing)
     where = server.Address.parse("127.0.0.1:0")
     async with server.Server(where, house.page.routes(), limits=limits) as served, house.page:
         house.url = f"http://127.0.0.1:{served.bound}"
