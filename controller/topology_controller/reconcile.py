@@ -2,7 +2,7 @@
 
 There is one thing to reconcile, so there is one worker. It is woken by a fact that changed, by the time that the last
 decision asked for, or by a failure that is worth another try. Each pass is `observe` → `decide` → `act`; a conflict
-means that somebody else wrote, and the pass begins again from a live read, at once. A write whose outcome is not known
+means that another client wrote, and the pass begins again from a live read, at once. A write whose outcome is not known
 is followed by a live read before anything else is written.
 
 What this leader remembers between two passes is its `LeaderState`; everything else is read back from the API.
@@ -46,7 +46,7 @@ _CONFLICTS = 20
 _MIN_RETRY = 1.0
 """Seconds. A change may cut the delay after a failure short, but not turn it into a hot loop."""
 _UNSEEN = 1.0
-"""Seconds. News that waited for longer were not looked at one by one: what lay between them nobody saw."""
+"""Seconds. News that waited for longer were not looked at one by one: what lay between them was not seen."""
 _DISCOVER_AGAIN = 30.0
 
 
@@ -103,8 +103,8 @@ class Reconciler:
         )
         self._conflicts = 0
         self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, now)
-        self._told_after_restart = False
-        self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, EventSpec]] = []
+        self._recorded_since_start = False
+        self._queued: list[tuple[facts.Infrastructure, TopologyTransition | None, EventSpec]] = []
         self._log = log.DecisionLog()
         self.decisions = 0
 
@@ -120,7 +120,7 @@ class Reconciler:
                     await self._pass()
                 finally:
                     # Never before a change, and not lost when something after the write of a record failed.
-                    self._send_news()
+                    self._send_events()
             except (errors.KubeError, act.Voided) as error:
                 delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
                 self._deps.metrics.reconciled(loop.time() - began, ok=False)
@@ -189,8 +189,8 @@ class Reconciler:
         """Remember that a write may have happened; report what Infrastructure's refusal says (rights, admission)."""
         if error.outcome_unknown:
             self._state = leader.unsure(self._state, next_attempt=_new_attempt())
-            # If it did happen, nobody has told of it: as after a restart.
-            self._told_after_restart = False
+            # If it did happen, no event says so: as after a restart.
+            self._recorded_since_start = False
         elif isinstance(error, errors.Forbidden | errors.Invalid) and error.resource == catalog.INFRASTRUCTURES:
             self._state = dataclasses.replace(self._state, refused=str(error))
             # The copy in our own report stays what it was: this record stands nowhere.
@@ -198,13 +198,13 @@ class Reconciler:
 
     def _configure(self) -> None:
         """Take up what the configuration says now: between two passes, never within one."""
-        found = self._deps.configuration
-        if found is None:
+        current = self._deps.configuration
+        if current is None:
             return
-        if found.transitions is not self._transitions:
-            self._transitions = found.transitions
-            self._discoverer.use(found.transitions)
-        trouble = leader.Misconfigured(found.trouble, found.unknown) if found.trouble else None
+        if current.transitions is not self._transitions:
+            self._transitions = current.transitions
+            self._discoverer.use(current.transitions)
+        trouble = leader.Misconfigured(current.trouble, current.unknown) if current.trouble else None
         self._state = dataclasses.replace(self._state, misconfigured=trouble)
 
     def _decide(self, known: facts.Facts, *, missed: bool = False) -> Decision:
@@ -212,7 +212,7 @@ class Reconciler:
         now, steady = self._now(), asyncio.get_running_loop().time()
         if by := leader.jump(self._state, now, steady).total_seconds():
             _LOG.warning(
-                "the clock was moved by %(seconds).1f s: what is waited for by it is moved along", {"seconds": by}
+                "the clock was set by %(seconds).1f s: what is waited for by it is set along", {"seconds": by}
             )
         watching = self._deps.watches.is_open
         state = leader.looked(self._state, known, (now, steady), watching=watching, missed=missed)
@@ -237,9 +237,9 @@ class Reconciler:
             watches.open()
         elif not decision.watch and watches.is_open:
             await watches.close()
-        # Nobody can accept anything before the change, so there is no request for it on the way there.
+        # Nothing can be accepted before the change, so there is no request for it on the way there.
         await watches.ask_for_acceptances(wanted=decision.watch and decision.phase is Phase.CONVERGING)
-        # After the change nobody asks what etcd's members say.
+        # After the change no check asks what etcd's members say.
         await watches.ask_etcd(wanted=decision.watch and decision.phase is not Phase.CONVERGING)
 
     async def _perform(self, known: facts.Facts, decision: Decision) -> None:
@@ -262,7 +262,7 @@ class Reconciler:
             self._on_topology(seen.control_plane)
         if Step.CHANGE not in decision.steps:
             self._show(known, decision)
-        told = False
+        queued = False
         for step in decision.steps:
             if step is Step.REPORT:
                 await self._report(known, decision)
@@ -272,10 +272,10 @@ class Reconciler:
                     # Not before: until then it is only intended.
                     self._show(known, decision)
                 # Now: when a report after it fails, nothing will differ next time.
-                told = True
-                self._tell(decision, seen)
-        if not told and seen is not None:
-            self._tell(decision, seen)
+                queued = True
+                self._queue_events(decision, seen)
+        if not queued and seen is not None:
+            self._queue_events(decision, seen)
 
     def _show(self, known: facts.Facts, decision: Decision) -> None:
         self._log.decided(decision)
@@ -285,16 +285,16 @@ class Reconciler:
         desired = infrastructure.native_desired if isinstance(infrastructure, facts.Infrastructure) else None
         self._deps.metrics.observed(decision.observed, desired, self._now())
 
-    def _send_news(self) -> None:
-        news, self._news = self._news, []
+    def _send_events(self) -> None:
+        news, self._queued = self._queued, []
         for infrastructure, record, spec in news:
             self._deps.events.record(infrastructure, record, spec)
 
-    def _tell(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
+    def _queue_events(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
         # A decision that leaves the record alone speaks of the one that is there: events are named after it.
         kept = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
         for spec in self._happened(decision, infrastructure):
-            self._news.append((infrastructure, decision.record or kept, spec))
+            self._queued.append((infrastructure, decision.record or kept, spec))
 
     async def _write(
         self,
@@ -311,7 +311,7 @@ class Reconciler:
                     self._state = leader.voided(self._state, error.age)
                 raise
             _LOG.info(
-                "topology moved from %(source)s to %(target)s by %(definition)s",
+                "topology changed from %(source)s to %(target)s by %(definition)s",
                 {"source": record.source, "target": record.target, **log.about(record)},
             )
         else:
@@ -342,7 +342,7 @@ class Reconciler:
         sources = catalog.evidence() if definition is None else catalog.evidence(definition)
         evidence = await live.gather(self._deps.client, base, (*sources, *catalog.GUARDS), self._deps.etcd)
         if isinstance(evidence.facts.infrastructure, facts.Unobserved):
-            # Nobody else would look again: what is watched has not changed.
+            # Nothing else would wake the loop: what is watched has not changed.
             raise act.Voided(f"the last read before the change failed: {evidence.facts.infrastructure}")
         return evidence
 
@@ -360,11 +360,11 @@ class Reconciler:
 
     def _happened(self, decision: Decision, infrastructure: facts.Infrastructure) -> tuple[EventSpec, ...]:
         kept = infrastructure.record
-        # Somebody may have dropped it meanwhile: then it is the one that was rebuilt.
+        # It may have been dropped meanwhile: then it is the one that was rebuilt.
         record = decision.record if kept is None or isinstance(kept, facts.Unobserved) else kept
         if record is None:
             return decision.happened
-        first, self._told_after_restart = not self._told_after_restart, True
+        first, self._recorded_since_start = not self._recorded_since_start, True
         if first and not decision.happened:
             return events.after_restart(record, self._now())
         return decision.happened
@@ -379,11 +379,11 @@ class Reconciler:
         if (due := self._discoverer.due_in(infrastructure)) > 0:
             self._deps.queue.add_after(due)
             return
-        found = await self._discoverer.look(known, infrastructure)
-        if found is None:
+        answer = await self._discoverer.look(known, infrastructure)
+        if answer is None:
             self._deps.queue.add_after(_DISCOVER_AGAIN)
             return
-        self._state = dataclasses.replace(self._state, available=found.available, advisories=found.advisories)
+        self._state = dataclasses.replace(self._state, available=answer.available, advisories=answer.advisories)
         self._deps.queue.add()
 
 
