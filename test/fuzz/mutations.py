@@ -116,7 +116,7 @@ def _by_keys(known: facts.Facts) -> Any:
     return found if isinstance(found, facts.Unobserved) else dict(found.entries)
 
 
-def _one_node_less(question: result.Question) -> result.CheckResult:
+def _one_node_less(question: result.CheckContext) -> result.CheckResult:
     fewer = question.spec.model_copy(update={"at_least": (question.spec.at_least or 1) - 1})
     return nodes.control_plane(dataclasses.replace(question, spec=fewer))
 

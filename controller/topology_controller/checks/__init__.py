@@ -1,6 +1,6 @@
 """Pure questions to facts: one check, one function, one file per subject.
 
-Each takes the facts, its own parameters from the definition, and what it is judged against (`result.Question`), and
+Each takes the facts, its own parameters from the definition, and what it is judged against (`result.CheckContext`), and
 answers with a `CheckResult`. Unknown is never Met, an empty list is never proof, and a message says what is wanted,
 what was found and which object to look at, with no age, counter or time in it, so that nothing is rewritten without
 news. `catalog` maps names to functions.

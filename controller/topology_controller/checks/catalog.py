@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckName
 
 from . import etcd, etcd_direct, machine_config, nodes, operators, result, static_pods, workloads
-from .result import Question
+from .result import CheckContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..observe import facts
     from .result import CheckResult
 
-CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {
+CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.CLUSTER_OPERATORS_STABLE: operators.stable,
     CheckName.NO_UPGRADE_IN_PROGRESS: operators.no_upgrade,
     CheckName.CONTROL_PLANE_NODES: nodes.control_plane,
@@ -54,13 +54,13 @@ def ask(
     definition: model.Definition,
     known: facts.Facts,
     now: datetime,
-    yardstick: result.Yardstick = result.Yardstick(),  # noqa: B008 - frozen
+    convergence: result.ConvergenceContext = result.ConvergenceContext(),  # noqa: B008 - frozen
 ) -> tuple[CheckResult, ...]:
     """Answer every question of a stage, in the order of the definition. None of them stops another."""
     answers: dict[CheckName, CheckResult] = {}
     specs = definition.stages[stage]
     # It looks at what the checks of operands have found.
     for spec in sorted(specs, key=lambda spec: spec.check is CheckName.CLUSTER_OPERATORS_STABLE):
-        question = Question(known, spec, definition, now, yardstick, stage, answers)
-        answers[spec.check] = CHECKS[spec.check](question)
+        context = CheckContext(known, spec, definition, now, convergence, stage, answers)
+        answers[spec.check] = CHECKS[spec.check](context)
     return tuple(answers[spec.check] for spec in specs)

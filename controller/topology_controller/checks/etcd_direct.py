@@ -22,32 +22,32 @@ from . import etcd, result
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .result import CheckResult, Question
+    from .result import CheckContext, CheckResult
 
 _PODS = "the etcd pods in namespace openshift-etcd"
 _LONGEST = 160
 
 
-def members(question: Question) -> CheckResult:
+def members(context: CheckContext) -> CheckResult:
     """At least N voters that each answer, healthy, of one mind, and nobody else.
 
     Source: etcd server/etcdserver/api/v3rpc/member.go (only a linearizable list goes through the quorum) and
     maintenance.go (status), server/etcdserver/api/etcdhttp/health.go (openshift-4.20 to openshift-4.22).
     """
-    found = question.facts.etcd_members
+    found = context.facts.etcd_members
     if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
-    wanted = question.spec.at_least or 0
-    wrong, unclear = _examine(found, question.facts, wanted)
+        return context.unknown(found)
+    wanted = context.spec.at_least or 0
+    wrong, unclear = _examine(found, context.facts, wanted)
     if wrong:
-        return question.unmet(
+        return context.unmet(
             f"Wanted: {wanted} etcd voters that each answer for themselves, healthy and agreeing, and no other member. "
             f"Found: {'; '.join(_bounded(wrong))}. Look at {_PODS}"
         )
     if unclear:
-        return question.unknown(f"{'; '.join(_bounded(unclear))}. Look at {_PODS}")
+        return context.unknown(f"{'; '.join(_bounded(unclear))}. Look at {_PODS}")
     voters = [member for member in _confirmed(found)[0].members if not member.learner]
-    return question.met(f"{len(voters)} etcd voters answer, healthy, with one leader: {_names(voters)}")
+    return context.met(f"{len(voters)} etcd voters answer, healthy, with one leader: {_names(voters)}")
 
 
 def _examine(found: facts.EtcdMembers, known: facts.Facts, wanted: int) -> tuple[list[str], list[str]]:

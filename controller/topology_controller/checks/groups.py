@@ -21,30 +21,32 @@ if TYPE_CHECKING:
     from topology_api.types import OperandBaseline
 
     from ..definitions import operands as matrices
-    from .result import CheckResult, Question
+    from .result import CheckContext, CheckResult
 
 
 _MASTER = "node-role.kubernetes.io/master"
 
 
-def ask(question: Question, judge: Callable[[Question, matrices.Group, matrices.Operand], Finding]) -> CheckResult:
+def ask(
+    context: CheckContext, judge: Callable[[CheckContext, matrices.Group, matrices.Operand], Finding]
+) -> CheckResult:
     """Judge every operand of the check's group; Met when each is, or when this cluster does not have them."""
-    group = question.group()
+    group = context.group()
     if group is None:
-        return question.unknown(f"the operand matrix has no entry for {question.spec.check}")
-    absent = absence(question.facts, group)
+        return context.unknown(f"the operand matrix has no entry for {context.spec.check}")
+    absent = absence(context.facts, group)
     if isinstance(absent, str):
         text = f"Nothing has to follow: {absent}"
-        return question.met(text, (Finding("", group.operator, CheckStatus.MET, text),))
+        return context.met(text, (Finding("", group.operator, CheckStatus.MET, text),))
     if isinstance(absent, facts.Unobserved):
         findings = [
             dataclasses.replace(finding_of(group, operand, CheckStatus.UNKNOWN, str(absent)), lacks=absent)
             for operand in group.operands
         ]
-        return question.unknown(absent, tuple(findings))
+        return context.unknown(absent, tuple(findings))
     if not group.operands:
-        return question.unknown(f"the operand matrix names no operand for {question.spec.check}")
-    return question.of(tuple(judge(question, group, operand) for operand in group.operands))
+        return context.unknown(f"the operand matrix names no operand for {context.spec.check}")
+    return context.of(tuple(judge(context, group, operand) for operand in group.operands))
 
 
 def finding_of(
@@ -88,14 +90,14 @@ def configuration(known: facts.Facts, group: matrices.Group) -> facts.Managed | 
     return facts.Unobserved(group.managed_by.key, "is not a configuration with a managementState", malformed=True)
 
 
-def implied(question: Question, group: matrices.Group, operand: matrices.Operand) -> int | facts.Unobserved:
+def implied(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> int | facts.Unobserved:
     """How many ready replicas a workload should have: as the target implies, or as its configuration asks for."""
     if operand.replicas == "perControlPlaneNode":
-        names = node_names(question.facts)
+        names = node_names(context.facts)
         return names if isinstance(names, facts.Unobserved) else len(names)
     if operand.replicas == "perConfiguration":
-        return _configured(question.facts, group)
-    return at(operand, group.topology(question.definition.target.pair))
+        return _configured(context.facts, group)
+    return at(operand, group.topology(context.definition.target.pair))
 
 
 def _configured(known: facts.Facts, group: matrices.Group) -> int | facts.Unobserved:
@@ -137,9 +139,9 @@ def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
     return tuple(sorted(names))
 
 
-def before(question: Question, operand: matrices.Operand) -> OperandBaseline | None:
+def before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline | None:
     """How the operand was at the change, None when nobody recorded it."""
-    baseline = question.yardstick.baseline
+    baseline = context.convergence.baseline
     recorded = baseline.operands if baseline is not None else ()
     return next((one for one in recorded if one.name == operand.key), None)
 
@@ -152,9 +154,9 @@ def unmeasured(what: str, field: str) -> str:
     )
 
 
-def missing(question: Question, group: matrices.Group, operand: matrices.Operand, wanted: str) -> Finding:
+def missing(context: CheckContext, group: matrices.Group, operand: matrices.Operand, wanted: str) -> Finding:
     """The API server says that the operand does not exist: is that how it was configured, or did it get lost?"""
-    then = before(question, operand)
+    then = before(context, operand)
     status, lacks = CheckStatus.UNMET, f"{operand.key} does not exist"
     text = lacks if not operand.optional else f"{lacks} any more"
     if operand.optional and then is None:

@@ -24,7 +24,7 @@ from . import groups, result
 from .result import Count, Finding
 
 if TYPE_CHECKING:
-    from .result import CheckResult, Question
+    from .result import CheckContext, CheckResult
 
 MASTER = "master"
 FAILING_BOUND = timedelta(minutes=1)
@@ -39,22 +39,22 @@ _FIRST = (
 _ANNOTATION = "machineconfiguration.openshift.io/controlPlaneTopology"
 
 
-def pools_ready(question: Question) -> CheckResult:
+def pools_ready(context: CheckContext) -> CheckResult:
     """Every pool is unpaused, not degraded, at its wanted configuration, and all its machines are updated and ready.
 
     A pool that is paused, broken or behind now can never follow once the topology has changed
     (machine-config-operator pkg/controller/node/node_controller.go, syncMachineConfigPool; release-4.20 to 4.22).
     """
-    pools = _pools(question)
+    pools = _pools(context)
     if isinstance(pools, facts.Unobserved):
-        return question.unknown(pools)
+        return context.unknown(pools)
     waiting = [f"{pool.name} ({why})" for pool in pools if (why := _unready(pool))]
     if waiting:
-        return question.unmet(
+        return context.unmet(
             "Wanted: every machine config pool unpaused, not degraded and updated. "
             f"Found: {result.listed(waiting)}. Look at oc get {_POOLS}"
         )
-    return question.met(f"Machine config pools are ready: {result.listed(pool.name for pool in pools)}")
+    return context.met(f"Machine config pools are ready: {result.listed(pool.name for pool in pools)}")
 
 
 def _unready(pool: facts.MachineConfigPool) -> str | None:
@@ -63,31 +63,31 @@ def _unready(pool: facts.MachineConfigPool) -> str | None:
     return _waiting_for(pool, None)
 
 
-def controller_observed(question: Question) -> CheckResult:
+def controller_observed(context: CheckContext) -> CheckResult:
     """ControllerConfig carries the target's control plane topology, and no control-plane node goes by SingleReplica.
 
     The node annotation is what the machine config daemon goes by: it drains a node unless that says SingleReplica
     (machine-config-operator pkg/daemon/drain.go; release-4.20 to 4.22). That it equals the target is not asked: where
     a pool's rendered configuration stays as it is, it is written 20 to 40 minutes later.
     """
-    status, message = _controller(question)
+    status, message = _controller(context)
     if status is CheckStatus.MET:
-        return question.met(message)
-    return question.unmet(message) if status is CheckStatus.UNMET else question.unknown(message)
+        return context.met(message)
+    return context.unmet(message) if status is CheckStatus.UNMET else context.unknown(message)
 
 
-def _controller(question: Question) -> tuple[CheckStatus, str]:
-    config = question.facts.controller_config
-    target = question.definition.target.control_plane.value
+def _controller(context: CheckContext) -> tuple[CheckStatus, str]:
+    config = context.facts.controller_config
+    target = context.definition.target.control_plane.value
     if isinstance(config, facts.Unobserved):
         return CheckStatus.UNKNOWN, str(config)
-    nodes = question.facts.control_plane_nodes
+    nodes = context.facts.control_plane_nodes
     if isinstance(nodes, facts.Unobserved):
         return CheckStatus.UNKNOWN, str(nodes)
-    names = groups.node_names(question.facts)
+    names = groups.node_names(context.facts)
     if isinstance(names, facts.Unobserved):
         return CheckStatus.UNKNOWN, str(names)
-    if why := _config_short_of(question, config, target):
+    if why := _config_short_of(context, config, target):
         return CheckStatus.UNMET, (
             f"Wanted: {_CONFIG} made for control plane topology {target}. Found: {why}. "
             f"Look at oc get {_CONFIG} -o yaml and the pods in openshift-machine-config-operator"
@@ -101,7 +101,7 @@ def _controller(question: Question) -> tuple[CheckStatus, str]:
         if isinstance(node, facts.Node) and node.observed_topology == single and target != single
     )
     if stale:
-        paused = [pool for pool in _paused(question) if pool.name == MASTER]
+        paused = [pool for pool in _paused(context) if pool.name == MASTER]
         hint = f"Pool {MASTER} is paused; {unpause(paused[0])}" if paused else f"Look at oc get {_POOLS} {MASTER}"
         return CheckStatus.UNMET, (
             f"Wanted: no control-plane node with annotation {_ANNOTATION}={single}. Found: {result.listed(stale)}. "
@@ -110,16 +110,16 @@ def _controller(question: Question) -> tuple[CheckStatus, str]:
     return CheckStatus.MET, f"Machine configs are made for {target}, and no control-plane node goes by {single}"
 
 
-def _config_short_of(question: Question, config: facts.ControllerConfig, target: str) -> str:
+def _config_short_of(context: CheckContext, config: facts.ControllerConfig, target: str) -> str:
     if config.control_plane != target:
         return f"it is made for {config.control_plane or 'no topology'}"
     since = config.failing_since
-    if config.failing == "True" and (since is None or question.now >= since + FAILING_BOUND):
+    if config.failing == "True" and (since is None or context.now >= since + FAILING_BOUND):
         return "its templates cannot be rendered (TemplateControllerFailing=True for more than a minute)"
     return ""
 
 
-def pools_rolled_out(question: Question) -> CheckResult:
+def pools_rolled_out(context: CheckContext) -> CheckResult:
     """Every machine config pool has rolled out, and each with machines to another configuration than at the change.
 
     Asked only once the controller works with the new topology: before that the pools say nothing about it. The
@@ -127,27 +127,27 @@ def pools_rolled_out(question: Question) -> CheckResult:
     with the target's topology at the change already (machine-config-operator templates/common/sno,
     templates/master/00-master/sno, pkg/controller/template/render.go; release-4.20 to 4.22).
     """
-    group = question.group()
+    group = context.group()
     if group is None:
-        return question.unknown(f"the operand matrix has no entry for {question.spec.check}")
-    status, message = _controller(question)
-    pools = _pools(question)
-    findings = _findings(question, group, pools, status, message)
+        return context.unknown(f"the operand matrix has no entry for {context.spec.check}")
+    status, message = _controller(context)
+    pools = _pools(context)
+    findings = _findings(context, group, pools, status, message)
     if status is CheckStatus.UNKNOWN or isinstance(pools, facts.Unobserved):
-        return question.unknown(findings[0].found, findings)
+        return context.unknown(findings[0].found, findings)
     if status is CheckStatus.UNMET:
-        return question.unmet(_FIRST, findings)
+        return context.unmet(_FIRST, findings)
     if waiting := [f"{finding.name} ({finding.lacks})" for finding in findings if finding.lacks]:
         text = f"Wanted: every machine config pool rolled out. Found: {result.listed(waiting)}. Look at oc get {_POOLS}"
-        return question.unmet(text, findings)
+        return context.unmet(text, findings)
     unknown = [finding.found for finding in findings if finding.status is CheckStatus.UNKNOWN]
     if unknown:
-        return question.unknown(result.listed(unknown), findings)
-    return question.met(f"Machine config pools rolled out: {result.listed(pool.name for pool in pools)}", findings)
+        return context.unknown(result.listed(unknown), findings)
+    return context.met(f"Machine config pools rolled out: {result.listed(pool.name for pool in pools)}", findings)
 
 
 def _findings(
-    question: Question,
+    context: CheckContext,
     group: matrices.Group,
     pools: list[facts.MachineConfigPool] | facts.Unobserved,
     controller: CheckStatus,
@@ -159,10 +159,10 @@ def _findings(
         first = f"{CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED}, which comes first, is Unknown: {message}"
     if isinstance(pools, facts.Unobserved):
         return (Finding(_KIND, group.operator, CheckStatus.UNKNOWN, first or str(pools)),)
-    unmeasured = _must_move(question, group) and _before(question, MASTER) is None
+    unmeasured = _must_move(context, group) and _before(context, MASTER) is None
     findings = []
     for pool in pools:
-        lacks = _lacks(question, group, pool)
+        lacks = _lacks(context, group, pool)
         status, text = CheckStatus.MET, f"{pool.name} has rolled out"
         if first:
             status, text = CheckStatus.UNKNOWN, first
@@ -191,10 +191,10 @@ def _findings(
     return tuple(findings)
 
 
-def _lacks(question: Question, group: matrices.Group, pool: facts.MachineConfigPool) -> str | None:
+def _lacks(context: CheckContext, group: matrices.Group, pool: facts.MachineConfigPool) -> str | None:
     """What this pool still lacks, None when it has rolled out. Says nothing before the controller has observed."""
-    must_move = _must_move(question, group) and (pool.machines > 0 or pool.name == MASTER)
-    why = _waiting_for(pool, _before(question, pool.name) if must_move else None)
+    must_move = _must_move(context, group) and (pool.machines > 0 or pool.name == MASTER)
+    why = _waiting_for(pool, _before(context, pool.name) if must_move else None)
     return f"paused; {unpause(pool)}" if why is not None and pool.paused else why
 
 
@@ -203,9 +203,9 @@ def unpause(pool: facts.MachineConfigPool) -> str:
     return f"""unpause it: oc patch machineconfigpool {pool.name} --type merge -p '{{"spec":{{"paused":false}}}}'"""
 
 
-def _pools(question: Question) -> list[facts.MachineConfigPool] | facts.Unobserved:
+def _pools(context: CheckContext) -> list[facts.MachineConfigPool] | facts.Unobserved:
     """Every pool by name; master has to be among them."""
-    pools = question.facts.machine_config_pools
+    pools = context.facts.machine_config_pools
     if isinstance(pools, facts.Unobserved):
         return pools
     broken = next((pool for pool in pools if isinstance(pool, facts.Unobserved)), None)
@@ -217,21 +217,21 @@ def _pools(question: Question) -> list[facts.MachineConfigPool] | facts.Unobserv
     return known
 
 
-def _paused(question: Question) -> list[facts.MachineConfigPool]:
-    pools = _pools(question)
+def _paused(context: CheckContext) -> list[facts.MachineConfigPool]:
+    pools = _pools(context)
     return [] if isinstance(pools, facts.Unobserved) else [pool for pool in pools if pool.paused]
 
 
-def _must_move(question: Question, group: matrices.Group) -> bool:
-    definition, baseline = question.definition, question.yardstick.baseline
+def _must_move(context: CheckContext, group: matrices.Group) -> bool:
+    definition, baseline = context.definition, context.convergence.baseline
     source, target = definition.source.control_plane.value, definition.target.control_plane.value
     ready_before = baseline is not None and baseline.control_plane_observed == target
     return not (source == target or ready_before or matrices.same(group.variant, source, target))
 
 
-def _before(question: Question, name: str) -> str | None:
+def _before(context: CheckContext, name: str) -> str | None:
     """The pool's configuration when the topology changed, None where none was recorded: it may be younger."""
-    baseline = question.yardstick.baseline
+    baseline = context.convergence.baseline
     pools = baseline.machine_config_pools if baseline is not None else ()
     return next((pool.configuration for pool in pools if pool.name == name), None)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..definitions import model
-    from .result import CheckResult, Question
+    from .result import CheckContext, CheckResult
 
 DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
@@ -32,27 +32,27 @@ _WORKER = "node-role.kubernetes.io/worker"
 _VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.")
 
 
-def control_plane(question: Question) -> CheckResult:
+def control_plane(context: CheckContext) -> CheckResult:
     """At least N nodes that each pass everything in `failing`.
 
     Source: library-go pkg/operator/staticpod/controller/node/node_controller.go (release-4.22): static pods are
     installed on the nodes that select `node-role.kubernetes.io/master=`, whatever state these are in.
     """
-    found = candidates(question.facts, question.spec, question.definition)
+    found = candidates(context.facts, context.spec, context.definition)
     if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
+        return context.unknown(found)
     findings = tuple(
         Finding("Node", name, CheckStatus.MET if why is None else CheckStatus.UNMET, why or "eligible")
         for name, why in sorted(found.items())
     )
     eligible = [finding.name for finding in findings if finding.status is CheckStatus.MET]
-    wanted = question.spec.at_least or 0
+    wanted = context.spec.at_least or 0
     if len(eligible) >= wanted:
         text = f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible, _SHOWN)}"
-        return question.met(text, findings)
+        return context.met(text, findings)
     named = [f"{finding.name} ({finding.found})" for finding in findings]
     shown = result.listed(named or ["no node with label node-role.kubernetes.io/control-plane"], _SHOWN)
-    return question.unmet(
+    return context.unmet(
         f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}. Look at oc get nodes",
         findings,
     )
@@ -154,27 +154,27 @@ def _common_version(nodes: list[facts.Node]) -> str | None:
     return max(versions, key=lambda v: (versions.count(v), [int(n) for n in v.split(".")]), default=None)
 
 
-def dedicated_workers(question: Question) -> CheckResult:
+def dedicated_workers(context: CheckContext) -> CheckResult:
     """The number of nodes that carry workloads only fits the definition.
 
     Source: installer pkg/asset/manifests/topologies.go (main): their number decides the infrastructure topology.
     """
-    found = question.facts.other_nodes
+    found = context.facts.other_nodes
     if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
+        return context.unknown(found)
     if broken := result.unreadable(found, facts.OtherNode):
-        return question.unknown(broken)
+        return context.unknown(broken)
     workers = [node.name for node in found if isinstance(node, facts.OtherNode) and node.dedicated_worker]
-    wanted = question.definition.workers
+    wanted = context.definition.workers
     if wanted.fits(len(workers)):
-        return question.met(f"{len(workers)} dedicated workers; {question.definition.name} wants {wanted}")
-    return question.unmet(
+        return context.met(f"{len(workers)} dedicated workers; {context.definition.name} wants {wanted}")
+    return context.unmet(
         f"Wanted: {wanted} dedicated workers. "
         f"Found: {len(workers)}: {result.listed(sorted(workers), _SHOWN) or 'none'}. Look at oc get nodes"
     )
 
 
-def eligible_workers(question: Question) -> CheckResult:
+def eligible_workers(context: CheckContext) -> CheckResult:
     """At least N nodes can carry infrastructure pods: dedicated workers, and control-plane nodes that are workers too.
 
     Two routers, two Prometheuses and so on are spread over different nodes; on fewer nodes they never become ready
@@ -185,24 +185,24 @@ def eligible_workers(question: Question) -> CheckResult:
     tolerations and nodeSelector. While that is not read, no taint is known to be tolerated.
     """
     nodes: list[facts.Node] = []
-    for group in (question.facts.control_plane_nodes, question.facts.workers):
+    for group in (context.facts.control_plane_nodes, context.facts.workers):
         if isinstance(group, facts.Unobserved):
-            return question.unknown(group)
+            return context.unknown(group)
         if broken := result.unreadable(group, facts.Node):
-            return question.unknown(broken)
+            return context.unknown(broken)
         nodes += [node for node in group if isinstance(node, facts.Node) and node.worker]
-    routers = question.facts.ingress_controller
+    routers = context.facts.ingress_controller
     found = {node.name: _unfit(node, routers) for node in nodes}
     eligible = sorted(name for name, why in found.items() if why is None)
-    wanted = question.spec.at_least or 0
+    wanted = context.spec.at_least or 0
     if len(eligible) >= wanted:
         # Not which ones: on a large cluster that would be news with every reboot.
-        return question.met(f"At least {wanted} nodes can carry infrastructure pods")
+        return context.met(f"At least {wanted} nodes can carry infrastructure pods")
     # The unfit come first: they are what the message is about.
     named = [f"{name} ({why})" for name, why in sorted(found.items()) if why is not None]
     named += [f"{name} (eligible)" for name in eligible]
     shown = result.listed(named or [f"no node with label {_WORKER}"], _SHOWN)
-    return question.unmet(
+    return context.unmet(
         f"Wanted: {wanted} nodes with label {_WORKER} that can carry infrastructure pods. Found: {len(eligible)}: "
         f"{shown}. Look at oc get nodes -l {_WORKER}; control-plane nodes get that label while Scheduler cluster has "
         "mastersSchedulable=true"
@@ -228,18 +228,18 @@ def _kept_away(node: facts.Node, routers: facts.Fact[facts.IngressController]) -
     return None
 
 
-def masters_schedulable(question: Question) -> CheckResult:
+def masters_schedulable(context: CheckContext) -> CheckResult:
     """Scheduler `cluster` says what the target shape needs (`spec.mastersSchedulable`).
 
     Source: installer pkg/asset/manifests/scheduler.go (main): true where there are no workers.
     """
-    found = question.facts.scheduler
+    found = context.facts.scheduler
     if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
-    wanted = bool(question.spec.wanted)
+        return context.unknown(found)
+    wanted = bool(context.spec.wanted)
     if found.masters_schedulable == wanted:
-        return question.met(f"Scheduler cluster has mastersSchedulable={str(wanted).lower()}")
-    return question.unmet(
+        return context.met(f"Scheduler cluster has mastersSchedulable={str(wanted).lower()}")
+    return context.unmet(
         f"Wanted: schedulers.config.openshift.io/cluster with mastersSchedulable={str(wanted).lower()}. "
         f"Found: {str(found.masters_schedulable).lower()}. Change it with: oc patch scheduler cluster --type merge "
         f"""-p '{{"spec":{{"mastersSchedulable":{str(wanted).lower()}}}}}'"""

@@ -13,7 +13,7 @@ from .result import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .result import CheckResult, Question
+    from .result import CheckContext, CheckResult
 
 _KIND = "ClusterOperator"
 _STABLE = (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
@@ -29,7 +29,7 @@ back. What a console lacks after the change is told by ConsoleReplicas. Availabl
 Z_STREAM = "Patch (z-stream) upgrades are not held back by Upgradeable=False: do not start one now."
 
 
-def stable(question: Question) -> CheckResult:
+def stable(context: CheckContext) -> CheckResult:
     """Every ClusterOperator but ours is Available, not Progressing, not Degraded.
 
     Source of the three conditions and their names: api config/v1/types_cluster_operator.go (release-4.22).
@@ -37,56 +37,56 @@ def stable(question: Question) -> CheckResult:
     After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
     change may be gone, and those whose operands have to follow must have been seen to react (`_unreacted`).
     """
-    found = question.facts.cluster_operators
+    found = context.facts.cluster_operators
     if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
+        return context.unknown(found)
     if broken := result.unreadable(found, facts.ClusterOperator):
-        return question.unknown(broken)
+        return context.unknown(broken)
     others = {
         operator.name: operator
         for operator in found
         if isinstance(operator, facts.ClusterOperator) and operator.name != CLUSTER_OPERATOR
     }
     if not others:
-        return question.unknown("there are no ClusterOperators besides our own; look at oc get co")
+        return context.unknown("there are no ClusterOperators besides our own; look at oc get co")
     unstable = tuple(
         Finding(_KIND, operator.name, status, f"{operator.name} ({why})")
         for operator in others.values()
         if (why := instability(operator))
         for status in (CheckStatus.UNMET if _says_no(operator) else CheckStatus.UNKNOWN,)
     )
-    if not question.converging:
-        return _at_rest(question, unstable)
-    return _reacted(question, others, unstable)
+    if not context.converging:
+        return _at_rest(context, unstable)
+    return _reacted(context, others, unstable)
 
 
-def _at_rest(question: Question, unstable: tuple[Finding, ...]) -> CheckResult:
+def _at_rest(context: CheckContext, unstable: tuple[Finding, ...]) -> CheckResult:
     """The answer before the change."""
     names = result.listed(finding.found for finding in unstable)
     if any(finding.status is CheckStatus.UNMET for finding in unstable):
         text = "Wanted: every ClusterOperator Available, not Progressing, not Degraded. "
-        return question.unmet(f"{text}Found: {names}. Look at oc get co", unstable)
+        return context.unmet(f"{text}Found: {names}. Look at oc get co", unstable)
     if unstable:
-        return question.unknown(f"ClusterOperators that do not say how they are: {names}", unstable)
-    return question.met("Every ClusterOperator is Available, not Progressing and not Degraded")
+        return context.unknown(f"ClusterOperators that do not say how they are: {names}", unstable)
+    return context.met("Every ClusterOperator is Available, not Progressing and not Degraded")
 
 
 def _reacted(
-    question: Question, others: dict[str, facts.ClusterOperator], unstable: tuple[Finding, ...]
+    context: CheckContext, others: dict[str, facts.ClusterOperator], unstable: tuple[Finding, ...]
 ) -> CheckResult:
     """The answer after the change."""
-    version = question.facts.cluster_version
+    version = context.facts.cluster_version
     upgrade = "" if isinstance(version, facts.Unobserved) else _upgrade(version)
     certain = any(finding.status is CheckStatus.UNMET for finding in unstable)
-    waiting = tuple(_unreacted(question, others))
-    findings = unstable + _gone(question, others) + waiting
+    waiting = tuple(_unreacted(context, others))
+    findings = unstable + _gone(context, others) + waiting
     # Where one of them says that it is not at rest, those that say nothing are told with it.
     wrong = [one.found for one in findings if one.status is CheckStatus.UNMET or (certain and one in unstable)]
     if upgrade:
         wrong.append(upgrade)
-    news = "" if isinstance(version, facts.Unobserved) else _newer(question, version)
+    news = "" if isinstance(version, facts.Unobserved) else _newer(context, version)
     if wrong:
-        return question.unmet(
+        return context.unmet(
             "Wanted: every ClusterOperator Available, not Progressing, not Degraded, those whose operands follow the "
             "topology seen to react, and no upgrade. "
             f"Found: {result.listed(wrong)}. Look at oc get co{news}",
@@ -98,33 +98,33 @@ def _reacted(
     elif (status := version.conditions.status("Progressing")) != "False":
         unclear.append(f"clusterversions.config.openshift.io/version: condition Progressing is {status}")
     if unclear:
-        return question.unknown(result.listed(unclear), findings)
-    return question.met(
+        return context.unknown(result.listed(unclear), findings)
+    return context.met(
         f"Every ClusterOperator is Available, not Progressing and not Degraded, and has reacted where it had to{news}"
     )
 
 
-def _gone(question: Question, others: dict[str, facts.ClusterOperator]) -> tuple[Finding, ...]:
+def _gone(context: CheckContext, others: dict[str, facts.ClusterOperator]) -> tuple[Finding, ...]:
     """Operators that reported at the change and do not any more."""
-    baseline = question.yardstick.baseline
+    baseline = context.convergence.baseline
     names = sorted(one.name for one in (baseline.cluster_operators if baseline else ()) if one.name not in others)
     text = "missing, it was there when the topology moved"
     return tuple(Finding(_KIND, name, CheckStatus.UNMET, f"{name} ({text})") for name in names)
 
 
-def _unreacted(question: Question, others: dict[str, facts.ClusterOperator]) -> Iterator[Finding]:
+def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) -> Iterator[Finding]:
     """Operators that still have to react to the change, each with the first of its operands that shows it.
 
     One that answers for an operand has reacted when it has been busy since (its Progressing condition changed later
     than at the change), or when its operands lack nothing of it (`Finding.lacks`). Guard budgets are left out, since no
     operator reports them, and so are checks that are accepted.
     """
-    busy_since = set(_busy_since(question, others))
-    matrix = question.yardstick.matrix
+    busy_since = set(_busy_since(context, others))
+    matrix = context.convergence.matrix
     first: dict[str, str | facts.Unobserved] = {}
-    for spec in question.definition.convergence.checks:
-        group, answer = question.group(spec.check), question.answers.get(spec.check)
-        if group is None or answer is None or spec.check in question.yardstick.accepted:
+    for spec in context.definition.convergence.checks:
+        group, answer = context.group(spec.check), context.answers.get(spec.check)
+        if group is None or answer is None or spec.check in context.convergence.accepted:
             continue
         # A group that this cluster lacks has one finding for all of it, and that lacks nothing.
         for operand, finding in zip(group.operands, answer.findings, strict=False):
@@ -141,9 +141,9 @@ def _unreacted(question: Question, others: dict[str, facts.ClusterOperator]) -> 
         yield Finding(_KIND, operator, CheckStatus.UNMET, f"{operator} (has not reacted yet: {lacks}{reader})")
 
 
-def _busy_since(question: Question, others: dict[str, facts.ClusterOperator]) -> Iterator[str]:
+def _busy_since(context: CheckContext, others: dict[str, facts.ClusterOperator]) -> Iterator[str]:
     """Operators that have come to rest again since the change."""
-    baseline = question.yardstick.baseline
+    baseline = context.convergence.baseline
     for one in baseline.cluster_operators if baseline is not None else ():
         now = others[one.name].settled_time if one.name in others else None
         if now is not None and one.settled_time is not None and now > one.settled_time:
@@ -157,9 +157,9 @@ def _upgrade(version: facts.ClusterVersion) -> str:
     return f"ClusterVersion version (an upgrade is under way: {progressing.reason or 'no reason given'})"
 
 
-def _newer(question: Question, version: facts.ClusterVersion) -> str:
+def _newer(context: CheckContext, version: facts.ClusterVersion) -> str:
     """Say that the version changed since the change: what converged may have been the upgrade's doing."""
-    baseline = question.yardstick.baseline
+    baseline = context.convergence.baseline
     before = baseline.version if baseline is not None else None
     if before is None or version.newest in {None, before}:
         return ""
@@ -185,24 +185,24 @@ def _status(operator: facts.ClusterOperator, type_: str) -> str:
     return operator.conditions.status(type_)
 
 
-def no_upgrade(question: Question) -> CheckResult:
+def no_upgrade(context: CheckContext) -> CheckResult:
     """ClusterVersion `version` says Progressing=False; anything absent is Unknown.
 
     Source: cluster-version-operator pkg/cvo/status.go (release-4.22) sets it True from the first step to the last.
     """
-    found = question.facts.cluster_version
+    found = context.facts.cluster_version
     if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
+        return context.unknown(found)
     progressing = found.conditions.find("Progressing")
     if progressing is None or progressing.status not in {"True", "False"}:
         status = progressing.status if progressing else "absent"
-        return question.unknown(f"clusterversions.config.openshift.io/version: condition Progressing is {status}")
+        return context.unknown(f"clusterversions.config.openshift.io/version: condition Progressing is {status}")
     if progressing.status == "True":
-        return question.unmet(
+        return context.unmet(
             f"Wanted: no upgrade under way. Found: ClusterVersion version is Progressing "
             f"({progressing.reason or 'no reason given'}). Look at oc get clusterversion"
         )
-    return question.met(f"No upgrade is under way. {Z_STREAM}")
+    return context.met(f"No upgrade is under way. {Z_STREAM}")
 
 
 def block_message_after_change(definition: str, target: str) -> str:

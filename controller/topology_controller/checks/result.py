@@ -73,7 +73,7 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Yardstick:
+class ConvergenceContext:
     """What convergence is measured by: how it was at the change (None: nobody knows), and the operand matrix.
 
     `accepted` are checks that somebody has declared not to come: their operators need not be seen to react.
@@ -85,10 +85,10 @@ class Yardstick:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckContext:
     """Everything that a check may look at: facts, its own parameters, the definition, the time and the stage.
 
-    `yardstick` matters after the change. `now` is aware UTC. `answers` are those of the stage's other checks, for the
+    `convergence` matters after the change. `now` is aware UTC. `answers` are those of the stage's other checks, for the
     one that sums them up.
     """
 
@@ -96,7 +96,7 @@ class Question:
     spec: model.CheckSpec
     definition: model.Definition
     now: datetime
-    yardstick: Yardstick = Yardstick()
+    convergence: ConvergenceContext = ConvergenceContext()
     stage: Stage = Stage.PREFLIGHT
     answers: Mapping[CheckName, CheckResult] = field(default_factory=dict)
 
@@ -107,7 +107,7 @@ class Question:
 
     def group(self, check: CheckName | None = None) -> matrices.Group | None:
         """What the matrix says about the operands of this check, or of another one."""
-        matrix = self.yardstick.matrix
+        matrix = self.convergence.matrix
         return matrix.group(check or self.spec.check) if matrix is not None else None
 
     def met(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:

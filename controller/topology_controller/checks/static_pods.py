@@ -19,15 +19,15 @@ from . import groups, result
 from .result import Count
 
 if TYPE_CHECKING:
-    from .result import CheckResult, Finding, Question
+    from .result import CheckContext, CheckResult, Finding
 
 
-def at_newest(question: Question) -> CheckResult:
+def at_newest(context: CheckContext) -> CheckResult:
     """Static pods of the group are at their newest revision everywhere, a new one where the topologies differ.
 
     Source: library-go pkg/operator/staticpod/controller/installer/installer_controller.go (release-4.22).
     """
-    return groups.ask(question, _judge)
+    return groups.ask(context, _judge)
 
 
 def revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[facts.StaticPods]:
@@ -40,25 +40,25 @@ def revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[facts
     return facts.Unobserved(operand.key, "has no revisions of static pods", malformed=True)
 
 
-def must_move(question: Question, group: matrices.Group, operand: matrices.Operand) -> bool:
+def must_move(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> bool:
     """Do the topologies that the definition may start from differ in configuration from the one that it leads to?
 
     Source for the one that does: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver
     (release-4.20 to 4.22).
     """
-    definition = question.definition
+    definition = context.definition
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
     return not all(source == target or matrices.same(operand.variant, source, target) for source in sources)
 
 
-def _judge(question: Question, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    nodes = groups.node_names(question.facts)
-    found = revisions(question.facts, operand)
-    moving = must_move(question, group, operand)
-    then = groups.before(question, operand)
-    finding = _revision(question, group, operand, moving=moving)
+def _judge(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    nodes = groups.node_names(context.facts)
+    found = revisions(context.facts, operand)
+    moving = must_move(context, group, operand)
+    then = groups.before(context, operand)
+    finding = _revision(context, group, operand, moving=moving)
     lacks: str | facts.Unobserved | None = None
     if moving and isinstance(found, facts.Unobserved):
         lacks = found
@@ -80,17 +80,17 @@ def _count(found: facts.StaticPods, nodes: tuple[str, ...], finding: Finding) ->
     return Count(0 if stale else len(there), len(wanted), "nodes")
 
 
-def _revision(question: Question, group: matrices.Group, operand: matrices.Operand, *, moving: bool) -> Finding:
-    nodes = groups.node_names(question.facts)
+def _revision(context: CheckContext, group: matrices.Group, operand: matrices.Operand, *, moving: bool) -> Finding:
+    nodes = groups.node_names(context.facts)
     if isinstance(nodes, facts.Unobserved):
         return groups.finding_of(group, operand, CheckStatus.UNKNOWN, str(nodes))
     wanted = f"{operand.key} at its newest revision on every control-plane node"
-    found = revisions(question.facts, operand)
+    found = revisions(context.facts, operand)
     if isinstance(found, facts.Unobserved):
         if found.missing:
-            return groups.missing(question, group, operand, wanted)
+            return groups.missing(context, group, operand, wanted)
         return groups.finding_of(group, operand, CheckStatus.UNKNOWN, str(found), wanted=wanted)
-    then = groups.before(question, operand)
+    then = groups.before(context, operand)
     revision = then.revision if then is not None else None
     if moving and revision is not None:
         wanted = f"{operand.key} at a revision above {revision} on every control-plane node"

@@ -24,39 +24,39 @@ from .result import Count
 
 if TYPE_CHECKING:
     from ..definitions import operands as matrices
-    from .result import CheckResult, Finding, Question
+    from .result import CheckContext, CheckResult, Finding
 
 _NUDGE = "topology.openshift.io/nudged-for"
 """Annotation of a node that is no use but the event that it makes."""
 
 
-def replicas(question: Question) -> CheckResult:
+def replicas(context: CheckContext) -> CheckResult:
     """Every Deployment, StatefulSet and IngressController of the group has the replicas that the target implies."""
-    return groups.ask(question, _replicas)
+    return groups.ask(context, _replicas)
 
 
-def _replicas(question: Question, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    wanted = groups.implied(question, group, operand)
-    found = question.facts.operand(operand.key)
-    finding = _ready(question, group, operand, wanted)
+def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    wanted = groups.implied(context, group, operand)
+    found = context.facts.operand(operand.key)
+    finding = _ready(context, group, operand, wanted)
     count = None
     if isinstance(found, facts.Workload | facts.IngressController) and not isinstance(wanted, facts.Unobserved):
         have = found.ready if isinstance(found, facts.Workload) else found.available_replicas
         count = Count(have, wanted, "replicas")
-    lacks = _unasked(question, group, operand, finding)
+    lacks = _unasked(context, group, operand, finding)
     return dataclasses.replace(finding, count=count, lacks=lacks)
 
 
 def _ready(
-    question: Question, group: matrices.Group, operand: matrices.Operand, count: int | facts.Unobserved
+    context: CheckContext, group: matrices.Group, operand: matrices.Operand, count: int | facts.Unobserved
 ) -> Finding:
     if isinstance(count, facts.Unobserved):
         return groups.finding_of(group, operand, CheckStatus.UNKNOWN, str(count))
     wanted = f"{operand.key} with {count} ready replicas"
-    found = question.facts.operand(operand.key)
+    found = context.facts.operand(operand.key)
     if isinstance(found, facts.Unobserved):
         if found.missing:
-            return groups.missing(question, group, operand, wanted)
+            return groups.missing(context, group, operand, wanted)
         return groups.finding_of(group, operand, CheckStatus.UNKNOWN, str(found), wanted=wanted)
     router = operand.kind == "IngressController"
     if isinstance(found, facts.Workload) and not router:
@@ -71,12 +71,12 @@ def _ready(
         has = f"asks for at least {count}" if operand.restarts else f"has at least {count} ready"
         return groups.finding_of(group, operand, CheckStatus.MET, f"{operand.key} {has} replicas", wanted=wanted)
     asks = found.wanted if isinstance(found, facts.Workload) else found.wanted_replicas
-    action = _action(question, group, operand, count) if asks is not None and asks < count else ""
+    action = _action(context, group, operand, count) if asks is not None and asks < count else ""
     return groups.finding_of(group, operand, CheckStatus.UNMET, f"{operand.key} {why}", wanted=wanted, action=action)
 
 
 def _unasked(
-    question: Question, group: matrices.Group, operand: matrices.Operand, finding: Finding
+    context: CheckContext, group: matrices.Group, operand: matrices.Operand, finding: Finding
 ) -> str | facts.Unobserved | None:
     """What shows that the operator has yet to react to the change: an operand that it has not asked enough of.
 
@@ -85,13 +85,13 @@ def _unasked(
     """
     if operand.replicas == "perConfiguration":
         return None
-    wanted = groups.implied(question, group, operand)
-    found = question.facts.operand(operand.key)
+    wanted = groups.implied(context, group, operand)
+    found = context.facts.operand(operand.key)
     if isinstance(wanted, facts.Unobserved):
         return wanted
     if isinstance(found, facts.Unobserved):
         return finding.lacks if found.missing else found
-    if pinned(question.facts, group, operand, wanted):
+    if pinned(context.facts, group, operand, wanted):
         return None
     if isinstance(found, facts.Workload):
         return None if found.wanted >= wanted else f"{operand.key} asks for {found.wanted} of {wanted}"
@@ -145,13 +145,13 @@ def pinned(known: facts.Facts, group: matrices.Group, operand: matrices.Operand,
     return group.managed_by.key if managed.state == "Unmanaged" else ""
 
 
-def _action(question: Question, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
+def _action(context: CheckContext, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
     """What an administrator can do about an operand that does not even ask for enough."""
-    if who := pinned(question.facts, group, operand, count):
+    if who := pinned(context.facts, group, operand, count):
         if group.check is CheckName.ROUTER_REPLICAS:
             return f"Advisory {AdvisoryName.ROUTER_REPLICAS_PINNED} has the command that changes it"
         return f"Its operator leaves it alone, because {who} has managementState Unmanaged: scale it yourself"
-    matrix = question.yardstick.matrix
+    matrix = context.convergence.matrix
     operator = group.operator_of(operand)
     if matrix is not None and matrix.reads_at_start(operator):
         return (
@@ -161,23 +161,23 @@ def _action(question: Question, group: matrices.Group, operand: matrices.Operand
     return ""
 
 
-def guarded(question: Question) -> CheckResult:
+def guarded(context: CheckContext) -> CheckResult:
     """Every PodDisruptionBudget of the group exists and lets one control-plane node go at a time."""
-    return groups.ask(question, _budget)
+    return groups.ask(context, _budget)
 
 
-def _budget(question: Question, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    if group.topology(question.definition.target.pair) == Topology.SINGLE_REPLICA:
+def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    if group.topology(context.definition.target.pair) == Topology.SINGLE_REPLICA:
         text = f"{operand.key} does not exist on a single node"
         return groups.finding_of(group, operand, CheckStatus.MET, text)
-    nodes = groups.node_names(question.facts)
+    nodes = groups.node_names(context.facts)
     if isinstance(nodes, facts.Unobserved):
         return groups.finding_of(group, operand, CheckStatus.UNKNOWN, str(nodes))
     wanted = f"{operand.key} with minAvailable {len(nodes) - 1}"
-    found = question.facts.operand(operand.key)
+    found = context.facts.operand(operand.key)
     if isinstance(found, facts.Unobserved):
         if found.missing:
-            return dataclasses.replace(groups.missing(question, group, operand, wanted), action=_nudge(nodes[0]))
+            return dataclasses.replace(groups.missing(context, group, operand, wanted), action=_nudge(nodes[0]))
         return groups.finding_of(group, operand, CheckStatus.UNKNOWN, str(found), wanted=wanted)
     if not isinstance(found, facts.DisruptionBudget):
         text = f"{operand.key} is not a PodDisruptionBudget"

@@ -11,7 +11,7 @@
 * `baseline`: what the cluster looks like at the change, as convergence is measured against it.
 * `convergence`: after the change: until it is completed, or stuck.
 * `acceptance`: what somebody declares not to come, past the deadline.
-* `observer`: while the native controller is in charge: where its transition is.
+* `native_controller`: while the native controller is in charge: where its transition is.
 * `discovery`: what could be asked for now.
 * `events`: what is worth an event when the phase changes.
 

@@ -16,7 +16,7 @@ from topology_api.types import Baseline, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
 from ..checks import catalog, operators
-from ..checks.result import CheckResult, listed
+from ..checks.result import CheckResult, ConvergenceContext, listed
 from ..observe import facts
 from . import applicability, baseline, cadence, convergence, discovery, events, problems, records
 from . import context as contexts
@@ -235,7 +235,8 @@ def _change(
 ) -> Decision:
     """Everything holds, live: move the topology and the record in one write."""
     now = context.now
-    results = catalog.ask(Stage.CONVERGENCE, definition, context.known, now, context.yardstick(measured))
+    measure = ConvergenceContext(measured, context.transitions.matrix)
+    results = catalog.ask(Stage.CONVERGENCE, definition, context.known, now, measure)
     admitted = now.replace(microsecond=0)
     after = record.model_copy(
         update={

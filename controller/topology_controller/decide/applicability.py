@@ -18,7 +18,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Reason, Topology
 
 from ..observe import facts
-from .decision import Said
+from .decision import Cause
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,40 +30,40 @@ NATIVE_GRACE = timedelta(seconds=137)
 """How long a native controller whose gate is on, but that has not shown up, is waited for: one lease duration."""
 
 
-def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Said | None:
+def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause | None:
     """Why nothing may be done here, or None."""
     control_plane = infrastructure.control_plane
     if control_plane == EXTERNAL:
-        return Said(
+        return Cause(
             Reason.HOSTED_CONTROL_PLANE,
             "The control plane is hosted: its availability is set on the management cluster, by "
             "controllerAvailabilityPolicy and infrastructureAvailabilityPolicy of the HostedCluster",
         )
     if control_plane is None:
-        return Said(
+        return Cause(
             Reason.UNKNOWN_TOPOLOGY,
             "Infrastructure cluster has no status.controlPlaneTopology: the installer or cluster-config-operator "
             "writes it; nothing is done until it is there",
         )
     if control_plane not in set(Topology):
-        return Said(
+        return Cause(
             Reason.UNKNOWN_TOPOLOGY,
             f"Infrastructure cluster has status.controlPlaneTopology {control_plane}, which this version does not know",
         )
     if infrastructure.infrastructure not in _INFRASTRUCTURE_TOPOLOGIES:
         found = infrastructure.infrastructure or "no value"
-        return Said(
+        return Cause(
             Reason.UNKNOWN_TOPOLOGY,
             f"Infrastructure cluster has status.infrastructureTopology {found}, which this version does not know",
         )
     if infrastructure.image_based_install:
-        return Said(
+        return Cause(
             Reason.IMAGE_BASED_INSTALL,
             f"Infrastructure cluster carries label {vocabulary.IMAGE_BASED_INSTALL_LABEL}: the topology of a cluster "
             "that was installed from an image is fixed by that image",
         )
     if native_in_charge(known):
-        return Said(Reason.NATIVE_CONTROLLER_ACTIVE, _handed_over(infrastructure))
+        return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, _handed_over(infrastructure))
     return None
 
 

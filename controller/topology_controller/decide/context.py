@@ -15,16 +15,15 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckStatus, Phase, Reason
 
 from ..checks import advisories, etcd
-from ..checks.result import Yardstick, listed
+from ..checks.result import listed
 from ..observe import facts
 from . import cadence, discovery, events, records
-from .decision import Said, Step
+from .decision import Cause, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import Advisory, AvailableTransition, Baseline, Check, TopologyPair
-    from topology_api.vocabulary import CheckName
+    from topology_api.types import Advisory, AvailableTransition, Check, TopologyPair
 
     from ..checks.result import CheckResult
     from ..definitions import load
@@ -55,10 +54,6 @@ class Context:
     def phase(self) -> Phase:
         """The phase of the record; without one nothing has been decided yet."""
         return self.record.phase if self.record is not None else Phase.IDLE
-
-    def yardstick(self, baseline: Baseline | None, accepted: frozenset[CheckName] = frozenset()) -> Yardstick:
-        """What convergence is measured by."""
-        return Yardstick(baseline, self.transitions.matrix, accepted)
 
     @property
     def evidence_awaited(self) -> bool:
@@ -122,7 +117,7 @@ def what_is_awaited(
     return "All convergence checks are met; waiting until it stays quiet"
 
 
-def unreadable(checks: tuple[Check, ...], now: datetime) -> Said | None:
+def unreadable(checks: tuple[Check, ...], now: datetime) -> Cause | None:
     """A fact that could not be read for long makes the operator Degraded; a moment does not."""
     lasting = [
         check
@@ -132,7 +127,7 @@ def unreadable(checks: tuple[Check, ...], now: datetime) -> Said | None:
     if not lasting:
         return None
     text = "; ".join(f"{check.name}: {check.message}" for check in lasting)
-    return Said(Reason.EVIDENCE_UNREADABLE, f"Cannot be told for more than 5 minutes: {text}")
+    return Cause(Reason.EVIDENCE_UNREADABLE, f"Cannot be told for more than 5 minutes: {text}")
 
 
 def written(context: Context, decision: Decision) -> Decision:

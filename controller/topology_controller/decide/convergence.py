@@ -21,11 +21,11 @@ from topology_api.types import whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, ProblemReason, Reason, Stage
 
 from ..checks import catalog, machine_config, operators
-from ..checks.result import listed
+from ..checks.result import ConvergenceContext, listed
 from ..observe import facts
 from . import acceptance, applicability, leader, problems, records
 from . import context as contexts
-from .decision import Decision, EventSpec, Said, Step
+from .decision import Cause, Decision, EventSpec, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,7 +47,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             f"Transition {record.name} is under way, but this version has no definition of that name: "
             "it cannot tell when it is completed. Install the version that started it"
         )
-        said = Said(Reason.TRANSITION_STUCK, message)
+        said = Cause(Reason.TRANSITION_STUCK, message)
         return Decision(
             Phase.CONVERGING, steps=(Step.REPORT,), degraded=said, note=message, upgrade_block=block, level=False
         )
@@ -186,8 +186,8 @@ def _asked(
     """Every answer, the record with what is accepted from now on, and why the rest of what was asked for is not."""
 
     def ask(going_without: TopologyTransition) -> tuple[CheckResult, ...]:
-        yardstick = context.yardstick(record.baseline, acceptance.names(going_without))
-        return catalog.ask(Stage.CONVERGENCE, definition, context.known, context.now, yardstick)
+        measure = ConvergenceContext(record.baseline, context.transitions.matrix, acceptance.names(going_without))
+        return catalog.ask(Stage.CONVERGENCE, definition, context.known, context.now, measure)
 
     results = ask(record)
     accepted, ignored = acceptance.taken(record, context.known.acceptances, results, context.now, late=late)
@@ -222,7 +222,7 @@ def _note(context: contexts.Context, record: TopologyTransition, text: str) -> s
     return text
 
 
-def _stuck(converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Said:
+def _stuck(converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Cause:
     """Name what has been failing longest: of several the first in the order of the definition.
 
     ClusterOperatorsStable comes last among them: it fails because of what another check can name. Where every check is
@@ -235,6 +235,6 @@ def _stuck(converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Said:
         default=None,
     )
     what = f"the watch of {listed(disturbed)}" if longest is None else f"{longest.name}: {longest.message}"
-    return Said(
+    return Cause(
         Reason.TRANSITION_STUCK, f"Not converged by the deadline, and nothing progresses; waiting longest for {what}"
     )

@@ -32,7 +32,7 @@ class Step(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Cause:
     """A reason and a message of a condition."""
 
     reason: Reason
@@ -70,12 +70,12 @@ class Decision:
     definition: model.Definition | None = None
     results: tuple[CheckResult, ...] = ()
     note: str = ""
-    disabled: Said | None = None
-    degraded: Said | None = None
+    disabled: Cause | None = None
+    degraded: Cause | None = None
     upgrade_block: str | None = None
     happened: tuple[EventSpec, ...] = ()
     observed: TopologyTransition | None = None
     taken: tuple[Accepted, ...] = ()
     ignored: tuple[str, ...] = ()
-    misconfigured: Said | None = None
+    misconfigured: Cause | None = None
     level: bool = True

@@ -21,9 +21,9 @@ from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, Reason
 from ..checks import operators
 from ..checks.result import listed
 from ..observe import facts
-from . import acceptance, admission, applicability, cadence, convergence, observer, problems, records
+from . import acceptance, admission, applicability, cadence, convergence, native_controller, problems, records
 from . import context as contexts
-from .decision import Decision, Said, Step
+from .decision import Cause, Decision, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,7 +45,7 @@ def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderStat
         decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {leader.refused}")
     if leader.misconfigured is None:
         return decision
-    said = Said(Reason.CONFIGURATION_INVALID, leader.misconfigured.message)
+    said = Cause(Reason.CONFIGURATION_INVALID, leader.misconfigured.message)
     return dataclasses.replace(decision, misconfigured=said)
 
 
@@ -98,7 +98,7 @@ def _blind(infrastructure: facts.Fact[facts.Infrastructure], own: facts.Unobserv
 def _without_infrastructure(why: facts.Unobserved, own: facts.Fact[facts.OwnOperator]) -> Decision:
     if why.missing:
         message = "Infrastructure cluster does not exist: it is created by the installer. Nothing is decided without it"
-        said = Said(Reason.INFRASTRUCTURE_MISSING, message)
+        said = Cause(Reason.INFRASTRUCTURE_MISSING, message)
         return Decision(Phase.IDLE, steps=(Step.REPORT,), degraded=said)
     if why.malformed:
         return _malformed(why, None if isinstance(own, facts.Unobserved) else own.copy)
@@ -114,7 +114,7 @@ def _not_installed(context: contexts.Context, lacks: str) -> Decision:
     """
     own = context.known.own_operator
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    said = Said(
+    said = Cause(
         Reason.API_NOT_INSTALLED,
         f"CustomResourceDefinition {lacks}: a request would be dropped unseen. "
         "Install it with the commands of: cluster-topology-operator manifests --crd-patch",
@@ -140,7 +140,7 @@ def _malformed(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
 
     The watch is well, so readiness says nothing: the conditions must. What was under way keeps holding upgrades back.
     """
-    said = Said(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
+    said = Cause(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
     if copy is None or copy.phase not in _HOLDING or copy.target is None:
         return Decision(Phase.IDLE, steps=(Step.REPORT,), degraded=said)
     return Decision(
@@ -183,14 +183,14 @@ def _too_new(found: facts.Newer, *, lost: bool) -> Decision:
     return Decision(
         Phase.UNSUPPORTED,
         steps=(Step.REPORT,),
-        degraded=Said(Reason.EVIDENCE_UNREADABLE, message),
+        degraded=Cause(Reason.EVIDENCE_UNREADABLE, message),
         note=note,
         upgrade_block=block,
         level=False,
     )
 
 
-def _ours_to_finish(context: contexts.Context, said: Said) -> bool:
+def _ours_to_finish(context: contexts.Context, said: Cause) -> bool:
     """Did the native controller take over after we had moved the topology?
 
     Nobody else knows what that is measured against, so it is reported to its end; topology is not written any more.
@@ -204,7 +204,7 @@ def _ours_to_finish(context: contexts.Context, said: Said) -> bool:
     )
 
 
-def _disabled(context: contexts.Context, said: Said) -> Decision:
+def _disabled(context: contexts.Context, said: Cause) -> Decision:
     """Stand down.
 
     A record that was not admitted is cleared once; a hosted cluster's Infrastructure is never written. What the native
@@ -212,9 +212,9 @@ def _disabled(context: contexts.Context, said: Said) -> Decision:
     """
     record, phase, observed = context.record, context.phase, None
     if said.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
-        observed = observer.transition(context.known, context.infrastructure, context.transitions)
+        observed = native_controller.transition(context.known, context.infrastructure, context.transitions)
         phase = observed.phase
-        said = dataclasses.replace(said, message=f"{said.message}. {observer.text(context.known, phase)}")
+        said = dataclasses.replace(said, message=f"{said.message}. {native_controller.text(context.known, phase)}")
     if said.reason is not Reason.HOSTED_CONTROL_PLANE and record is not None and record.phase in contexts.BEFORE_CHANGE:
         phase = Phase.IDLE if observed is None else phase
         return Decision(phase, _idle_record(context), (Step.SAVE, Step.REPORT), disabled=said, observed=observed)
@@ -244,7 +244,7 @@ def _report_overwritten(context: contexts.Context, record: TopologyTransition) -
     decision = Decision(
         record.phase,
         kept,
-        degraded=Said(Reason.TOPOLOGY_OVERWRITTEN, message),
+        degraded=Cause(Reason.TOPOLOGY_OVERWRITTEN, message),
         note="Stopped",
         # The machines may be on their way to either topology.
         upgrade_block=_block(record) if record.phase is Phase.CONVERGING else None,

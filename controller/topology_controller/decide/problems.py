@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
     from . import context as contexts
-    from .decision import Said
+    from .decision import Cause
 
 BLOCKED_BOUND = timedelta(hours=1)
 """How long a request may be Pending before a person should look."""
@@ -40,7 +40,7 @@ _OPERATOR = "machine-config"
 
 
 def before_change(
-    context: contexts.Context, record: TopologyTransition, unreadable: Said | None, note: str
+    context: contexts.Context, record: TopologyTransition, unreadable: Cause | None, note: str
 ) -> Problem | None:
     """The problem of a request that is Pending or Admitting."""
     own = context.known.own_operator
@@ -66,7 +66,7 @@ def after_change(
     context: contexts.Context,
     record: TopologyTransition,
     awaited: tuple[CheckResult, ...],
-    degraded: Said | None,
+    degraded: Cause | None,
 ) -> Problem | None:
     """The problem of a transition that converges. `awaited` are the answers that it still goes by."""
     if degraded is not None:

@@ -247,8 +247,8 @@ def test_an_operand_of_a_startup_reader_names_the_advisory_that_starts_it() -> N
 
 
 def test_a_matrix_that_knows_nothing_of_it_lets_nothing_pass() -> None:
-    empty = dataclasses.replace(measured_cluster.followed().yardstick, matrix=type(worlds.MATRIX)())
-    cluster = dataclasses.replace(measured_cluster.followed(), yardstick=empty)
+    empty = dataclasses.replace(measured_cluster.followed().convergence, matrix=type(worlds.MATRIX)())
+    cluster = dataclasses.replace(measured_cluster.followed(), convergence=empty)
     assert CONSOLE in cluster.unmet()
     assert cluster.ask(CONSOLE)[0] is CheckStatus.UNKNOWN
 
@@ -260,7 +260,7 @@ def with_group(check: CheckName, **changes: Any) -> measured_cluster.MeasuredClu
         group.model_copy(update=changes) if group.check is check else group for group in worlds.MATRIX.groups
     )
     matrix = worlds.MATRIX.model_copy(update={"groups": groups})
-    return dataclasses.replace(cluster, yardstick=dataclasses.replace(cluster.yardstick, matrix=matrix))
+    return dataclasses.replace(cluster, convergence=dataclasses.replace(cluster.convergence, matrix=matrix))
 
 
 def test_a_configuration_of_another_kind_lets_nothing_pass() -> None:

@@ -19,7 +19,7 @@ from topology_controller.observe import facts
 from . import measured_cluster, operand_worlds, strategies, worlds
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
-MEASURED = result.Yardstick(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)
+MEASURED = result.ConvergenceContext(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)
 
 
 def test_every_check_that_a_definition_may_ask_has_an_answer() -> None:
@@ -78,8 +78,8 @@ def test_no_check_is_met_while_a_fact_that_it_looks_at_is_unread(asked: model.De
     tried = 0
     for spec in asked.convergence.checks:
         watched = Watched(cluster.known)
-        question = result.Question(
-            cast("facts.Facts", watched), spec, asked, worlds.NOW, cluster.yardstick, Stage.CONVERGENCE
+        question = result.CheckContext(
+            cast("facts.Facts", watched), spec, asked, worlds.NOW, cluster.convergence, Stage.CONVERGENCE
         )
         assert catalog.CHECKS[spec.check](question).met
         # Where routers go can only add workers that have a taint.
@@ -125,7 +125,9 @@ def test_whatever_an_operand_is_there_is_an_answer_that_fits_the_record(
 ) -> None:
     """Even an object that is of another kind than the matrix says."""
     known = dataclasses.replace(known, operands=operands)
-    for answer in catalog.ask(Stage.CONVERGENCE, asked, known, worlds.NOW, result.Yardstick(baseline, worlds.MATRIX)):
+    for answer in catalog.ask(
+        Stage.CONVERGENCE, asked, known, worlds.NOW, result.ConvergenceContext(baseline, worlds.MATRIX)
+    ):
         assert 0 < len(answer.message) <= types.MESSAGE_LIMIT, answer
         group = worlds.MATRIX.group(answer.name)
         if group is None or not answer.met or answer.message.startswith("Nothing has to follow"):
