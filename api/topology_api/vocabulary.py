@@ -224,21 +224,6 @@ class CheckName(StrEnum):
     nodes. Their controllers wait for the next event of a Node, Pod or ServiceAccount, not for Infrastructure."""
 
 
-ACCEPTABLE_CHECKS: Final[tuple[CheckName, ...]] = (
-    CheckName.API_SERVER_REPLICAS,
-    CheckName.ROUTER_REPLICAS,
-    CheckName.CONSOLE_REPLICAS,
-    CheckName.OAUTH_REPLICAS,
-    CheckName.MONITORING_REPLICAS,
-    CheckName.IMAGE_REGISTRY_REPLICAS,
-    CheckName.PACKAGE_SERVER_REPLICAS,
-    CheckName.MULTUS_ADMISSION_REPLICAS,
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS,
-)
-"""Convergence checks that somebody may declare not to come, past the deadline. Workloads only: never nodes, etcd,
-static pods, machine configs or ClusterOperatorsStable, without which nobody knows whether the control plane is well."""
-
-
 class AdvisoryName(StrEnum):
     """What nobody fixes by itself (DESIGN section 7)."""
 

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
     from ..definitions import operands as matrices
 
-WAITED_FOR = {AdvisoryName.ROUTER_REPLICAS_PINNED: CheckName.ROUTER_REPLICAS}
-"""Advisories without which a convergence check is never Met: only a person can do what it waits for. Every ingress
-operator writes spec.replicas when it makes the default controller (cluster-ingress-operator pkg/operator/operator.go,
-release-4.20 to 4.22), so a cluster that began as a single node has this one."""
 DNSMASQ = "50-master-dnsmasq-configuration"
 SKEW = timedelta(minutes=5)
 """How far ahead of our clock a backup may claim to be; further, it says nothing."""

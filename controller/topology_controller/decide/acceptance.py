@@ -16,9 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topology_api.types import ACCEPTED_MESSAGE_LIMIT, Accepted, fit, whole_seconds
-from topology_api.vocabulary import ACCEPTABLE_CHECKS, ACCEPTED_CHECKS, CheckName
+from topology_api.vocabulary import ACCEPTED_CHECKS, CheckName
 
 from ..checks.result import listed
+from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
 
 if TYPE_CHECKING:
@@ -29,19 +30,18 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
 
-_ACCEPTABLE = frozenset(ACCEPTABLE_CHECKS)
 _LONGEST_NAME = 64
 
 
 def names(record: TopologyTransition) -> frozenset[CheckName]:
     """The checks that this attempt goes without. What is not acceptable does not count, whoever wrote it there."""
-    return frozenset(CheckName(one.name) for one in record.accepted if one.name in _ACCEPTABLE)
+    return frozenset(CheckName(one.name) for one in record.accepted if one.name in ACCEPTABLE_CHECKS)
 
 
 def told(record: TopologyTransition) -> str:
     """What is added to a sentence about the transition; empty when nothing was accepted."""
-    accepted = [one.name for one in record.accepted if one.name in _ACCEPTABLE]
-    return f", accepted without: {listed(accepted, most=len(_ACCEPTABLE))}" if accepted else ""
+    accepted = [one.name for one in record.accepted if one.name in ACCEPTABLE_CHECKS]
+    return f", accepted without: {listed(accepted, most=len(ACCEPTABLE_CHECKS))}" if accepted else ""
 
 
 def taken(
@@ -81,8 +81,8 @@ def taken(
 def _ignored(
     one: facts.Acceptance, record: TopologyTransition, answers: dict[CheckName, CheckResult], *, late: bool
 ) -> str:
-    if one.check not in _ACCEPTABLE:
-        return f"only {listed(ACCEPTABLE_CHECKS, most=len(_ACCEPTABLE))} can be accepted"
+    if one.check not in ACCEPTABLE_CHECKS:
+        return f"only {listed(ACCEPTABLE_CHECKS, most=len(ACCEPTABLE_CHECKS))} can be accepted"
     if one.wrong:
         return one.wrong
     if one.attempt != record.attempt:

@@ -16,6 +16,7 @@ from topology_api.vocabulary import CheckStatus, Phase, Reason
 
 from ..checks import advisories, etcd
 from ..checks.result import listed
+from ..definitions import registry
 from ..observe import facts
 from . import cadence, discovery, events, records
 from .decision import Cause, Step
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 UNREADABLE_BOUND = timedelta(minutes=5)
 """How long a fact may be unreadable before the operator calls itself Degraded."""
-_ADVISED = {check: name for name, check in advisories.WAITED_FOR.items()}
-"""Checks that wait for ever where there is such an advisory. The others may be told and need not be waited for."""
 _EVERY = 64
 """Checks that a definition may ask at most: each of them that is waited for is named."""
 BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
@@ -109,7 +108,8 @@ def what_is_awaited(
     failing = [result for result in results if not result.met]
     if failing:
         told = {advisory.name for advisory in left}
-        names = [_ADVISED[one.name] for one in failing if one.name in _ADVISED and _ADVISED[one.name] in told]
+        waited_for = [registry.TRAITS[result.name].advisory for result in failing]
+        names = [name for name in waited_for if name is not None and name in told]
         hint = f". Nobody else will change that: see status.topologyTransition.advisories for {listed(names)}"
         return what_is_unmet(failing) + (hint if names else "")
     if disturbed:

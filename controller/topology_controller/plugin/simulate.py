@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckName, Phase, Reason, Stage, Topology
 
-from ..checks import advisories, etcd, groups
+from ..checks import etcd, groups
 from ..checks.result import CheckResult
 from ..decide import applicability, convergence, discovery, leader, phases, records
 from ..definitions import operands as matrices
+from ..definitions import registry
 from ..observe import facts
 from . import answers, errors
 
@@ -89,7 +90,7 @@ class Judgement:
         if self.verdict is not Verdict.POSSIBLE or self.definition is None:
             return ()
         asked = {spec.check for spec in self.definition.convergence.checks}
-        waiting = {name.value: check for name, check in advisories.WAITED_FOR.items() if check in asked}
+        waiting = {advisory.value: check for check in asked if (advisory := registry.TRAITS[check].advisory)}
         return tuple((waiting[advisory.name], advisory) for advisory in self.advisories if advisory.name in waiting)
 
 

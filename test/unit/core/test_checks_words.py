@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from topology_api import types
 from topology_api.vocabulary import CheckName, CheckStatus, Stage
 from topology_controller.checks import catalog, result
-from topology_controller.definitions import model
+from topology_controller.definitions import model, registry
 from topology_controller.observe import facts
 
 from . import measured_cluster, operand_worlds, strategies, worlds
@@ -22,11 +22,24 @@ DEFINITIONS = worlds.TRANSITIONS.definitions
 MEASURED = result.ConvergenceContext(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)
 
 
-def test_every_check_that_a_definition_may_ask_has_an_answer() -> None:
-    assert set(catalog.CHECKS) == set(model.STAGES)
-    definitions = (*worlds.TRANSITIONS.definitions, *worlds.DIRECTLY.definitions)
-    asked = {spec.check for one in definitions for stage in Stage for spec in one.stages[stage]}
-    assert asked == set(catalog.CHECKS)
+@pytest.mark.parametrize("check", CheckName)
+def test_a_check_is_entered_wherever_it_has_to_be(check: CheckName) -> None:
+    """What a new check still needs is said by name."""
+    assert check in registry.TRAITS, f"{check} has no row in definitions/registry.py"
+    traits = registry.TRAITS[check]
+    if not traits.stages:
+        assert check not in catalog.CHECKS, f"{check} cannot be asked, and checks/catalog.py answers it"
+        return
+    assert check in catalog.CHECKS, f"{check} has no function in checks/catalog.py"
+    asked = {
+        spec.check for one in DEFINITIONS + worlds.DIRECTLY.definitions for stage in Stage for spec in one.stages[stage]
+    }
+    assert check in asked, f"{check} is asked by no definition in bindata/transitions"
+    assert traits.parameters <= {field.alias for field in model.CheckSpec.model_fields.values()}, (
+        f"{check} takes parameters that definitions/model.py does not know"
+    )
+    assert (worlds.MATRIX.group(check) is not None) is traits.operands, f"{check}: see bindata/operands"
+    assert not traits.acceptable or traits.stages == {Stage.CONVERGENCE}, f"{check} is awaited before the change"
 
 
 def test_checks_do_not_stop_each_other() -> None:
