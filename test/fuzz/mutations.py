@@ -261,7 +261,7 @@ MUTATIONS = (
     Mutation("it need not be quiet", _instead(convergence, "_quiet_at", _at_once), (Promise.CONVERGED,)),
     Mutation(
         "the configuration before the change does not matter",
-        _instead(machine_config, "_must_move", lambda *_: False),
+        _instead(machine_config, "_must_change", lambda *_: False),
         (Promise.CONVERGED,),
         _POOLS,
     ),

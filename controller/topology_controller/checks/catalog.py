@@ -1,4 +1,4 @@
-"""Which function answers which question, and how a whole stage is asked."""
+"""Which function answers which check, and how a whole stage is asked. What else is known of a check: `registry`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName
 
-from . import etcd, etcd_direct, machine_config, nodes, operators, result, static_pods, workloads
-from .result import CheckContext
+from . import etcd, etcd_direct, machine_config, nodes, operands, operators
+from .result import CheckContext, ConvergenceContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,19 +33,19 @@ CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.MACHINE_CONFIG_POOLS_READY: machine_config.pools_ready,
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: machine_config.controller_observed,
     CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: machine_config.pools_rolled_out,
-    CheckName.KUBE_API_SERVER_REVISION: static_pods.at_newest,
-    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: static_pods.at_newest,
-    CheckName.KUBE_SCHEDULER_REVISION: static_pods.at_newest,
-    CheckName.ETCD_REVISION: static_pods.at_newest,
-    CheckName.API_SERVER_REPLICAS: workloads.replicas,
-    CheckName.ROUTER_REPLICAS: workloads.replicas,
-    CheckName.CONSOLE_REPLICAS: workloads.replicas,
-    CheckName.OAUTH_REPLICAS: workloads.replicas,
-    CheckName.MONITORING_REPLICAS: workloads.replicas,
-    CheckName.IMAGE_REGISTRY_REPLICAS: workloads.replicas,
-    CheckName.PACKAGE_SERVER_REPLICAS: workloads.replicas,
-    CheckName.MULTUS_ADMISSION_REPLICAS: workloads.replicas,
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS: workloads.guarded,
+    CheckName.KUBE_API_SERVER_REVISION: operands.at_newest_revision,
+    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: operands.at_newest_revision,
+    CheckName.KUBE_SCHEDULER_REVISION: operands.at_newest_revision,
+    CheckName.ETCD_REVISION: operands.at_newest_revision,
+    CheckName.API_SERVER_REPLICAS: operands.replicas,
+    CheckName.ROUTER_REPLICAS: operands.replicas,
+    CheckName.CONSOLE_REPLICAS: operands.replicas,
+    CheckName.OAUTH_REPLICAS: operands.replicas,
+    CheckName.MONITORING_REPLICAS: operands.replicas,
+    CheckName.IMAGE_REGISTRY_REPLICAS: operands.replicas,
+    CheckName.PACKAGE_SERVER_REPLICAS: operands.replicas,
+    CheckName.MULTUS_ADMISSION_REPLICAS: operands.replicas,
+    CheckName.GUARD_POD_DISRUPTION_BUDGETS: operands.guarded,
 }
 
 
@@ -54,9 +54,9 @@ def ask(
     definition: model.Definition,
     known: facts.Facts,
     now: datetime,
-    convergence: result.ConvergenceContext = result.ConvergenceContext(),  # noqa: B008 - frozen
+    convergence: ConvergenceContext = ConvergenceContext(),  # noqa: B008 - frozen
 ) -> tuple[CheckResult, ...]:
-    """Answer every question of a stage, in the order of the definition. None of them stops another."""
+    """Answer every check of a stage, in the order of the definition. None of them stops another."""
     answers: dict[CheckName, CheckResult] = {}
     specs = definition.stages[stage]
     # It looks at what the checks of operands have found.

@@ -21,7 +21,7 @@ import pydantic
 from topology_api.types import Baseline
 from topology_api.vocabulary import CheckName
 
-from ..checks import groups, result
+from ..checks import operands, result
 from ..observe import facts
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class _Seen:
         self._known = known
         self._asked = frozenset(spec.check for spec in definition.convergence.checks)
         self._groups = tuple(group for group in matrix.groups if group.check in self._asked)
-        self._absent = {group.check: groups.absence(known, group) for group in self._groups}
+        self._absent = {group.check: operands.absence(known, group) for group in self._groups}
         self.unread = [why for why in self._absent.values() if isinstance(why, facts.Unobserved)]
 
     def version(self) -> str | None:
