@@ -1,12 +1,12 @@
-"""When this operator must not act: the cluster is of another kind, or somebody else is in charge.
+"""When this operator must not act: the cluster is of another kind, or another controller is in charge.
 
 Every answer is a reason of condition Disabled (DESIGN section 9) with a message that says whom to turn to. A value that
 is not known is treated like External: refused and explained, never taken for something that it resembles.
 
 The native controller (reference: native-controller-and-handover A3) knows nothing of us, so it is always we who stand
-down, and nobody but people and their tools reads whether we did. Condition Disabled tells them: False, with the Lease
-renewed, is our claim; True with reason NativeControllerActive gives it back, since its lastTransitionTime. There is no
-annotation beside it: it would say the same again, and cost the right to write more of ClusterOperators than status.
+down. Condition Disabled says whether we did: False, with the Lease renewed, is our claim; True with reason
+NativeControllerActive gives it back, since its lastTransitionTime. There is no annotation beside it: it would cost the
+right to write more of ClusterOperators than status.
 """
 
 from __future__ import annotations
@@ -39,23 +39,21 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
             "The control plane is hosted: its availability is set on the management cluster, by "
             "controllerAvailabilityPolicy and infrastructureAvailabilityPolicy of the HostedCluster",
         )
+    unknown = ""
     if control_plane is None:
-        return Cause(
-            Reason.UNKNOWN_TOPOLOGY,
+        unknown = (
             "Infrastructure cluster has no status.controlPlaneTopology: the installer or cluster-config-operator "
-            "writes it; nothing is done until it is there",
+            "writes it; nothing is done until it is there"
         )
-    if control_plane not in set(Topology):
-        return Cause(
-            Reason.UNKNOWN_TOPOLOGY,
-            f"Infrastructure cluster has status.controlPlaneTopology {control_plane}, which this version does not know",
+    elif control_plane not in set(Topology):
+        unknown = (
+            f"Infrastructure cluster has status.controlPlaneTopology {control_plane}, which this version does not know"
         )
-    if infrastructure.infrastructure not in _INFRASTRUCTURE_TOPOLOGIES:
-        found = infrastructure.infrastructure or "no value"
-        return Cause(
-            Reason.UNKNOWN_TOPOLOGY,
-            f"Infrastructure cluster has status.infrastructureTopology {found}, which this version does not know",
-        )
+    elif infrastructure.infrastructure not in _INFRASTRUCTURE_TOPOLOGIES:
+        value = infrastructure.infrastructure or "no value"
+        unknown = f"Infrastructure cluster has status.infrastructureTopology {value}, which this version does not know"
+    if unknown:
+        return Cause(Reason.UNKNOWN_TOPOLOGY, unknown)
     if infrastructure.image_based_install:
         return Cause(
             Reason.IMAGE_BASED_INSTALL,
@@ -63,7 +61,16 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
             "that was installed from an image is fixed by that image",
         )
     if native_in_charge(known):
-        return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, _handed_over(infrastructure))
+        text = (
+            "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this "
+            "cluster"
+        )
+        if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
+            text += (
+                ". It does not read spec.desiredTopology; hand the request over with: oc patch infrastructure cluster "
+                f"""--type merge -p '{{"spec":{{"controlPlaneTopology":"{infrastructure.desired}"}}}}'"""
+            )
+        return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, text)
     return None
 
 
@@ -73,7 +80,7 @@ def native_in_charge(known: facts.Facts) -> bool:
 
 
 def gate(known: facts.Facts) -> bool:
-    """Is MutableTopology on for the version that runs? When that cannot be told apart, we stand down."""
+    """Is MutableTopology on for the version that runs? When that is not known, we stand down."""
     gates = known.feature_gates
     if isinstance(gates, facts.Unobserved):
         return False
@@ -87,7 +94,7 @@ def gate(known: facts.Facts) -> bool:
 def gate_needs_version(known: facts.Facts) -> bool:
     """Do the versions that are in play differ about the gate, while it is not known which of them runs?
 
-    So it is around an upgrade, and after a downgrade: there only ClusterVersion tells who is in charge.
+    So it is around an upgrade, and after a downgrade: there ClusterVersion alone says who is in charge.
     """
     gates = known.feature_gates
     if isinstance(gates, facts.Unobserved) or not isinstance(known.cluster_version, facts.Unobserved):
@@ -102,10 +109,10 @@ def native_present(known: facts.Facts) -> bool:
 
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
-    """What keeps us from telling whether the native controller is in charge; an object that does not exist does not."""
-    for found in (known.feature_gates, known.native_controller):
-        if isinstance(found, facts.Unobserved) and not found.missing:
-            return found
+    """Why it is not known whether the native controller is in charge; an object that does not exist is no reason."""
+    for fact in (known.feature_gates, known.native_controller):
+        if isinstance(fact, facts.Unobserved) and not fact.missing:
+            return fact
     return None
 
 
@@ -120,18 +127,8 @@ def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> fl
     return left if left > 0 else None
 
 
-def _handed_over(infrastructure: facts.Infrastructure) -> str:
-    text = "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this cluster"
-    if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
-        text += (
-            ". It does not read spec.desiredTopology; hand the request over with: oc patch infrastructure cluster "
-            f"""--type merge -p '{{"spec":{{"controlPlaneTopology":"{infrastructure.desired}"}}}}'"""
-        )
-    return text
-
-
 def native_missing(known: facts.Facts) -> str:
-    """Say that the gate is on and nobody has come; empty otherwise. Whether that is waited for is another question."""
+    """Say that the gate is on without a native controller; empty otherwise."""
     if not gate(known) or native_present(known):
         return ""
     return (
@@ -141,11 +138,11 @@ def native_missing(known: facts.Facts) -> str:
 
 
 def orphaned_native_request(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
-    """Name a `spec.controlPlaneTopology` that nobody acts on because the native controller is off."""
+    """Name a `spec.controlPlaneTopology` that no controller acts on because the native one is off."""
     desired = infrastructure.native_desired
     if desired is None or desired == infrastructure.control_plane or gate(known) or infrastructure.desired:
         return ""
     return (
-        f". Nobody acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "
+        f". No controller acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "
         "this operator reads spec.desiredTopology"
     )

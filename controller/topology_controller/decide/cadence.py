@@ -1,4 +1,4 @@
-"""When the record is written: Infrastructure is everybody's, and each write makes others work.
+"""When the record is written: each write of Infrastructure makes other operators work.
 
 Dozens of operators watch Infrastructure, and the machine config operator renders everything again at each of its events
 (machine-config-operator pkg/operator/sync.go; release-4.20 to 4.22). So the record is written when something in it has

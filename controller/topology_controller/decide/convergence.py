@@ -3,12 +3,11 @@
 Topology is never written again. Completed needs every convergence check Met without a break for the settle time; any
 of them that is not, for whatever reason, begins it anew. It is read from the times that the record keeps, but counts
 only while this leader has watched: what a predecessor did not see while it was gone is no quiet. Past the deadline the
-transition is overdue, and stuck once nothing has progressed for a while: said, taken back with the next progress, and
+transition is overdue, and stuck once nothing has progressed for a while: shown, taken back with the next progress, and
 never rolled back. Progress is an answer that was not given before in this attempt, so what only comes and goes is none.
-A node or a member of etcd that is lost, or an upgrade that begins, is told by the checks; the topology stays.
+The checks name a node or a member of etcd that is lost, or an upgrade that begins; the topology stays.
 
-Stuck is one event for each attempt, however often it comes back: the condition and the metric show each time, and
-whoever has read the event need not read it again.
+Stuck is one event for each attempt, however often it comes back: the condition and the metric show each time.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def converging(context: contexts.Context, record: TopologyTransition) -> Decision:
-    """The topology has moved: watch the cluster follow. Topology is never written again."""
+    """The topology has changed: watch the cluster follow. Topology is never written again."""
     now, known = context.now, context.known
     definition = context.transitions.named(record.name)
     target = record.target.control_plane if record.target else ""
@@ -47,9 +46,9 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             f"Transition {record.name} is under way, but this version has no definition of that name: "
             "it cannot tell when it is completed. Install the version that started it"
         )
-        said = Cause(Reason.TRANSITION_STUCK, message)
+        cause = Cause(Reason.TRANSITION_STUCK, message)
         return Decision(
-            Phase.CONVERGING, steps=(Step.REPORT,), degraded=said, note=message, upgrade_block=block, level=False
+            Phase.CONVERGING, steps=(Step.REPORT,), degraded=cause, note=message, upgrade_block=block, level=False
         )
     if context.evidence_awaited:
         return Decision(Phase.CONVERGING, watch=True, upgrade_block=block)
@@ -69,8 +68,9 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             "advisories": advised,
         }
     )
-    awaited = tuple(result for result in results if result.name not in acceptance.names(record))
-    pending = tuple(check for check in converged if check.name not in acceptance.names(record))
+    accepted = acceptance.names(record)
+    awaited = tuple(result for result in results if result.name not in accepted)
+    pending = tuple(check for check in converged if check.name not in accepted)
     quiet_at = _quiet_at(context, pending or converged, definition)
     all_met = all(result.met for result in awaited)
     if all_met and now >= quiet_at and not known.disturbed:
@@ -88,7 +88,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             kept,
             definition=definition,
             results=results,
-            note=acceptance.told(record),
+            note=acceptance.note(record),
             taken=taken,
             ignored=ignored,
         )
@@ -109,7 +109,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
         watch=True,
         definition=definition,
         results=results,
-        note=_note(context, record, overdue + awaiting + acceptance.told(record)),
+        note=_note(context, record, overdue + awaiting + acceptance.note(record)),
         upgrade_block=block,
         degraded=degraded,
         look_again=contexts.until(moments, now),
@@ -208,7 +208,7 @@ def _quiet_at(context: contexts.Context, converged: tuple[Check, ...], definitio
 
 
 def _note(context: contexts.Context, record: TopologyTransition, text: str) -> str:
-    """What Progressing says: what is waited for, and what somebody has begun in the meantime."""
+    """What Progressing says: what is waited for, and what was begun in the meantime."""
     version, baseline = context.known.cluster_version, record.baseline
     if not isinstance(version, facts.Unobserved) and version.conditions.status("Progressing") == "True":
         before = f" from {baseline.version}" if baseline is not None and baseline.version else ""
