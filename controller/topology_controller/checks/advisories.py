@@ -9,7 +9,6 @@ checks that depend on one name it.
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -78,7 +77,7 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
                 f"one node does. That wins over the topology: no operator raises it to the {count} that {target} "
                 f"implies, and {CheckName.ROUTER_REPLICAS} waits for them",
                 f"oc -n {operand.namespace} patch ingresscontroller {operand.name} --type merge "
-                f"-p '{_replicas(count)}'",
+                f"""-p '{{"spec":{{"replicas":{count}}}}}'""",
             )
     return None
 
@@ -115,7 +114,7 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
         "images cannot be pulled from it or pushed to it. The number follows no topology on this platform, so nothing "
         f"waits for it. {_REGISTRIES} replicas need storage that several nodes can mount at once, an object store or a "
         "volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
-        f"oc patch {group.managed_by.key} --type merge -p '{_replicas(_REGISTRIES)}'",
+        f"""oc patch {group.managed_by.key} --type merge -p '{{"spec":{{"replicas":{_REGISTRIES}}}}}'""",
     )
 
 
@@ -127,7 +126,14 @@ def _read_at_start(
         return None
     if record.source and record.target and record.source.control_plane == record.target.control_plane:
         return None
-    stale = [reader for reader in matrix.startup_readers if _started_before(known.operand(reader.key), changed)]
+    stale = []
+    for reader in matrix.startup_readers:
+        pods = known.operand(reader.key)
+        # One that is being deleted is being restarted. Times are whole seconds, so one that was created in the very
+        # second of the change may have read either.
+        running = [pod for pod in pods if isinstance(pod, facts.Pod)] if isinstance(pods, tuple) else []
+        if any(pod.created <= changed and not pod.deleting for pod in running):
+            stale.append(reader)
     if not stale:
         return None
     named = "; ".join(f"{reader.operator}: {reader.matters}" for reader in stale)
@@ -141,17 +147,6 @@ def _read_at_start(
         f"These operators read the topology only when they start, and have not been started since it changed. {named}",
         command,
     )
-
-
-def _started_before(pods: facts.Fact[facts.Operand], changed: datetime) -> bool:
-    """Is any pod of it from before the change?
-
-    One that is being deleted does not count: it is being restarted. Times are whole seconds, so one that was created in
-    the very second of the change may have read either.
-    """
-    if not isinstance(pods, tuple):
-        return False
-    return any(isinstance(pod, facts.Pod) and not pod.deleting and pod.created <= changed for pod in pods)
 
 
 def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime) -> Advisory | None:
@@ -200,7 +195,3 @@ def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory |
         "by that image: set the label, and nothing will be changed. If it was not, there is nothing to do",
         f"oc label infrastructure cluster {vocabulary.IMAGE_BASED_INSTALL_LABEL}=true",
     )
-
-
-def _replicas(count: int) -> str:
-    return json.dumps({"spec": {"replicas": count}}, separators=(",", ":"))

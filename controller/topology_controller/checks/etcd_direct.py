@@ -144,15 +144,13 @@ def _leadership(voters: list[facts.EtcdMember], voices: tuple[facts.EtcdVoice, .
     if None in leaders:
         lost = result.listed(sorted({voice.endpoint for voice in voices if voice.leader is None}))
         return [f"{lost} knows of no leader"]
-    why = result.first_reason(
-        (len(leaders) > 1, "the members name different leaders"),
-        (not leaders <= {voter.id for voter in voters}, "the members name a leader that is no voter"),
-        (
-            len({voice.term for voice in voices}) > 1,
-            "the members are not in the same term: a leader is being elected",
-        ),
-    )
-    return [why] if why else []
+    if len(leaders) > 1:
+        return ["the members name different leaders"]
+    if not leaders <= {voter.id for voter in voters}:
+        return ["the members name a leader that is no voter"]
+    if len({voice.term for voice in voices}) > 1:
+        return ["the members are not in the same term: a leader is being elected"]
+    return []
 
 
 def _name(member: facts.EtcdMember) -> str:

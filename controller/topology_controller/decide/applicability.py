@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
 NATIVE_GRACE = timedelta(seconds=137)
 """How long a native controller whose gate is on, but that has not shown up, is waited for: one lease duration."""
+_NATIVE_MISSING = (
+    ". Feature gate MutableTopology is on, but the native controller has not shown up: "
+    "this operator acts on spec.desiredTopology"
+)
 
 
 def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause | None:
@@ -127,20 +131,12 @@ def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> fl
     return left if left > 0 else None
 
 
-def native_missing(known: facts.Facts) -> str:
-    """Say that the gate is on without a native controller; empty otherwise."""
-    if not gate(known) or native_present(known):
-        return ""
-    return (
-        ". Feature gate MutableTopology is on, but the native controller has not shown up: "
-        "this operator acts on spec.desiredTopology"
-    )
-
-
-def orphaned_native_request(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
-    """Name a `spec.controlPlaneTopology` that no controller acts on because the native one is off."""
+def idle_note(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
+    """What Progressing adds while nothing is requested: that the native controller is off, or missing."""
     desired = infrastructure.native_desired
-    if desired is None or desired == infrastructure.control_plane or gate(known) or infrastructure.desired:
+    if gate(known):
+        return "" if native_present(known) else _NATIVE_MISSING
+    if desired is None or desired == infrastructure.control_plane or infrastructure.desired:
         return ""
     return (
         f". No controller acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "

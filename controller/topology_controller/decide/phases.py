@@ -83,14 +83,15 @@ def _by_record(context: contexts.Context) -> Decision:
         native = cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE
         if not (native and record is not None and record.phase is Phase.CONVERGING and record.target == here):
             return _disabled(context, cause)
-    if record is not None and record.phase in _CHANGED:
-        if _overwritten(context, record):
-            return _report_overwritten(context, record)
-        if record.phase is Phase.CONVERGING and record.target == here:
-            return convergence.converging(context, record)
-        if record.target == here and infrastructure.desired == record.target.control_plane:
-            return _keep(context, record)
-    return _request(context)
+    if record is None or record.phase not in _CHANGED or record.target is None:
+        return _request(context)
+    requested = infrastructure.desired == record.target.control_plane
+    if record.target != here:
+        # Another client has set the topology back: what stands is either the same request, or another one.
+        return _overwritten(context, record) if requested else _request(context)
+    if record.phase is Phase.CONVERGING:
+        return convergence.converging(context, record)
+    return _keep(context, record) if requested else _request(context)
 
 
 def _without_infrastructure(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
@@ -189,17 +190,7 @@ def _disabled(context: contexts.Context, cause: Cause) -> Decision:
     return Decision(phase, _idle_record(context), (Step.SAVE, Step.REPORT), disabled=cause, observed=observed)
 
 
-def _overwritten(context: contexts.Context, record: TopologyTransition) -> bool:
-    """Has another client set the topology back while the request still stands?"""
-    target = record.target
-    return (
-        target is not None
-        and target != records.pair(context.infrastructure)
-        and context.infrastructure.desired == target.control_plane
-    )
-
-
-def _report_overwritten(context: contexts.Context, record: TopologyTransition) -> Decision:
+def _overwritten(context: contexts.Context, record: TopologyTransition) -> Decision:
     writer = context.infrastructure.topology_writer
     # The times of managed fields have whole seconds: within one, it may seem to be us.
     by = f"field manager {writer}" if writer and writer != OPERATOR_NAME else "an unknown client"
@@ -267,8 +258,7 @@ def _idle_record(context: contexts.Context) -> TopologyTransition:
 
 
 def _idle(context: contexts.Context) -> Decision:
-    note = applicability.orphaned_native_request(context.known, context.infrastructure)
-    note = note or applicability.native_missing(context.known)
+    note = applicability.idle_note(context.known, context.infrastructure)
     if context.infrastructure.record is None and context.record is None and context.leader.available is None:
         # The first record waits for what discovery finds: one write instead of two.
         return Decision(Phase.IDLE, steps=(Step.REPORT,), note=note)

@@ -40,6 +40,12 @@ _BOTH = frozenset(Stage)
 _BEFORE = frozenset({Stage.PREFLIGHT})
 _AFTER = frozenset({Stage.CONVERGENCE})
 _AT_LEAST = frozenset({"atLeast"})
+_OPERANDS = Traits(_AFTER, operands=True)
+
+
+def _workload(without: str, advisory: AdvisoryName | None = None) -> Traits:
+    return Traits(_AFTER, operands=True, acceptable=without, advisory=advisory)
+
 
 TRAITS: Final[dict[CheckName, Traits]] = {
     CheckName.CLUSTER_OPERATORS_STABLE: Traits(_BOTH),
@@ -55,61 +61,45 @@ TRAITS: Final[dict[CheckName, Traits]] = {
     CheckName.UPGRADES_BLOCKED: Traits(frozenset()),
     CheckName.MACHINE_CONFIG_POOLS_READY: Traits(_BEFORE),
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: Traits(_AFTER),
-    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: Traits(_AFTER, operands=True),
-    CheckName.KUBE_API_SERVER_REVISION: Traits(_AFTER, operands=True),
-    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: Traits(_AFTER, operands=True),
-    CheckName.KUBE_SCHEDULER_REVISION: Traits(_AFTER, operands=True),
-    CheckName.ETCD_REVISION: Traits(_AFTER, operands=True),
-    CheckName.API_SERVER_REPLICAS: Traits(
-        _AFTER,
-        operands=True,
-        acceptable="the loss of a node may take projects, routes, builds and logins along, until it is back: "
-        "openshift-apiserver or oauth-apiserver does not run on every control-plane node",
+    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: _OPERANDS,
+    CheckName.KUBE_API_SERVER_REVISION: _OPERANDS,
+    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: _OPERANDS,
+    CheckName.KUBE_SCHEDULER_REVISION: _OPERANDS,
+    CheckName.ETCD_REVISION: _OPERANDS,
+    CheckName.API_SERVER_REPLICAS: _workload(
+        "the loss of a node may take projects, routes, builds and logins along, until it is back: "
+        "openshift-apiserver or oauth-apiserver does not run on every control-plane node"
     ),
-    CheckName.ROUTER_REPLICAS: Traits(
-        _AFTER,
-        operands=True,
-        acceptable="the loss of one node may take every route along, *.apps and the console among them, until the "
-        "router has started elsewhere",
-        # Every ingress operator writes spec.replicas when it makes the default controller (cluster-ingress-operator
-        # pkg/operator/operator.go, release-4.20 to 4.22), so a cluster that began as a single node has this one.
-        advisory=AdvisoryName.ROUTER_REPLICAS_PINNED,
+    # Every ingress operator writes spec.replicas when it makes the default controller (cluster-ingress-operator
+    # pkg/operator/operator.go, release-4.20 to 4.22), so a cluster that began as a single node has this advisory.
+    CheckName.ROUTER_REPLICAS: _workload(
+        "the loss of one node may take every route along, *.apps and the console among them, until the router has "
+        "started elsewhere",
+        AdvisoryName.ROUTER_REPLICAS_PINNED,
     ),
     CheckName.CONSOLE_REPLICAS: Traits(
         _AFTER,
         operands=True,
         acceptable="the loss of one node may take the console along until it has started elsewhere",
     ),
-    CheckName.OAUTH_REPLICAS: Traits(
-        _AFTER,
-        operands=True,
-        acceptable="the loss of one node may keep people from logging in until oauth-openshift has started elsewhere",
+    CheckName.OAUTH_REPLICAS: _workload(
+        "the loss of one node may keep people from logging in until oauth-openshift has started elsewhere"
     ),
-    CheckName.MONITORING_REPLICAS: Traits(
-        _AFTER,
-        operands=True,
-        acceptable="the loss of one node may take metrics and alerts along, also those about that very loss, and what "
-        "was stored with them",
+    CheckName.MONITORING_REPLICAS: _workload(
+        "the loss of one node may take metrics and alerts along, also those about that very loss, and what "
+        "was stored with them"
     ),
-    CheckName.IMAGE_REGISTRY_REPLICAS: Traits(
-        _AFTER,
-        operands=True,
-        acceptable="the loss of one node may keep images of the internal registry from being pulled and pushed",
+    CheckName.IMAGE_REGISTRY_REPLICAS: _workload(
+        "the loss of one node may keep images of the internal registry from being pulled and pushed"
     ),
-    CheckName.PACKAGE_SERVER_REPLICAS: Traits(
-        _AFTER,
-        operands=True,
-        acceptable="the loss of one node may keep operators from being found and installed",
+    CheckName.PACKAGE_SERVER_REPLICAS: _workload(
+        "the loss of one node may keep operators from being found and installed"
     ),
-    CheckName.MULTUS_ADMISSION_REPLICAS: Traits(
-        _AFTER,
-        operands=True,
-        acceptable="the loss of one node may keep pods and networks with additional interfaces from being created",
+    CheckName.MULTUS_ADMISSION_REPLICAS: _workload(
+        "the loss of one node may keep pods and networks with additional interfaces from being created"
     ),
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS: Traits(
-        _AFTER,
-        operands=True,
-        acceptable="nothing keeps two control-plane nodes from being drained at once, which ends the quorum of etcd",
+    CheckName.GUARD_POD_DISRUPTION_BUDGETS: _workload(
+        "nothing keeps two control-plane nodes from being drained at once, which ends the quorum of etcd"
     ),
 }
 
