@@ -76,13 +76,15 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
 
 def _by_record(context: contexts.Context) -> Decision:
     known, infrastructure, record = context.known, context.infrastructure, context.record
+    cause = applicability.disabled(known, infrastructure)
+    if cause is not None and cause.reason is not Reason.NATIVE_CONTROLLER_ACTIVE:
+        return _disabled(context, cause)
     here = records.pair(infrastructure)
-    if (cause := applicability.disabled(known, infrastructure)) is not None:
-        # Once we have changed the topology only we know what that is measured against: it is reported to its end, and
-        # topology is not written any more.
-        native = cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE
-        if not (native and record is not None and record.phase is Phase.CONVERGING and record.target == here):
-            return _disabled(context, cause)
+    # Once we have changed the topology only we know what that is measured against: it is reported to its end, and
+    # topology is not written any more.
+    converging = record is not None and record.phase is Phase.CONVERGING and record.target == here
+    if cause is not None and not converging:
+        return _disabled(context, cause)
     if record is None or record.phase not in _CHANGED or record.target is None:
         return _request(context)
     requested = infrastructure.desired == record.target.control_plane
