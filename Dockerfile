@@ -1,7 +1,7 @@
 # Three stages: what is locked, this project on top of it, and an image that has neither pip nor a compiler.
 # What is chosen here and why, and how to build: docs/image.md. `make image-check` performs these very lines in a folder.
 #
-# A release names the base by digest: --build-arg BASE=...@sha256:...; the tag alone is for trying it out.
+# A release names the base by digest: `make base` writes it into this line; the tag alone is for trying it out.
 ARG BASE=registry.access.redhat.com/ubi9/python-312-minimal:9.8
 
 FROM ${BASE} AS dependencies
@@ -33,7 +33,7 @@ RUN if [ -n "${VERSION}" ]; then /opt/build/bin/hatchling version "${VERSION}"; 
  && /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
  && /opt/build/bin/pip --python /opt/operator/bin/python install --no-compile --no-deps --no-index \
     --find-links dist cluster-topology-operator
-# What nobody starts, imports or reads in a container goes: programs of libraries, tests, sources of C, manuals, and how to
+# What is not started, imported or read in a container goes: programs of libraries, tests, sources of C, manuals, and how to
 # colour 600 languages. A read-only root never gets byte code later, and without it a start takes several times as long;
 # unchecked, because the files of an image cannot change; a fixed seed, because sets are written in its order. The typed
 # API, which the operator never imports, stays as source only: its byte code would be a fifth of the layer.

@@ -27,7 +27,7 @@ NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
   echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs generate locks envtest image-check sbom audit clean
+.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs generate locks envtest image-check base sbom audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -136,6 +136,9 @@ locks: $(STAMP) ## resolve the locked requirements anew (needs uv)
 
 image-check: $(STAMP) ## perform the Dockerfile in a folder and run the result as another UID, nothing writable (needs root; IMAGE_FLAGS=--twice)
 	@$(BIN)/python -m topology_image check $(IMAGE_FLAGS)
+
+base: $(STAMP) ## write the digest that the tag of the base image has now into the Dockerfile (needs a network)
+	@$(BIN)/python -m topology_image base
 
 sbom: $(STAMP) ## list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
 	@$(BIN)/python -m topology_image sbom

@@ -1,6 +1,6 @@
 """Makes docs/api.md: every word, field and figure that others can see and script against.
 
-Nothing is told here. Fields come from the schema of the CRD, words and their meanings from the docstrings of
+Nothing is written here. Fields come from the schema of the CRD, words and their meanings from the docstrings of
 `topology_api.vocabulary` and `shape`, stages and parameters of checks from the model of the transition definitions,
 these from `bindata/transitions`, metrics from what the registry is made of. So the page cannot know more than the
 code, nor less; what needs more words than a table has stands in docs/reference.md. `generate` writes the page and
@@ -65,23 +65,23 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def meanings(module: Any) -> dict[str, str]:
     """Return the docstring below each constant and each member of a class, by `NAME` or `Class.NAME`."""
     tree = ast.parse(inspect.getsource(module))
-    found = _below(tree.body, "")
+    docstrings = _below(tree.body, "")
     for part in tree.body:
         if isinstance(part, ast.ClassDef):
-            found |= _below(part.body, f"{part.name}.")
-    return found
+            docstrings |= _below(part.body, f"{part.name}.")
+    return docstrings
 
 
 def _below(body: list[ast.stmt], prefix: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for before, after in itertools.pairwise(body):
         target = before.target if isinstance(before, ast.AnnAssign) else None
         if isinstance(before, ast.Assign):
             target = before.targets[0]  # type: ignore[assignment]  # a name wherever words are defined
-        said = after.value if isinstance(after, ast.Expr) else None
-        if isinstance(target, ast.Name) and isinstance(said, ast.Constant) and isinstance(said.value, str):
-            found[prefix + target.id] = " ".join(said.value.split())
-    return found
+        docstring = after.value if isinstance(after, ast.Expr) else None
+        if isinstance(target, ast.Name) and isinstance(docstring, ast.Constant) and isinstance(docstring.value, str):
+            docstrings[prefix + target.id] = " ".join(docstring.value.split())
+    return docstrings
 
 
 _MEANINGS = meanings(vocabulary) | meanings(shape)
@@ -133,18 +133,18 @@ def _rows(schema: dict[str, Any], prefix: str) -> Iterator[tuple[str, str, str, 
 
 
 def _bounds(field: dict[str, Any], inner: dict[str, Any]) -> str:
-    said = [f"`{value}`" for value in inner.get("enum", ())]
+    bounds = [f"`{value}`" for value in inner.get("enum", ())]
     if inner.get("format") == "date-time":
-        said.append("RFC 3339")
-    said += [words.format(field[key]) for key, words in _BOUNDS if key in field]
+        bounds.append("RFC 3339")
+    bounds += [words.format(field[key]) for key, words in _BOUNDS if key in field]
     keys = field.get("x-kubernetes-list-map-keys")
     if keys:
-        said.append("told apart by " + " and ".join(f"`{key}`" for key in keys))
-    return ", ".join(said)
+        bounds.append("keyed by " + " and ".join(f"`{key}`" for key in keys))
+    return ", ".join(bounds)
 
 
 def _columns(_: load.Transitions) -> str:
-    rows = ((f"`{one['name']}`", f"`{one['jsonPath']}`") for one in crd.columns())
+    rows = ((f"`{column['name']}`", f"`{column['jsonPath']}`") for column in crd.columns())
     return "Columns of `oc get infrastructure cluster`.\n\n" + _table(("column", "field"), rows)
 
 
@@ -163,9 +163,9 @@ def _checks(_: load.Transitions) -> str:
         "Parameters in italics are required.\n\n"
     )
     statuses = _plain(vocabulary.CheckStatus, "status")
-    stages_told = _plain(vocabulary.Stage, "stage")
+    stages = _plain(vocabulary.Stage, "stage")
     listed = _table(("check", "stage", "parameters", "Met when"), rows)
-    return f"{intro}{statuses}\n{stages_told}\n{listed}"
+    return f"{intro}{statuses}\n{stages}\n{listed}"
 
 
 def _parameters(check: vocabulary.CheckName) -> str:
@@ -174,11 +174,11 @@ def _parameters(check: vocabulary.CheckName) -> str:
 
 
 def _parameter_meanings(_: load.Transitions) -> str:
-    told = model.CheckSpec.model_fields
+    fields = model.CheckSpec.model_fields
     below = meanings(model)
     rows = []
     for name in sorted(set().union(*(traits.parameters for traits in registry.TRAITS.values()))):
-        field = next(key for key, value in told.items() if (value.alias or key) == name)
+        field = next(key for key, value in fields.items() if (value.alias or key) == name)
         takers = [check.value for check, traits in registry.TRAITS.items() if name in traits.parameters]
         field_schema = model.CheckSpec.model_json_schema()["properties"][name]["anyOf"][0]
         rows.append(
@@ -206,7 +206,7 @@ def _reasons(_: load.Transitions) -> str:
     rows = []
     for word, text in _words(vocabulary.Reason):
         on = vocabulary.REASON_CONDITIONS[vocabulary.Reason(word.value)]
-        rows.append((f"`{word.value}`", "all" if on == every else ", ".join(one.value for one in on), text))
+        rows.append((f"`{word.value}`", "all" if on == every else ", ".join(phase.value for phase in on), text))
     return _table(("reason", "on", "meaning"), rows)
 
 
@@ -227,44 +227,47 @@ def _names(_: load.Transitions) -> str:
 # -- definitions and metrics
 
 
-def _definitions(found: load.Transitions) -> str:
+def _definitions(transitions: load.Transitions) -> str:
     rows = []
-    for one in found.definitions:
-        source = f"{one.source.control_plane}, infrastructure {' or '.join(one.source.infrastructure)}"
+    for definition in transitions.definitions:
+        source = f"{definition.source.control_plane}, infrastructure {' or '.join(definition.source.infrastructure)}"
         rows.append(
             (
-                f"`{one.name}`",
+                f"`{definition.name}`",
                 source,
-                f"{one.target.control_plane}, infrastructure {one.target.infrastructure}",
-                str(one.workers),
-                ", ".join(one.platforms),
-                f"{one.convergence.settle_seconds} s, {one.convergence.deadline_minutes} min",
-                one.summary,
+                f"{definition.target.control_plane}, infrastructure {definition.target.infrastructure}",
+                str(definition.workers),
+                ", ".join(definition.platforms),
+                f"{definition.convergence.settle_seconds} s, {definition.convergence.deadline_minutes} min",
+                definition.summary,
             )
         )
     heads = ("definition", "from", "to", "dedicated workers", "platforms", "settle, deadline", "summary")
     asked = _table(
         ("definition", "preflight", "convergence"),
-        ((f"`{one.name}`", _asked(one.preflight), _asked(one.convergence.checks)) for one in found.definitions),
+        (
+            (f"`{definition.name}`", _asked(definition.preflight), _asked(definition.convergence.checks))
+            for definition in transitions.definitions
+        ),
     )
     return f"{_table(heads, rows)}\nWhat each asks:\n\n{asked}"
 
 
 def _asked(specs: Iterable[model.CheckSpec]) -> str:
-    said = []
+    questions = []
     for spec in specs:
         given = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"check"})
         text = ", ".join(f"{name}: {str(value).lower()}" for name, value in given.items())
-        said.append(f"`{spec.check.value}`" + (f" ({text})" if text else ""))
-    return ", ".join(said)
+        questions.append(f"`{spec.check.value}`" + (f" ({text})" if text else ""))
+    return ", ".join(questions)
 
 
 def _metrics(_: load.Transitions) -> str:
     rows = []
     for family in sorted(metrics.FAMILIES, key=lambda family: family.name):
         shown = ", ".join(f"`{label}`" for label in family.labels)
-        told = family.help.replace("<", "&lt;").replace(">", "&gt;")
-        rows.append((f"`{family.name}`", family.type, shown, told))
+        meaning = family.help.replace("<", "&lt;").replace(">", "&gt;")
+        rows.append((f"`{family.name}`", family.type, shown, meaning))
     intro = "Units, values of labels, and when a series is absent: [reference.md](reference.md#metrics).\n\n"
     outro = "\nBesides: `process_*`, as every Prometheus client has them.\n"
     return intro + _table(("metric", "type", "labels", "help"), rows) + outro

@@ -30,8 +30,8 @@ _END = "<!-- until here -->\n"
 def _texts() -> dict[pathlib.Path, str]:
     """Return every file as it has to be."""
     before, _, rest = _PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-    _, found, after = rest.partition(_END)
-    if not found:
+    _, end, after = rest.partition(_END)
+    if not end:
         raise SystemExit(f"{_PAGE} has lost the marks between which its table is put:\n{_BEGIN}{_END}")
     page = f"{before}{_BEGIN}\n{operand_rights.current_table()}\n{_END}{after}"
     return {

@@ -109,7 +109,7 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         Typed("wait --timeout 1s"),
         Typed("accept --check RouterReplicas --yes"),
         Typed("graph -o mermaid"),
-        "As long as the topology has not moved, the request can be taken back, and made again.",
+        "Until the topology changes, the request can be cancelled, and made again.",
         Typed("cancel"),
         Typed(f"set {_DESIRED} --confirm --allow-pending"),
         "While this waits, the third member catches up.",
@@ -117,7 +117,7 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         Typed("status"),
     ),
     "router-pinned": (
-        "Somebody has fixed the router at one replica, which no topology changes.",
+        "An administrator has fixed the router at one replica, which no topology changes.",
         "(The operator of this session is configured with `deadlineMinutes: 1`.)",
         {"wait-for": {"phase": "Idle"}},
         {"join": ["master-1", "master-2"]},
@@ -129,8 +129,8 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         Typed(f"set {_DESIRED} --confirm"),
         {"wait-for": {"check": {"name": "MachineConfigPoolsRolledOut", "status": "Met", "stage": "Convergence"}}},
         {"wait-for": {"check": {"name": "ClusterOperatorsStable", "status": "Met", "stage": "Convergence"}}},
-        {"wait-for": {"condition": {"type": "Progressing", "says": "Waiting for RouterReplicas. Nobody"}}},
-        "The topology has moved, and everybody has followed but the router.",
+        {"wait-for": {"condition": {"type": "Progressing", "says": "Waiting for RouterReplicas. "}}},
+        "The topology has changed, and every operator has followed but the router.",
         Typed("status"),
         Typed("wait --timeout 1s"),
         Typed("cancel"),
@@ -200,8 +200,8 @@ async def _furnish(opened: box.Box, story: scenario.Scenario) -> None:
         header = "apiVersion: topology.openshift.io/v1\nkind: TopologyOperatorConfig"
         text = f"{header}\ndeadlineMinutes: {story.deadline_minutes}\n"
         configured["data"] = {vocabulary.CONFIGURATION_KEY: text}
-    for made in (accepted, configured):
-        await opened.api.create(kinds.CONFIG_MAPS, made)
+    for config_map in (accepted, configured):
+        await opened.api.create(kinds.CONFIG_MAPS, config_map)
 
 
 def _only(story: scenario.Scenario, step: dict[str, object]) -> scenario.Scenario:
@@ -209,7 +209,7 @@ def _only(story: scenario.Scenario, step: dict[str, object]) -> scenario.Scenari
 
 
 async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scenario.Scenario) -> str:
-    """Run the command as somebody would who sits at a terminal without colours, and see all that it says, in order."""
+    """Run the command as at a terminal without colours, and record its output in order."""
     process = await asyncio.create_subprocess_exec(
         str(_PROGRAM), *shlex.split(typed.text),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
@@ -219,17 +219,17 @@ async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scena
         raise OSError(f"{_PROGRAM} has no output")
     try:
         async with asyncio.timeout(_COMMAND_PATIENCE + 5.0):
-            said = b""
+            output = b""
             if typed.meanwhile is not None:
-                said = await process.stdout.readline()
+                output = await process.stdout.readline()
                 await player.play(_only(story, typed.meanwhile))
-            said += await process.stdout.read()
+            output += await process.stdout.read()
             await process.wait()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    text = _blurred(said.decode())
+    text = _blurred(output.decode())
     if shlex.split(typed.text)[0] == "wait" or "--wait" in typed.text:
         text = _shortened(text)
     shown = f"{_PROMPT}{typed.text}\n{text}$ echo $?\n{process.returncode}"

@@ -80,7 +80,7 @@ class Act:
     async def save(self, infrastructure: facts.Infrastructure, record: TopologyTransition) -> Raw:
         """Write the record; topology stays.
 
-        Raises KubeError (Conflict: somebody else wrote in between), RecordDropped, Voided (the lease).
+        Raises KubeError (Conflict: another client wrote in between), RecordDropped, Voided (the lease).
         """
         self._hold_lease()
         return await self._write(infrastructure, record, {})
@@ -123,8 +123,8 @@ class Act:
         version: str | None = None
         before: Raw = {}
         if isinstance(own, facts.Unobserved):
-            made = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())
-            version = made["metadata"]["resourceVersion"]
+            created = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())
+            version = created["metadata"]["resourceVersion"]
             # Creating it may have taken all the time that the lease had to spare.
             self._hold_lease()
         else:

@@ -36,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=vocabulary.OPERATOR_NAME,
         description="Lets an OpenShift cluster change its topology: watches Infrastructure.spec.desiredTopology, "
-        "proves that the cluster can carry it, and moves status in one guarded write.",
+        "proves that the cluster can carry it, and changes status in one guarded write.",
     )
     parser.add_argument("--version", action="version", version=f"{vocabulary.OPERATOR_NAME} {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -47,11 +47,9 @@ def _parser() -> argparse.ArgumentParser:
         "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the lease; default: %(default)s"
     )
     run.add_argument(
-        "--bind-address",
-        default="0.0.0.0:8443",
-        metavar="HOST:PORT",
+        "--bind-address", default="0.0.0.0:8443", metavar="HOST:PORT",
         help="where metrics are served; default: %(default)s",
-    )
+    )  # fmt: skip
     run.add_argument(
         "--serving-cert-dir", type=pathlib.Path, metavar="D",
         help="folder with tls.crt and tls.key; without it plain HTTP is served, on loopback only",
@@ -60,11 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         "--transitions-dir", type=pathlib.Path, metavar="D", help="transition definitions; default: built in"
     )
     run.add_argument(
-        "--leader-elect",
-        action=argparse.BooleanOptionalAction,
-        default=True,
+        "--leader-elect", action=argparse.BooleanOptionalAction, default=True,
         help="hold a lease while working; default: yes",
-    )
+    )  # fmt: skip
     for name, meaning in (
         ("lease-duration", "others wait so many seconds before they take over: more than the renew deadline"),
         ("renew-deadline", "give up leading after so many seconds without a renewal, 2 or more: a request gets half"),
@@ -75,12 +71,10 @@ def _parser() -> argparse.ArgumentParser:
             help=f"{meaning}; the three go together; default: 137/107/26, and 270/240/60 on a single node",
         )  # fmt: skip
     run.add_argument(
-        "--settle-seconds",
-        type=_natural(" of seconds"),
-        metavar="S",
+        "--settle-seconds", type=_natural(" of seconds"), metavar="S",
         help="overrides settleSeconds of the definitions, and how often new answers of checks are written to "
         "Infrastructure: every S seconds instead of once a minute (tests, demos)",
-    )
+    )  # fmt: skip
     run.add_argument(
         "--etcd-cert-dir", type=pathlib.Path, metavar="D",
         help="folder with ca.crt, tls.crt and tls.key of an etcd client: before the change etcd's members are asked "
@@ -104,10 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     form = manifests.add_mutually_exclusive_group()
     form.add_argument("--crd-only", action="store_true", help="only the whole CRD, for clusters that have none")
     form.add_argument(
-        "--crd-patch",
-        action="store_true",
+        "--crd-patch", action="store_true",
         help="the script that adds our fields to the CRD that a cluster serves, and takes them out again",
-    )
+    )  # fmt: skip
     manifests.add_argument("--crd", type=pathlib.Path, metavar="F", help="the served CRD, for --crd-patch")
     manifests.add_argument(
         "--without-monitoring", action="store_true",
@@ -138,7 +131,7 @@ def _add_render(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "  %(prog)s --install-config install-config.yaml\n"
         "  %(prog)s --install-config install-config.yaml --rule released -o json\n"
         "  oc -n kube-system get configmap cluster-config-v1 -o yaml | %(prog)s --install-config -\n\n"
-        "Exit codes: 0 it is told, 1 the file is no install-config or one that the installer refuses\n"
+        "Exit codes: 0 printed, 1 the file is no install-config or one that the installer refuses\n"
         "(each line names file, line, what was found and what is wanted), 2 bad usage.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -168,77 +161,74 @@ def _endpoints(text: str) -> tuple[str, ...]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+class _CommandError(Exception):
+    """A command ends with this exit code; the text says why."""
+
+    def __init__(self, code: int, why: object) -> None:
+        super().__init__(str(why))
+        self.code = code
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = _parser().parse_args(arguments)
     command = {"run": _run, "manifests": _manifests, "render": _render, "version": _version}[options.command]
-    return command(options)
-
-
-def _version(_: argparse.Namespace) -> int:
-    sys.stdout.write(f"{vocabulary.OPERATOR_NAME} {__version__}\n")
+    try:
+        command(options)
+    except _CommandError as error:
+        logs.complain(vocabulary.OPERATOR_NAME, error)
+        return error.code
     return OK
 
 
-def _complain(text: object) -> None:
-    logs.complain(vocabulary.OPERATOR_NAME, text)
+def _version(_: argparse.Namespace) -> None:
+    sys.stdout.write(f"{vocabulary.OPERATOR_NAME} {__version__}\n")
 
 
-def _manifests(options: argparse.Namespace) -> int:
+def _manifests(options: argparse.Namespace) -> None:
     import yaml
 
     from . import bindata, manifests
     from .definitions import load
 
     if options.crd is not None and not options.crd_patch:
-        _complain("--crd goes with --crd-patch")
-        return USAGE
+        raise _CommandError(USAGE, "--crd goes with --crd-patch")
     if options.without_monitoring and (options.crd_only or options.crd_patch):
-        _complain("--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring")
-        return USAGE
-    kind = manifests.Kind.OPERATOR
+        why = "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring"
+        raise _CommandError(USAGE, why)
+    kind = manifests.Kind.CRD_PATCH if options.crd_patch else manifests.Kind.OPERATOR
     if options.crd_only:
         kind = manifests.Kind.CRD_ONLY
-    elif options.crd_patch:
-        kind = manifests.Kind.CRD_PATCH
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
         monitoring = not options.without_monitoring
         text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
     except manifests.ManifestsError as error:
-        _complain(error)
-        return USAGE
+        raise _CommandError(USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError) as error:
-        _complain(error)
-        return FAILED
+        raise _CommandError(FAILED, error) from error
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        _complain(f"{options.crd}: {error}")
-        return FAILED
+        raise _CommandError(FAILED, f"{options.crd}: {error}") from error
     sys.stdout.write(text)
-    return OK
 
 
-def _render(options: argparse.Namespace) -> int:
+def _render(options: argparse.Namespace) -> None:
     from . import render
 
     try:
         text = render.command(options.install_config, options.rule, options.output)
     except render.InstallConfigError as error:
-        _complain(error)
-        return FAILED
+        raise _CommandError(FAILED, error) from error
     sys.stdout.write(text)
-    return OK
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     try:
         logs.set_up(logs.level(options.log_level, options.v), options.log_format)
     except ValueError as error:
-        _complain(error)
-        return USAGE
+        raise _CommandError(USAGE, error) from error
     if options.etcd_endpoints and options.etcd_cert_dir is None:
-        _complain("--etcd-endpoints goes with --etcd-cert-dir")
-        return USAGE
+        raise _CommandError(USAGE, "--etcd-endpoints goes with --etcd-cert-dir")
     # What is imported stays for good: looking through it for garbage, now or later, costs a tenth of the start
     # (measured) and finds nothing.
     gc.disable()
@@ -251,11 +241,9 @@ def _run(options: argparse.Namespace) -> int:
         # The one place where the certificates become a question to etcd's members.
         transitions = load.load(folder, members_directly=options.etcd_cert_dir is not None)
     except load.DefinitionError as error:
-        _complain(error)
-        return USAGE
+        raise _CommandError(USAGE, error) from error
     except bindata.BindataMissingError as error:
-        _complain(error)
-        return FAILED
+        raise _CommandError(FAILED, error) from error
     from . import process
     from .kube import config
 
@@ -264,20 +252,17 @@ def _run(options: argparse.Namespace) -> int:
     try:
         settings = _process_options(options)
     except ValueError as error:
-        _complain(error)
-        return USAGE
+        raise _CommandError(USAGE, error) from error
     try:
         asyncio.run(process.run(settings, transitions))
     except (config.ConfigError, OSError) as error:
-        _complain(error)
-        return FAILED
+        raise _CommandError(FAILED, error) from error
     except lease.LeaseLost as error:
-        _complain(error)
-        return LOST_LEASE
-    except Exception as error:  # noqa: BLE001 - whatever else it is: a bug, and told as one
+        raise _CommandError(LOST_LEASE, error) from error
+    except Exception as error:
+        # Anything else is a bug: it is in the log, with its trace, and needs no other line.
         logs.bug(_LOG, error)
-        return FAILED
-    return OK
+        raise _CommandError(FAILED, "") from error
 
 
 def _process_options(options: argparse.Namespace) -> process.Options:
@@ -291,7 +276,6 @@ def _process_options(options: argparse.Namespace) -> process.Options:
     except ValueError as error:
         raise ValueError(f"--bind-address: {error}") from None
     server.refuse_open_http(address, options.serving_cert_dir)
-    folder = options.etcd_cert_dir
     return process.Options(
         kubeconfig=options.kubeconfig,
         context=options.context,
@@ -301,7 +285,8 @@ def _process_options(options: argparse.Namespace) -> process.Options:
         leader_elect=options.leader_elect,
         lease=timing,
         settle_seconds=options.settle_seconds,
-        etcd=None if folder is None else process.EtcdAccess(folder, options.etcd_endpoints),
+        etcd_certificates=options.etcd_cert_dir,
+        etcd_endpoints=options.etcd_endpoints,
         configuration=options.config,
         log_level=logs.follow if options.log_level is None and options.v is None else None,
     )

@@ -74,7 +74,7 @@ class Discoverer:
         return max(0.0, self._due - asyncio.get_running_loop().time())
 
     async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
-        """Read everything and answer, None when Infrastructure could not be read: then nothing can be told."""
+        """Read everything and answer, None when Infrastructure could not be read."""
         record = infrastructure.record
         left = record if isinstance(record, TopologyTransition) and record.phase is Phase.COMPLETED else None
         if left is not None and not left.advisories and left.checks:
@@ -107,14 +107,14 @@ class Discoverer:
         loop = asyncio.get_running_loop()
         about = (known.feature_gates, known.native_controller)
         if self._version is None or self._version[0] != about or loop.time() >= self._version_due:
-            found = await live.read(self._client, _VERSION)
-            self._version = (about, found)
-            self._version_due = loop.time() + (RETRY if isinstance(found, facts.Unobserved) else PERIOD)
+            version = await live.read(self._client, _VERSION)
+            self._version = (about, version)
+            self._version_due = loop.time() + (RETRY if isinstance(version, facts.Unobserved) else PERIOD)
         return dataclasses.replace(known, cluster_version=self._version[1])
 
     @property
     def version_due_in(self) -> float | None:
-        """Seconds until ClusterVersion is to be read again, None when nobody needed it."""
+        """Seconds until ClusterVersion is to be read again, None when it is not needed."""
         if self._version is None:
             return None
         return max(0.0, self._version_due - asyncio.get_running_loop().time())

@@ -26,16 +26,15 @@ import select
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from .kube import logged
+from .kube import redact
 
 _LOG = logging.getLogger(__name__)
 FORMATS = ("text", "json")
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 DEFAULT = "info"
-_VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, logged.REQUESTS)
+_VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, redact.REQUESTS)
 """Levels of -v 0, 2, 4 and 6: an odd number is the even one before it."""
 _OURS = ("topology_controller", "topology_api")
 _LONGEST_MESSAGE = 4000
@@ -55,13 +54,13 @@ def level(named: str | None, verbosity: int | None) -> int:
 
     Raises ValueError when they ask for different ones.
     """
+    wanted = LEVELS[named or DEFAULT]
     if verbosity is None:
-        return LEVELS[named or DEFAULT]
+        return wanted
     asked = _VERBOSITY[min(verbosity // 2, len(_VERBOSITY) - 1)]
-    if named is not None and LEVELS[named] != asked:
-        numbers = {step_level: 2 * step for step, step_level in enumerate(_VERBOSITY)}
-        number = numbers.get(LEVELS[named])
-        means = "has no -v that is the same" if number is None else f"is the same as -v {number}"
+    if named is not None and wanted != asked:
+        same = wanted in _VERBOSITY
+        means = f"is the same as -v {2 * _VERBOSITY.index(wanted)}" if same else "has no -v that is the same"
         raise ValueError(f"--log-level {named} {means}, and -v {verbosity} was given too: give one of the two")
     return asked
 
@@ -94,12 +93,13 @@ def set_level(level_: int) -> None:
 
 def follow(named: str | None) -> None:
     """Log at the level that the configuration names, None for the default, and say so whatever the level."""
-    set_level(LEVELS[named or DEFAULT])
-    _LOG.log(max(logging.INFO, LEVELS[named or DEFAULT]), "the log level is %(level)s now", {"level": named or DEFAULT})
+    name = named or DEFAULT
+    set_level(LEVELS[name])
+    _LOG.log(max(logging.INFO, LEVELS[name]), "the log level is %(level)s now", {"level": name})
 
 
 def flush() -> None:
-    """Write what is queued, for at most a second; what nobody can read any more is not written."""
+    """Write what is queued, for at most a second."""
     for handler in logging.getLogger().handlers:
         with contextlib.suppress(ValueError, OSError):
             handler.flush()
@@ -107,7 +107,7 @@ def flush() -> None:
 
 def complain(program: str, text: object) -> None:
     """Say why a command ends: in plain lines, or as errors of the log where that is JSON."""
-    lines = logged.redacted(str(text)).splitlines()
+    lines = redact.redacted(str(text)).splitlines()
     if any(isinstance(handler.formatter, Json) for handler in logging.getLogger().handlers):
         for line in lines:
             _LOG.error("%s", line)
@@ -132,43 +132,39 @@ def _is_ours(record: logging.LogRecord) -> bool:
     return type(error).__module__ != "aiohttp.http_exceptions"
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What a line says, clean: the sentence, every fact, those that are not in the sentence, a trace."""
+class _Facts(NamedTuple):
+    """What a line has, clean: the sentence, every fact, those that are not in the sentence, a trace."""
 
     message: str
     fields: dict[str, object]
-    unsaid: dict[str, object]
+    rest: dict[str, object]
     trace: str
 
 
 def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
     fields: dict[str, object] = {}
-    unsaid: dict[str, object] = {}
-    if isinstance(record.args, Mapping):
-        places = set(_NAMED.findall(str(record.msg)))
-        for name, value in record.args.items():
-            own = getattr(value, "fields", None)
-            parts = own if isinstance(own, Mapping) else {name: value}
-            plain = {str(key): _plain(part) for key, part in parts.items() if part is not None and key not in _CORE}
-            fields.update(plain)
-            if name not in places:
-                unsaid.update(plain)
-    trace = ""
-    if record.exc_info:
-        trace = logged.redacted(formatter.formatException(record.exc_info))
-        if len(trace) > _LONGEST_TRACE:
-            # The end says what was raised, and where.
-            trace = "(cut) ..." + trace[-_LONGEST_TRACE:]
-    return _Facts(_clean(record.getMessage(), _LONGEST_MESSAGE), fields, unsaid, trace)
+    rest: dict[str, object] = {}
+    places = _NAMED.findall(str(record.msg))
+    for name, value in record.args.items() if isinstance(record.args, Mapping) else ():
+        own = getattr(value, "fields", None)
+        parts = own if isinstance(own, Mapping) else {name: value}
+        plain = {str(key): _plain(part) for key, part in parts.items() if part is not None and key not in _CORE}
+        fields.update(plain)
+        if name not in places:
+            rest.update(plain)
+    trace = redact.redacted(formatter.formatException(record.exc_info)) if record.exc_info else ""
+    if len(trace) > _LONGEST_TRACE:
+        # The end says what was raised, and where.
+        trace = "(cut) ..." + trace[-_LONGEST_TRACE:]
+    return _Facts(_clean(record.getMessage(), _LONGEST_MESSAGE), fields, rest, trace)
 
 
 def _clean(text: str, longest: int) -> str:
-    return logged.one_line(logged.redacted(text[: 4 * longest]), longest)
+    return redact.one_line(redact.redacted(text[: 4 * longest]), longest)
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, bool) or value is None:
+    if isinstance(value, bool):
         return value
     if isinstance(value, int):
         return int(value)
@@ -209,7 +205,7 @@ class Text(logging.Formatter):
         micro = int(record.created % 1 * 1_000_000)
         letter = _LETTERS.get(record.levelno, "I")
         where = f"{record.filename[:_LONGEST_NAME]}:{record.lineno}"
-        rest = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in facts.unsaid.items())
+        rest = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in facts.rest.items())
         text = f"{letter}{when}.{micro:06d} {os.getpid():7d} {where}] {facts.message}{rest}"
         return f"{text}\n{facts.trace}" if facts.trace else text
 

@@ -4,7 +4,7 @@ kubelet replaces all files of a volume at once, by turning the link `..data` to 
 read from the one folder that the link names, and once more when the link was turned meanwhile. Without the link, files
 may be seen half-written: whether they fit together is for the caller to find out.
 
-`lent` is for OpenSSL, which takes a certificate and its key from named files only.
+`as_file` is for OpenSSL, which takes a certificate and its key from named files only.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def read(folder: pathlib.Path, *names: str, largest: int = LARGEST) -> tuple[byt
 
 
 @contextlib.contextmanager
-def lent(content: bytes) -> Iterator[str]:
-    """Give content the name of a file until this is left: one in memory, where the system has such files."""
+def as_file(content: bytes) -> Iterator[str]:
+    """Return the path of a file with this content, in memory where the system can; gone when this is left."""
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("certificate"), "wb") as file:
             file.write(content)

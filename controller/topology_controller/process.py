@@ -26,7 +26,7 @@ from .definitions import current as configured
 from .kube import client as clients
 from .kube import config, lease, queue
 from .observe import catalog, facts, live, watches
-from .report import board, events, metrics, view
+from .report import events, latest, metrics, view
 from .serve import page, routes, server
 
 if TYPE_CHECKING:
@@ -46,19 +46,12 @@ SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
 
 
 @dataclass(frozen=True, slots=True)
-class EtcdAccess:
-    """How to reach etcd itself: the certificate folder, and where to ask if not where the cluster publishes it."""
-
-    certificates: pathlib.Path
-    endpoints: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Options:
     """What the command line asked for.
 
-    `lease` is None when the figures follow the topology, `etcd` when its members are not asked. `configuration` is the
-    file that is followed; `log_level` is called with what it says about the log, None where a flag has said that.
+    `lease` is None when the figures follow the topology, `etcd_certificates` when etcd's members are not asked;
+    `etcd_endpoints` is where they are asked if not where the cluster publishes them. `configuration` is the
+    file that is followed; `log_level` is called with its level of the log, None where a flag has set that.
     """
 
     kubeconfig: str | None
@@ -69,7 +62,8 @@ class Options:
     leader_elect: bool
     lease: lease.LeaseTiming | None
     settle_seconds: int | None
-    etcd: EtcdAccess | None = None
+    etcd_certificates: pathlib.Path | None = None
+    etcd_endpoints: tuple[str, ...] = ()
     configuration: pathlib.Path | None = None
     log_level: Callable[[str | None], None] | None = None
 
@@ -107,10 +101,10 @@ async def run(options: Options, transitions: load.Transitions) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _stopper(stop))
+        loop.add_signal_handler(number, _stop, stop)
     configuration = await config.load(options.kubeconfig, options.context)
     measured = metrics.Metrics(transitions, lease=LEASE, server=str(configuration.host))
-    who = identity()
+    holder = identity()
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             clients.Client(
@@ -122,26 +116,25 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             )
         )
         work = queue.WorkQueue(measured)
-        chosen = configured.Current(options.configuration, transitions, log_level=options.log_level)
+        settings = configured.Current(options.configuration, transitions, log_level=options.log_level)
         etcd = _etcd(options, transitions, measured)
-        poll = None if etcd is None else etcd.poll()
         watched = await stack.enter_async_context(
             watches.Watches(
                 client,
                 work.add,
                 sources=(*catalog.watched(transitions), catalog.acceptances(options.namespace)),
-                etcd=poll,
+                etcd=None if etcd is None else etcd.poll(),
             )
         )
-        shown = board.Board()
-        about = view.About(__version__, chosen.transitions, options.settle_seconds)
+        shown = latest.Latest()
+        about = view.About(__version__, settings.transitions, options.settle_seconds)
         pages = page.Page(shown, watched.known, about)
 
         def configure() -> None:
-            pages.tell(dataclasses.replace(about, transitions=chosen.transitions))
+            pages.about = dataclasses.replace(about, transitions=settings.transitions)
             work.add()
 
-        chosen.changed = configure
+        settings.changed = configure
         secured = None if options.certificates is None else server.Security(client, options.certificates)
         activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
         served = await stack.enter_async_context(
@@ -160,51 +153,69 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             "%(program)s %(version)s serves on port %(port)d",
             {"program": OPERATOR_NAME, "version": __version__, "port": served.bound},
         )
-        opened = _Opened(options, client, watched, work, measured, shown, chosen, etcd)
-        works: list[Coroutine[None, None, object]] = [_lead(opened, who), stop.wait()]
+
+        async def reconcile_while(held: act.Lease, on_topology: Callable[[str], None]) -> None:
+            deps = reconcile.Dependencies(
+                client=client,
+                watches=watched,
+                queue=work,
+                act=act.Act(client, held),
+                events=events.EventRecorder(client, holder, reconcile.utcnow),
+                metrics=measured,
+                latest=shown,
+                etcd=etcd,
+                configuration=settings,
+            )
+            flags = reconcile.Settings(reported_version(), options.namespace, options.settle_seconds)
+            reconciler = reconcile.Reconciler(deps, settings.transitions, flags, on_topology=on_topology)
+            measured.leading(leads=True)
+            work.add()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(deps.events.run(), name="events")
+                    group.create_task(reconciler.run(), name="loop")
+            finally:
+                measured.leading(leads=False)
+                shown.clear()
+
+        tasks: list[Coroutine[None, None, object]] = [
+            _lead(options, client, watched, holder, reconcile_while),
+            stop.wait(),
+        ]
         if options.configuration is not None:
-            works.append(chosen.run())
-        await _until_one_ends(*works)
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """What a process has opened before it waits for the lease, and works with once it leads."""
-
-    options: Options
-    client: clients.Client
-    watches: watches.Watches
-    queue: queue.WorkQueue
-    metrics: metrics.Metrics
-    board: board.Board
-    configuration: configured.Current
-    etcd: members.Members | None
+            tasks.append(settings.run())
+        await _until_one_ends(*tasks)
 
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
     """Open the way to etcd's members, where certificates are given and a definition asks the members."""
-    if options.etcd is None:
+    if options.etcd_certificates is None:
         return None
     if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
         _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
         return None
     from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 
-    return members.Members(options.etcd.certificates, options.etcd.endpoints, observer=measured.etcd_request)
+    return members.Members(options.etcd_certificates, options.etcd_endpoints, observer=measured.etcd_request)
 
 
-async def _lead(opened: _Opened, holder: str) -> None:
+async def _lead(
+    options: Options,
+    client: clients.Client,
+    watched: watches.Watches,
+    holder: str,
+    reconcile_while: Callable[[act.Lease, Callable[[str], None]], Coroutine[None, None, None]],
+) -> None:
     """Wait for the caches and the lease, then reconcile for as long as it is ours. Raises lease.LeaseLost."""
-    options = opened.options
-    await opened.watches.first_answers()
-    opened.watches.installed = await live.installed(opened.client)
+    await watched.first_answers()
+    watched.installed = await live.installed(client)
     if not options.leader_elect:
-        await _reconcile(opened, holder, act.Unelected(), lambda _: None)
+        await reconcile_while(act.Unelected(), lambda _: None)
         return
-    infrastructure = opened.watches.known().infrastructure
+    infrastructure = watched.known().infrastructure
     topology = infrastructure.control_plane if isinstance(infrastructure, facts.Infrastructure) else None
     timing = options.lease or timing_for(topology or "")
-    elector = lease.Elector(opened.client, options.namespace, LEASE, holder, timing)
+    elector = lease.Elector(client, options.namespace, LEASE, holder, timing)
 
     def adapt(control_plane: str) -> None:
         if options.lease is None:
@@ -213,36 +224,10 @@ async def _lead(opened: _Opened, holder: str) -> None:
     async def reconcile_as_leader() -> None:
         await elector.leading.wait()
         _LOG.info("leading as %(holder)s", {"holder": holder})
-        try:
-            await _reconcile(opened, holder, elector, adapt)
-        finally:
-            opened.metrics.leading(leads=False)
-            opened.board.clear()
+        await reconcile_while(elector, adapt)
 
     # The loop ends before the election, which gives the lease back: nothing may be written after that.
     await _until_one_ends(elector.run(), reconcile_as_leader())
-
-
-async def _reconcile(opened: _Opened, holder: str, held: act.Lease, on_topology: Callable[[str], None]) -> None:
-    options = opened.options
-    rooms = reconcile.Rooms(
-        client=opened.client,
-        watches=opened.watches,
-        queue=opened.queue,
-        act=act.Act(opened.client, held),
-        events=events.EventRecorder(opened.client, holder, reconcile.utcnow),
-        metrics=opened.metrics,
-        board=opened.board,
-        etcd=opened.etcd,
-        configuration=opened.configuration,
-    )
-    settings = reconcile.Settings(reported_version(), options.namespace, options.settle_seconds)
-    loop = reconcile.Reconciler(rooms, opened.configuration.transitions, settings, on_topology=on_topology)
-    opened.metrics.leading(leads=True)
-    opened.queue.add()
-    async with asyncio.TaskGroup() as group:
-        group.create_task(rooms.events.run(), name="events")
-        group.create_task(loop.run(), name="loop")
 
 
 async def _until_one_ends(*works: Coroutine[None, None, object]) -> None:
@@ -263,14 +248,11 @@ async def _until_one_ends(*works: Coroutine[None, None, object]) -> None:
             raise result
 
 
-def _stopper(stop: asyncio.Event) -> Callable[[], None]:
-    def ask() -> None:
-        if stop.is_set():
-            _LOG.warning("asked twice to stop: leaving at once")
-            # What is queued is written first, if anything reads it.
-            logging.shutdown()
-            os._exit(1)
-        _LOG.info("asked to stop")
-        stop.set()
-
-    return ask
+def _stop(stop: asyncio.Event) -> None:
+    if stop.is_set():
+        _LOG.warning("asked twice to stop: leaving at once")
+        # What is queued is written first, if it can be.
+        logging.shutdown()
+        os._exit(1)
+    _LOG.info("asked to stop")
+    stop.set()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .kube import queue as queues
     from .observe import members
     from .observe import watches as watching
-    from .report import board as boards
+    from .report import latest as latests
     from .report import metrics as measuring
 
 _LOG = logging.getLogger(__name__)
@@ -65,8 +65,8 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
-    """What the loop works with: the neighbours that it wires together."""
+class Dependencies:
+    """The parts of the process that the loop works with."""
 
     client: clients.Client
     watches: watching.Watches
@@ -74,7 +74,7 @@ class Rooms:
     act: act.Act
     events: events.EventRecorder
     metrics: measuring.Metrics
-    board: boards.Board
+    latest: latests.Latest
     etcd: members.Members | None = None
     """The way to etcd itself, where the administrator has given one."""
     configuration: configured.Current | None = None
@@ -86,14 +86,14 @@ class Reconciler:
 
     def __init__(
         self,
-        rooms: Rooms,
+        deps: Dependencies,
         transitions: load.Transitions,
         settings: Settings,
         *,
         on_topology: Callable[[str], None] = lambda _: None,
         now: Callable[[], datetime] = utcnow,
     ) -> None:
-        self._rooms = rooms
+        self._deps = deps
         self._transitions = transitions
         self._settings = settings
         self._on_topology = on_topology
@@ -102,7 +102,7 @@ class Reconciler:
             since=now(), next_attempt=_new_attempt(), settle_seconds=settings.settle_seconds
         )
         self._conflicts = 0
-        self._discoverer = discover.Discoverer(rooms.client, transitions, rooms.etcd, now)
+        self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, now)
         self._told_after_restart = False
         self._news: list[tuple[facts.Infrastructure, TopologyTransition | None, EventSpec]] = []
         self._log = log.DecisionLog()
@@ -110,7 +110,7 @@ class Reconciler:
 
     async def run(self) -> None:
         """Reconcile until cancelled. Raises only what is a bug."""
-        queue = self._rooms.queue
+        queue = self._deps.queue
         loop = asyncio.get_running_loop()
         while True:
             await queue.get()
@@ -123,7 +123,7 @@ class Reconciler:
                     self._send_news()
             except (errors.KubeError, act.Voided) as error:
                 delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
-                self._rooms.metrics.reconciled(loop.time() - began, ok=False)
+                self._deps.metrics.reconciled(loop.time() - began, ok=False)
                 self._log.failed(error, delay)
                 asked = error.retry_after if isinstance(error, errors.KubeError) else None
                 await asyncio.sleep(min(delay, max(_MIN_RETRY, asked or 0.0)))
@@ -132,11 +132,11 @@ class Reconciler:
                 raise
             else:
                 queue.done()
-                self._rooms.metrics.reconciled(loop.time() - began, ok=True)
+                self._deps.metrics.reconciled(loop.time() - began, ok=True)
 
     async def _pass(self) -> None:
         """One look: decide and act until there is nothing more to do right now."""
-        watches = self._rooms.watches
+        watches = self._deps.watches
         watches.raise_failed()
         self._configure()
         missed = False
@@ -146,7 +146,7 @@ class Reconciler:
             known = watches.known()
             missed |= watches.looked() >= _UNSEEN
             if isinstance(known.installed, facts.Installed) and known.installed.lacks:
-                watches.installed = await live.installed(self._rooms.client)
+                watches.installed = await live.installed(self._deps.client)
                 known = watches.known()
             known = await self._discoverer.with_version(known)
             decision = self._decide(known, missed=missed)
@@ -173,8 +173,8 @@ class Reconciler:
 
     async def _look_at_the_definition(self) -> None:
         """The server dropped the record: does its definition lack our fields? Raises Voided when it does not."""
-        watches = self._rooms.watches
-        watches.installed = await live.installed(self._rooms.client)
+        watches = self._deps.watches
+        watches.installed = await live.installed(self._deps.client)
         self._state = dataclasses.replace(self._state, unsure=True)
         if isinstance(watches.installed, facts.Installed) and watches.installed.lacks:
             return
@@ -198,7 +198,7 @@ class Reconciler:
 
     def _configure(self) -> None:
         """Take up what the configuration says now: between two passes, never within one."""
-        found = self._rooms.configuration
+        found = self._deps.configuration
         if found is None:
             return
         if found.transitions is not self._transitions:
@@ -214,7 +214,7 @@ class Reconciler:
             _LOG.warning(
                 "the clock was moved by %(seconds).1f s: what is waited for by it is moved along", {"seconds": by}
             )
-        watching = self._rooms.watches.is_open
+        watching = self._deps.watches.is_open
         state = leader.looked(self._state, known, (now, steady), watching=watching, missed=missed)
         decision = phases.decide(known, self._transitions, state, now)
         self._state = leader.decided(state, decision, now)
@@ -222,7 +222,7 @@ class Reconciler:
 
     async def _read_again(self) -> None:
         """Read Infrastructure and our own ClusterOperator live, and let the stores know."""
-        watches, client = self._rooms.watches, self._rooms.client
+        watches, client = self._deps.watches, self._deps.client
         for source in (catalog.INFRASTRUCTURE, catalog.OWN_OPERATOR):
             try:
                 raw = await client.get(source.selection.resource, source.selection.name or "")
@@ -232,7 +232,7 @@ class Reconciler:
         self._state = dataclasses.replace(self._state, unsure=False)
 
     async def _switch_watches(self, decision: Decision) -> None:
-        watches = self._rooms.watches
+        watches = self._deps.watches
         if decision.watch and not watches.is_open:
             watches.open()
         elif not decision.watch and watches.is_open:
@@ -255,7 +255,7 @@ class Reconciler:
     async def _steps(self, known: facts.Facts, decision: Decision, evidence: live.Evidence | None) -> None:
         """Write what is to be written, show it, and keep the events for later."""
         self.decisions += 1
-        self._rooms.queue.look_again(decision.look_again)
+        self._deps.queue.look_again(decision.look_again)
         infrastructure = known.infrastructure
         seen = None if isinstance(infrastructure, facts.Unobserved) else infrastructure
         if seen is not None and seen.control_plane is not None:
@@ -279,16 +279,16 @@ class Reconciler:
 
     def _show(self, known: facts.Facts, decision: Decision) -> None:
         self._log.decided(decision)
-        self._rooms.metrics.decided(decision, known)
-        self._rooms.board.pin(decision, known, self._now())
+        self._deps.metrics.decided(decision, known)
+        self._deps.latest.set(decision, known)
         infrastructure = known.infrastructure
         desired = infrastructure.native_desired if isinstance(infrastructure, facts.Infrastructure) else None
-        self._rooms.metrics.observed(decision.observed, desired, self._now())
+        self._deps.metrics.observed(decision.observed, desired, self._now())
 
     def _send_news(self) -> None:
         news, self._news = self._news, []
         for infrastructure, record, spec in news:
-            self._rooms.events.record(infrastructure, record, spec)
+            self._deps.events.record(infrastructure, record, spec)
 
     def _tell(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
         # A decision that leaves the record alone speaks of the one that is there: events are named after it.
@@ -305,7 +305,7 @@ class Reconciler:
     ) -> None:
         if step is Step.CHANGE:
             try:
-                raw = await self._rooms.act.change(evidence, infrastructure, record)
+                raw = await self._deps.act.change(evidence, infrastructure, record)
             except act.Voided as error:
                 if error.age is not None:
                     self._state = leader.voided(self._state, error.age)
@@ -315,32 +315,32 @@ class Reconciler:
                 {"source": record.source, "target": record.target, **log.about(record)},
             )
         else:
-            raw = await self._rooms.act.save(infrastructure, record)
+            raw = await self._deps.act.save(infrastructure, record)
             _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **log.about(record)})
-        self._rooms.watches.apply(catalog.INFRASTRUCTURE, raw)
+        self._deps.watches.apply(catalog.INFRASTRUCTURE, raw)
         before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
         stored = before if isinstance(before, TopologyTransition) else None
         now = self._now()
         self._state = leader.wrote(self._state, record, stored, now, next_attempt=_new_attempt())
-        self._rooms.metrics.moved(before, record, infrastructure.desired, now)
+        self._deps.metrics.changed(before, record, infrastructure.desired, now)
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
         # A change may lie between the facts and this write; only our own object matters here.
-        own = self._rooms.watches.known().own_operator
+        own = self._deps.watches.known().own_operator
         if isinstance(own, facts.Unobserved) and not own.missing:
             own = known.own_operator
         wanted = clusteroperator.status(
             decision, own, now=self._now(), version=self._settings.version, namespace=self._settings.namespace
         )
-        raw = await self._rooms.act.report(own, wanted)
+        raw = await self._deps.act.report(own, wanted)
         if raw is not None:
-            self._rooms.watches.apply(catalog.OWN_OPERATOR, raw)
+            self._deps.watches.apply(catalog.OWN_OPERATOR, raw)
 
     async def _gather(self, definition: model.Definition | None) -> live.Evidence:
         """Read the evidence live; what was watched only led here."""
-        base = self._rooms.watches.known()
+        base = self._deps.watches.known()
         sources = catalog.evidence() if definition is None else catalog.evidence(definition)
-        evidence = await live.gather(self._rooms.client, base, (*sources, *catalog.GUARDS), self._rooms.etcd)
+        evidence = await live.gather(self._deps.client, base, (*sources, *catalog.GUARDS), self._deps.etcd)
         if isinstance(evidence.facts.infrastructure, facts.Unobserved):
             # Nobody else would look again: what is watched has not changed.
             raise act.Voided(f"the last read before the change failed: {evidence.facts.infrastructure}")
@@ -373,18 +373,18 @@ class Reconciler:
         """Find out which transitions are available: at start, when the place changes, hourly; not during a request."""
         infrastructure = known.infrastructure
         if (due := self._discoverer.version_due_in) is not None:
-            self._rooms.queue.add_after(due)
+            self._deps.queue.add_after(due)
         if decision.watch or decision.disabled or decision.degraded or isinstance(infrastructure, facts.Unobserved):
             return
         if (due := self._discoverer.due_in(infrastructure)) > 0:
-            self._rooms.queue.add_after(due)
+            self._deps.queue.add_after(due)
             return
         found = await self._discoverer.look(known, infrastructure)
         if found is None:
-            self._rooms.queue.add_after(_DISCOVER_AGAIN)
+            self._deps.queue.add_after(_DISCOVER_AGAIN)
             return
         self._state = dataclasses.replace(self._state, available=found.available, advisories=found.advisories)
-        self._rooms.queue.add()
+        self._deps.queue.add()
 
 
 def _new_attempt() -> str:

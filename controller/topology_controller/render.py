@@ -108,15 +108,7 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
 
 def document(report: Report) -> dict[str, Any]:
     """The answer as JSON has it; docs/render.md describes it."""
-    rules: dict[str, Any] = {}
-    for rule in report.rules:
-        outcome = install_config.outcome(report.machines, rule)
-        rules[rule.value] = {
-            "controlPlaneTopology": outcome.control_plane.value,
-            "infrastructureTopology": outcome.infrastructure.value,
-            "mastersSchedulable": outcome.masters_schedulable,
-            "shape": outcome.shape.value,
-        }
+    rules = {rule.value: _outcome(report, rule) for rule in report.rules}
     counted = [
         {
             "field": install_config.spell(count.field),
@@ -173,22 +165,25 @@ def text(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _outcome(report: Report, rule: install_config.Rule) -> dict[str, Any]:
+    outcome = install_config.outcome(report.machines, rule)
+    return {
+        "controlPlaneTopology": outcome.control_plane.value,
+        "infrastructureTopology": outcome.infrastructure.value,
+        "mastersSchedulable": outcome.masters_schedulable,
+        "shape": outcome.shape.value,
+    }
+
+
 def _table(report: Report) -> list[str]:
-    differ = {difference.field for difference in report.differences}
-    outcomes = [install_config.outcome(report.machines, rule) for rule in report.rules]
-    rows = [
-        ["", *(rule.value for rule in report.rules)],
-        ["controlPlaneTopology", *(outcome.control_plane.value for outcome in outcomes)],
-        ["infrastructureTopology", *(outcome.infrastructure.value for outcome in outcomes)],
-        ["mastersSchedulable", *(str(outcome.masters_schedulable).lower() for outcome in outcomes)],
-        ["shape", *(outcome.shape.value for outcome in outcomes)],
-    ]
+    differ = {difference.field: "differs" for difference in report.differences}
+    outcomes = [_outcome(report, rule) for rule in report.rules]
+    rows = [["", *(rule.value for rule in report.rules), ""]]
+    for field in outcomes[0]:
+        cells = [json.dumps(outcome[field]).strip('"') for outcome in outcomes]
+        rows.append([field, *cells, differ.get(field, "")])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        lines.append("  ".join([*cells, "differs" if row[0] in differ else ""]).rstrip())
-    return lines
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def _wrapped(paragraph: str, indent: str = "") -> list[str]:
@@ -220,8 +215,10 @@ def _install_config(raw: bytes, place: pathlib.Path) -> read.Document:
     if kind == "ConfigMap":
         return _out_of_cluster(outer, raw, place)
     if kind not in (None, "InstallConfig"):
-        found = repr(kind) if isinstance(kind, str) else "no text"
-        problem = f"is no install-config: kind: found {found}; wanted an install-config, or ConfigMap cluster-config-v1"
+        actual = repr(kind) if isinstance(kind, str) else "no text"
+        problem = (
+            f"is no install-config: kind: found {actual}; wanted an install-config, or ConfigMap cluster-config-v1"
+        )
         raise _refusal(place, outer.line(("kind",)), problem)
     return outer
 
@@ -302,8 +299,8 @@ class _Reading:
                 value = value[part] if isinstance(value, list) and isinstance(part, int) else None
         if value is None or isinstance(value, kind):
             return value
-        found = "something else" if path[-1] == _NEVER_QUOTED else read.quote(value)
-        self._refuse(path, f"found {found}; wanted {wanted}")
+        actual = "something else" if path[-1] == _NEVER_QUOTED else read.quote(value)
+        self._refuse(path, f"found {actual}; wanted {wanted}")
         return None
 
     def _mapping(self, *path: str | int) -> dict[str, Any]:

@@ -129,12 +129,12 @@ class Follower:
                 await asyncio.sleep(max(0.0, 1.0 - (time.monotonic() - began)))
 
     async def _list(self) -> None:
-        found = await self._api.list_cluster_custom_object(
+        listing = await self._api.list_cluster_custom_object(
             *GROUP, "infrastructures", field_selector="metadata.name=cluster", _request_timeout=CALL_SECONDS
         )
-        items = found["items"]
+        items = listing["items"]
         self._latest.put(views.parse(items[0]) if items else views.View(None, None))
-        self._version = str(found["metadata"]["resourceVersion"])
+        self._version = str(listing["metadata"]["resourceVersion"])
 
     async def _watch(self) -> None:
         """Watch from the version that is known until the server ends it."""
@@ -202,19 +202,24 @@ class Reactor:
     async def react(self, view: views.View) -> bool:
         """Act on a view once; return whether the Deployment has arrived there."""
         name, namespace = self._target.deployment, self._target.namespace
-        found = await self._apps.read_namespaced_deployment(name, namespace, _request_timeout=CALL_SECONDS)
+        deployment = await self._apps.read_namespaced_deployment(name, namespace, _request_timeout=CALL_SECONDS)
         if view.control_plane_several is None:
-            LOG.warning("topology %s says nothing about replicas: they stay at %d", view, found.spec.replicas)
-            wanted = found.spec.replicas
+            LOG.warning("topology %s says nothing about replicas: they stay at %d", view, deployment.spec.replicas)
+            wanted = deployment.spec.replicas
         else:
             wanted = SEVERAL if view.control_plane_several else SINGLE
-        if found.spec.replicas != wanted:
-            change = {"metadata": {"resourceVersion": found.metadata.resource_version}, "spec": {"replicas": wanted}}
-            found = await self._apps.patch_namespaced_deployment(name, namespace, change, _request_timeout=CALL_SECONDS)
+        if deployment.spec.replicas != wanted:
+            change = {
+                "metadata": {"resourceVersion": deployment.metadata.resource_version},
+                "spec": {"replicas": wanted},
+            }
+            deployment = await self._apps.patch_namespaced_deployment(
+                name, namespace, change, _request_timeout=CALL_SECONDS
+            )
             LOG.info("scaled %s/%s to %d for %s", namespace, name, wanted, view.control_plane)
-        status = found.status
+        status = deployment.status
         ready = min(status.updated_replicas or 0, status.available_replicas or 0)
-        seen = (status.observed_generation or 0) >= found.metadata.generation
+        seen = (status.observed_generation or 0) >= deployment.metadata.generation
         arrived = seen and (status.replicas or 0) == ready == wanted
         text = f"{ready} of {wanted} replicas for control plane topology {view.control_plane}"
         await self._report("False" if arrived else "True", "AsExpected" if arrived else "TopologyChanged", text)
@@ -223,19 +228,19 @@ class Reactor:
     async def _report(self, status: str, reason: str, message: str) -> None:
         """Set condition Progressing of our ClusterOperator; the others, and its time while it stays, are kept."""
         name = self._target.operator
-        found = await self._objects.get_cluster_custom_object(
+        operator = await self._objects.get_cluster_custom_object(
             *GROUP, "clusteroperators", name, _request_timeout=CALL_SECONDS
         )
-        conditions = (found.get("status") or {}).get("conditions") or []
-        before: dict[str, Any] = next((one for one in conditions if one["type"] == "Progressing"), {})
+        conditions = (operator.get("status") or {}).get("conditions") or []
+        before: dict[str, Any] = next((condition for condition in conditions if condition["type"] == "Progressing"), {})
         wanted = {"type": "Progressing", "status": status, "reason": reason, "message": message}
         if before.items() >= wanted.items():
             return
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         wanted["lastTransitionTime"] = before["lastTransitionTime"] if before.get("status") == status else now
-        kept = [one for one in conditions if one["type"] != "Progressing"]
+        kept = [condition for condition in conditions if condition["type"] != "Progressing"]
         change = {
-            "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
+            "metadata": {"resourceVersion": operator["metadata"]["resourceVersion"]},
             "status": {"conditions": [*kept, wanted]},
         }
         await self._objects.patch_cluster_custom_object_status(

@@ -71,7 +71,7 @@ def console(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _console_panel(panel: dict[str, Any], number: int) -> dict[str, Any]:
-    made: dict[str, Any] = {"id": number, "title": panel["title"], "span": panel["width"]}
+    described: dict[str, Any] = {"id": number, "title": panel["title"], "span": panel["width"]}
     unit = panel.get("unit", "short")
     targets = [
         {"refId": letter, "expr": query["expr"], "legendFormat": query.get("legend", "")}
@@ -79,19 +79,19 @@ def _console_panel(panel: dict[str, Any], number: int) -> dict[str, Any]:
     ]
     match panel["kind"]:
         case "stat":
-            made |= {"type": "singlestat", "format": unit, "decimals": 0}
-            made["valueMaps"] = [
+            described |= {"type": "singlestat", "format": unit, "decimals": 0}
+            described["valueMaps"] = [
                 {"op": "=", "value": value, "text": shown["text"]} for value, shown in panel.get("values", {}).items()
             ]
             if "thresholds" in panel:
-                made["options"] = {"fieldOptions": {"thresholds": panel["thresholds"]}}
+                described["options"] = {"fieldOptions": {"thresholds": panel["thresholds"]}}
         case "table":
-            made |= {"type": "table", "transform": "table", "styles": _styles(panel)}
+            described |= {"type": "table", "transform": "table", "styles": _styles(panel)}
         case kind:
             # It has no panel for states over time: what is 1 while something holds is stacked there.
             stacked = kind == "matrix"
-            made |= {"type": "graph", "stack": stacked, "legend": {"show": True}, "yaxes": [{"format": unit}]}
-    return {**made, "targets": targets}
+            described |= {"type": "graph", "stack": stacked, "legend": {"show": True}, "yaxes": [{"format": unit}]}
+    return {**described, "targets": targets}
 
 
 def _styles(panel: dict[str, Any]) -> list[dict[str, Any]]:
@@ -177,7 +177,7 @@ def _grafana_panel(panel: dict[str, Any]) -> dict[str, Any]:
         for letter, query in _letters(panel["queries"])
     ]
     defaults = _defaults(panel)
-    made: dict[str, Any] = {
+    described: dict[str, Any] = {
         "title": panel["title"],
         "description": _description(panel),
         "datasource": _DATA_SOURCE,
@@ -186,14 +186,14 @@ def _grafana_panel(panel: dict[str, Any]) -> dict[str, Any]:
     }
     match kind:
         case "stat":
-            return {**made, "type": "stat", "options": _STAT}
+            return {**described, "type": "stat", "options": _STAT}
         case "table":
-            made["fieldConfig"]["overrides"] = _column_units(panel)
-            return {**made, "type": "table", "options": _TABLE, "transformations": _transformations(panel)}
+            described["fieldConfig"]["overrides"] = _column_units(panel)
+            return {**described, "type": "table", "options": _TABLE, "transformations": _transformations(panel)}
         case "matrix":
-            return {**made, "type": "state-timeline", "options": _TIMELINE}
+            return {**described, "type": "state-timeline", "options": _TIMELINE}
         case _:
-            return {**made, "type": "timeseries", "options": _LINES}
+            return {**described, "type": "timeseries", "options": _LINES}
 
 
 _LEGEND = {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": True}
@@ -224,7 +224,7 @@ _LINES = {"legend": _LEGEND, "tooltip": {"mode": "multi", "sort": "none"}}
 
 def _defaults(panel: dict[str, Any]) -> dict[str, Any]:
     shown = panel.get("values", {})
-    values = {value: {"index": index, **one} for index, (value, one) in enumerate(shown.items()) if value != "null"}
+    values = {value: {"index": index, **style} for index, (value, style) in enumerate(shown.items()) if value != "null"}
     mappings: list[dict[str, Any]] = [{"type": "value", "options": values}] if values else []
     if "null" in shown:
         mappings.append(
@@ -233,18 +233,18 @@ def _defaults(panel: dict[str, Any]) -> dict[str, Any]:
     first, *others = panel.get("thresholds", [{"color": "green", "value": 0}])
     steps = [
         {"color": first["color"], "value": None},
-        *({"color": one["color"], "value": one["value"]} for one in others),
+        *({"color": step["color"], "value": step["value"]} for step in others),
     ]
-    made: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "unit": panel.get("unit", "short"),
         "mappings": mappings,
         "thresholds": {"mode": "absolute", "steps": steps},
         "color": {"mode": "palette-classic" if panel["kind"] == "graph" else "thresholds"},
     }
     if "null" in shown:
-        made["noValue"] = shown["null"]["text"]
+        defaults["noValue"] = shown["null"]["text"]
     if panel["kind"] == "graph":
-        made["custom"] = {
+        defaults["custom"] = {
             "drawStyle": "line",
             "fillOpacity": 10,
             "lineInterpolation": "stepAfter",
@@ -253,19 +253,19 @@ def _defaults(panel: dict[str, Any]) -> dict[str, Any]:
             "spanNulls": False,
             "stacking": {"group": "A", "mode": "none"},
         }
-        made["min"] = 0
+        defaults["min"] = 0
         if "max" in panel:
-            made["max"] = panel["max"]
+            defaults["max"] = panel["max"]
     if panel["kind"] == "matrix":
-        made["custom"] = {"fillOpacity": 80, "lineWidth": 0}
-    return made
+        defaults["custom"] = {"fillOpacity": 80, "lineWidth": 0}
+    return defaults
 
 
 def _description(panel: dict[str, Any]) -> str:
-    """Return what the panel says, and when it has nothing to show, so that an empty one alarms nobody."""
+    """Return what the panel says, and when it has nothing to show, so that an empty one is no alarm."""
     phases = panel.get("data", {}).get("phases")
-    said = " ".join(panel["says"].split())
-    return said if phases is None else f"{said} Has data in phase {' and '.join(phases)}; elsewhere it may be empty."
+    text = " ".join(panel["says"].split())
+    return text if phases is None else f"{text} Has data in phase {' and '.join(phases)}; elsewhere it may be empty."
 
 
 def _column_units(panel: dict[str, Any]) -> list[dict[str, Any]]:

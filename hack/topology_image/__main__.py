@@ -4,6 +4,7 @@
     sbom [--python P]               write build/image/sbom.cdx.json; performs the Dockerfile first where it has to
     licences                        print the table of docs/supply-chain.md
     audit [--advisories D]          the locked files against known vulnerabilities
+    base                            write the digest that the base's tag has now into the Dockerfile
 
 Exit codes: 0 done, 1 not as it has to be, or it cannot be done on this machine, 2 bad usage.
 """
@@ -60,6 +61,16 @@ def _audit(options: argparse.Namespace) -> int:
         return _failed(error)
 
 
+def _base(_: argparse.Namespace) -> int:
+    from . import base, check
+
+    try:
+        print(base.pin(check.ROOT / "Dockerfile"))
+    except base.BaseError as error:
+        return _failed(error)
+    return 0
+
+
 def _failed(error: Exception) -> int:
     print(f"topology_image: {error}", file=sys.stderr)
     return 1
@@ -75,13 +86,14 @@ def main(arguments: list[str] | None = None) -> int:
     checking.add_argument("--twice", action="store_true", help="perform it once more: is it the same, byte by byte?")
     commands.add_parser("sbom", parents=[built], help="list what is in the layer, as CycloneDX")
     commands.add_parser("licences", help="print the table of licences")
+    commands.add_parser("base", help="write the digest that the base's tag has now into the Dockerfile")
     auditing = commands.add_parser("audit", help="the locked files against known vulnerabilities")
     auditing.add_argument(
         "--advisories", type=pathlib.Path, metavar="D", help="records in the OSV format; default: ask osv.dev"
     )
     options = parser.parse_args(arguments)
     perform: dict[str, Callable[[argparse.Namespace], int]] = {
-        "check": _check, "sbom": _sbom, "licences": _licences, "audit": _audit,
+        "check": _check, "sbom": _sbom, "licences": _licences, "audit": _audit, "base": _base,
     }  # fmt: skip
     try:
         return perform[options.command](options)

@@ -35,39 +35,41 @@ class AuditError(Exception):
 
 def records(folder: pathlib.Path) -> Records:
     """Return the records of a folder, by name of the package. Raises AuditError."""
-    found: Records = collections.defaultdict(list)
+    records_by_name: Records = collections.defaultdict(list)
     for path in sorted(folder.rglob("*")):
         if path.suffix not in {".json", ".yaml", ".yml"} or not path.is_file():
             continue
         content = path.read_text(encoding="utf-8")
         try:
-            said = json.loads(content) if path.suffix == ".json" else yaml.load(content, yaml.CBaseLoader)  # noqa: S506 - safe: all of it stays text, dates too
+            record = json.loads(content) if path.suffix == ".json" else yaml.load(content, yaml.CBaseLoader)  # noqa: S506 - safe: all of it stays text, dates too
         except (ValueError, yaml.YAMLError) as error:
             raise AuditError(f"{path}: {error}") from None
-        if not isinstance(said, dict) or not isinstance(said.get("affected"), list):
+        if not isinstance(record, dict) or not isinstance(record.get("affected"), list):
             continue
         names = {
-            utils.canonicalize_name(one["package"]["name"])
-            for one in said["affected"]
-            if one.get("package", {}).get("ecosystem") == "PyPI"
+            utils.canonicalize_name(affected["package"]["name"])
+            for affected in record["affected"]
+            if affected.get("package", {}).get("ecosystem") == "PyPI"
         }
         for name in names:
-            found[name].append(said)
-    if not found:
+            records_by_name[name].append(record)
+    if not records_by_name:
         raise AuditError(f"{folder}: no record about a Python package in the OSV format (*.json, *.yaml)")
-    return found
+    return records_by_name
 
 
 def affects(record: Mapping[str, Any], name: str, asked: str) -> bool:
     """Return whether a record is about this version: listed, or between `introduced` and `fixed` of a range."""
     wanted = version.Version(asked)
-    for one in record["affected"]:
-        package = one.get("package", {})
+    for affected in record["affected"]:
+        package = affected.get("package", {})
         if package.get("ecosystem") != "PyPI" or utils.canonicalize_name(package["name"]) != name:
             continue
-        if any(_same(listed, wanted) for listed in one.get("versions", ())):
+        if any(_same(listed, wanted) for listed in affected.get("versions", ())):
             return True
-        if any(_within(each["events"], wanted) for each in one.get("ranges", ()) if each.get("type") == "ECOSYSTEM"):
+        if any(
+            _within(each["events"], wanted) for each in affected.get("ranges", ()) if each.get("type") == "ECOSYSTEM"
+        ):
             return True
     return False
 
@@ -102,7 +104,7 @@ def _same(listed: str, wanted: version.Version) -> bool:
 def _within(events: Sequence[Mapping[str, str]], wanted: version.Version) -> bool:
     """Return whether a version is affected, by the rule of the OSV schema: the last event before it decides."""
     affected = False
-    order = sorted(events, key=lambda one: version.Version(next(iter(one.values()))))
+    order = sorted(events, key=lambda event: version.Version(next(iter(event.values()))))
     for event in order:
         kind, text = next(iter(event.items()))
         at = version.Version(text)
@@ -130,8 +132,8 @@ def _served(folder: pathlib.Path | None) -> Iterator[str | None]:
             size = min(int(self.headers.get("Content-Length") or 0), _LARGEST_QUESTION)
             asked = json.loads(self.rfile.read(size))
             name = utils.canonicalize_name(asked["package"]["name"])
-            found = [one for one in known.get(name, ()) if affects(one, name, asked["version"])]
-            body = json.dumps({"vulns": found} if found else {}).encode()
+            vulnerabilities = [record for record in known.get(name, ()) if affects(record, name, asked["version"])]
+            body = json.dumps({"vulns": vulnerabilities} if vulnerabilities else {}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

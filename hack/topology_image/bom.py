@@ -44,12 +44,12 @@ def environment(interpreter: pathlib.Path, pyproject: pathlib.Path, epoch: int) 
     )  # fmt: skip
     if done.returncode != 0:
         raise BomError(f"cyclonedx-py: {done.stderr.strip()}")
-    made: dict[str, Any] = json.loads(done.stdout)
-    return made
+    bom: dict[str, Any] = json.loads(done.stdout)
+    return bom
 
 
 def completed(
-    found: dict[str, Any],
+    environment_bom: dict[str, Any],
     version: str,
     wheel: str,
     installed: Mapping[str, str],
@@ -60,53 +60,53 @@ def completed(
     `wheel` is the sha256 of our own wheel, `installed` that of every other file by the name of its package. Raises
     BomError for a package that has none, whose hash is not among the locked ones, or that is not locked at all.
     """
-    made: dict[str, Any] = json.loads(json.dumps(found))
-    root = made["metadata"]["component"]
+    bom: dict[str, Any] = json.loads(json.dumps(environment_bom))
+    root = bom["metadata"]["component"]
     root |= {"version": version, "purl": f"pkg:generic/{root['name']}@{version}", "hashes": _hashes([wheel])}
-    for component in made["components"]:
+    for component in bom["components"]:
         name = utils.canonicalize_name(component["name"])
-        one, digest = locked.get(name), installed.get(name)
-        if one is None:
+        lock, digest = locked.get(name), installed.get(name)
+        if lock is None:
             raise BomError(f"{component['name']} is in the layer and in no locked file")
-        if component["version"] != one.version or digest not in one.hashes:
-            raise BomError(f"{name} {component['version']} with hash {digest} is not what is locked: {one.version}")
+        if component["version"] != lock.version or digest not in lock.hashes:
+            raise BomError(f"{name} {component['version']} with hash {digest} is not what is locked: {lock.version}")
         component["hashes"] = _hashes([digest])
-    missing = set(installed) - {utils.canonicalize_name(component["name"]) for component in made["components"]}
+    missing = set(installed) - {utils.canonicalize_name(component["name"]) for component in bom["components"]}
     if missing:
         raise BomError(f"installed, and not in the list: {sorted(missing)}")
-    return made
+    return bom
 
 
-def text(made: dict[str, Any]) -> str:
+def text(bom: dict[str, Any]) -> str:
     """Return the list as it is written. Raises BomError where it is not what the schema wants."""
-    written = json.dumps(made, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    written = json.dumps(bom, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     from cyclonedx.validation import json as validation  # noqa: PLC0415 - takes seconds to import
 
     wrong = validation.JsonStrictValidator(schema.SchemaVersion.V1_6).validate_str(written)
     if wrong is not None:
         raise BomError(f"not CycloneDX 1.6: {wrong}")
-    names = {_ROOT_REF, *(component["bom-ref"] for component in made["components"])}
-    told = {one["ref"] for one in made["dependencies"]}
-    if told != names:
-        raise BomError(f"the graph speaks of {sorted(told ^ names)}")
+    names = {_ROOT_REF, *(component["bom-ref"] for component in bom["components"])}
+    listed = {dependency["ref"] for dependency in bom["dependencies"]}
+    if listed != names:
+        raise BomError(f"the graph speaks of {sorted(listed ^ names)}")
     return written
 
 
 def hashes_of(report: pathlib.Path) -> dict[str, str]:
     """Return the sha256 of every file that pip installed, by name, from its report."""
-    said = json.loads(report.read_text(encoding="utf-8"))
+    installed = json.loads(report.read_text(encoding="utf-8"))
     return {
-        utils.canonicalize_name(one["metadata"]["name"]): one["download_info"]["archive_info"]["hashes"]["sha256"]
-        for one in said["install"]
+        utils.canonicalize_name(wheel["metadata"]["name"]): wheel["download_info"]["archive_info"]["hashes"]["sha256"]
+        for wheel in installed["install"]
     }
 
 
 def hash_of(wheels: pathlib.Path) -> str:
     """Return the sha256 of the one wheel of a folder. Raises BomError."""
-    found = sorted(wheels.glob("*.whl"))
-    if len(found) != 1:
-        raise BomError(f"{wheels}: {len(found)} wheels")
-    return hashlib.sha256(found[0].read_bytes()).hexdigest()
+    built = sorted(wheels.glob("*.whl"))
+    if len(built) != 1:
+        raise BomError(f"{wheels}: {len(built)} wheels")
+    return hashlib.sha256(built[0].read_bytes()).hexdigest()
 
 
 def _hashes(digests: Iterable[str | None]) -> list[dict[str, str]]:

@@ -110,10 +110,10 @@ class Builder:
         place = image.root / str(target).lstrip("/")
         if target.parts[1:2] and target.parts[1] not in OWN:
             raise BuildError(f"line {step.line}: COPY to {target}: not one of {', '.join(OWN)}")
-        found = [path for name in froms for path in sorted(source.glob(name.strip("/")))]
-        if len(found) < len(froms):
-            raise BuildError(f"line {step.line}: COPY {value}: found only {[str(path) for path in found]}")
-        for path in found:
+        paths = [path for name in froms for path in sorted(source.glob(name.strip("/")))]
+        if len(paths) < len(froms):
+            raise BuildError(f"line {step.line}: COPY {value}: found only {[str(path) for path in paths]}")
+        for path in paths:
             if ignored(path):
                 raise BuildError(f"line {step.line}: COPY {path.name}: .dockerignore keeps it out")
             if path.is_dir():

@@ -67,13 +67,13 @@ class Built:
 def interpreter(asked: str | None) -> Interpreter:
     """Return the one that is asked for; else one of the base image's version; else the one that runs here."""
     for candidate in [asked] if asked else [*_candidates(), os.path.realpath(sys.executable)]:
-        told = (
+        script = (
             "import json, os, sys\n"
             "print(json.dumps([os.path.realpath(sys.executable), sys.base_prefix, '%d.%d' % sys.version_info[:2]]))"
         )
         try:
             done = subprocess.run(  # noqa: S603 - an interpreter of this machine, asked for its version
-                [candidate, "-c", told], capture_output=True, text=True, check=True, timeout=_PYTHON_SECONDS
+                [candidate, "-c", script], capture_output=True, text=True, check=True, timeout=_PYTHON_SECONDS
             )
         except (OSError, subprocess.SubprocessError):
             continue
@@ -90,10 +90,10 @@ def _candidates() -> Iterator[str]:
 
 def version() -> str:
     """Return the version that is stamped: the one of the source, and a commit."""
-    said = re.search(r'__version__ = "([^"]+)"', _VERSION_FILE.read_text(encoding="utf-8"))
-    if said is None:
+    match = re.search(r'__version__ = "([^"]+)"', _VERSION_FILE.read_text(encoding="utf-8"))
+    if match is None:
         raise builder.BuildError(f"{_VERSION_FILE} has no __version__")
-    return f"{said[1]}+g{_COMMIT}"
+    return f"{match[1]}+g{_COMMIT}"
 
 
 def build(place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: Callable[[str], None]) -> Built:
@@ -135,13 +135,13 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
     wrong += running.words(runner, version())
     started = runner.start_times()
     tell("ran its programs; now a whole transition")
-    with tempfile.TemporaryDirectory(prefix="image-check-") as made:
-        wrong += asyncio.run(running.transition(runner, pathlib.Path(made), tell))
+    with tempfile.TemporaryDirectory(prefix="image-check-") as folder:
+        wrong += asyncio.run(running.transition(runner, pathlib.Path(folder), tell))
     if layer_rules.digest(layer) != before:
         wrong.append("the layer is not what it was before it ran")
     if twice:
-        with tempfile.TemporaryDirectory(prefix="image-again-") as made:
-            again = build(pathlib.Path(made, "image"), context, asked, tell)
+        with tempfile.TemporaryDirectory(prefix="image-again-") as folder:
+            again = build(pathlib.Path(folder, "image"), context, asked, tell)
             if layer_rules.digest(again.layer()) != before:
                 wrong.append("performed twice, the Dockerfile makes two different layers")
     figures = {
@@ -177,12 +177,16 @@ def listed(asked: str | None = None) -> tuple[pathlib.Path, int]:
         right.unlink(missing_ok=True)
         build(STAGES, context, asked, lambda _: None)
     stage = STAGES / "project" / "build"
-    found = bom.environment(STAGES / "final" / layer_rules.HOME / "bin" / "python", ROOT / "pyproject.toml", EPOCH)
+    environment = bom.environment(
+        STAGES / "final" / layer_rules.HOME / "bin" / "python", ROOT / "pyproject.toml", EPOCH
+    )
     locked = locks.read(ROOT / "requirements.lock")
-    made = bom.completed(found, version(), bom.hash_of(stage / "dist"), bom.hashes_of(stage / "installed.json"), locked)
+    listing = bom.completed(
+        environment, version(), bom.hash_of(stage / "dist"), bom.hashes_of(stage / "installed.json"), locked
+    )
     place = PLACE / "sbom.cdx.json"
-    place.write_text(bom.text(made), encoding="utf-8")
-    return place, len(made["components"])
+    place.write_text(bom.text(listing), encoding="utf-8")
+    return place, len(listing["components"])
 
 
 def _snapshot() -> pathlib.Path:
@@ -233,7 +237,7 @@ def _said(image: builder.Image) -> list[str]:
 
 def _compressed(layer: layer_rules.Layer) -> int:
     """Return what is pulled: the layer as gzip makes it."""
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz", compresslevel=6) as archive:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as archive:
         archive.add(layer.root, arcname=".")
-    return made.tell()
+    return buffer.tell()

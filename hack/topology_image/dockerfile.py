@@ -1,7 +1,7 @@
 """Reads a Dockerfile: its stages, their steps, and the variables that steps refer to.
 
 The words are found by dockerfile-parse; what they mean stands here, as far as our Dockerfile needs it. Whatever it
-does not know is refused with the line: a step that would be skipped unseen is one that nobody has checked. `builder`
+does not know is refused with the line: a step that would be skipped unseen is one that nothing has checked. `builder`
 performs what is read.
 """
 
@@ -38,13 +38,13 @@ class Step:
 
     def pairs(self, values: Mapping[str, str]) -> dict[str, str]:
         """Return what ENV or LABEL sets, with its variables filled in. Raises DockerfileError."""
-        made = {}
+        pairs = {}
         for part in shlex.split(self.value):
             name, equals, text = part.partition("=")
             if not equals:
                 raise DockerfileError(f"line {self.line}: {self.word} {part}: only NAME=VALUE is understood")
-            made[name] = filled(text, values)
-        return made
+            pairs[name] = filled(text, values)
+        return pairs
 
     def argument(self) -> tuple[str, str | None]:
         """Return the name that ARG declares, and its default, None without one."""
@@ -79,10 +79,10 @@ def read(path: pathlib.Path) -> Recipe:
         if step.word == "COMMENT":
             continue
         if step.word == "FROM":
-            said = _FROM.fullmatch(step.value)
-            if said is None:
+            match = _FROM.fullmatch(step.value)
+            if match is None:
                 raise DockerfileError(f"line {step.line}: FROM {step.value} is not understood")
-            stages.append((said["name"] or f"stage-{len(stages)}", said["base"], []))
+            stages.append((match["name"] or f"stage-{len(stages)}", match["base"], []))
         elif step.word not in WORDS:
             raise DockerfileError(f"line {step.line}: {step.word} is not understood")
         elif stages:
@@ -97,4 +97,4 @@ def read(path: pathlib.Path) -> Recipe:
 
 def filled(text: str, values: Mapping[str, str]) -> str:
     """Return a text with $NAME and ${NAME} replaced; a variable without a value is empty, as an engine has it."""
-    return _VARIABLE.sub(lambda found: values.get(found["bare"] or found["braced"], ""), text)
+    return _VARIABLE.sub(lambda match: values.get(match["bare"] or match["braced"], ""), text)

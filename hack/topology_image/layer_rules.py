@@ -97,8 +97,8 @@ def _byte_code(layer: Layer) -> Iterator[str]:
     """Every source has byte code that is used unchecked and was made of it; nothing has byte code without a source."""
     exempt = re.compile(NOT_COMPILED)
     wanted: set[pathlib.Path] = set()
-    found = {path for name, path in layer.files() if name.endswith(".pyc")}
-    tags = {path.name.split(".")[-2] for path in found}
+    byte_code = {path for name, path in layer.files() if name.endswith(".pyc")}
+    tags = {path.name.split(".")[-2] for path in byte_code}
     if len(tags) != 1:
         yield f"byte code for {len(tags)} interpreters: {sorted(tags)}"
         return
@@ -107,7 +107,7 @@ def _byte_code(layer: Layer) -> Iterator[str]:
             continue
         compiled = path.parent / "__pycache__" / f"{path.stem}.{next(iter(tags))}.pyc"
         wanted.add(compiled)
-        if compiled not in found:
+        if compiled not in byte_code:
             yield f"{name}: no byte code"
             continue
         head = compiled.read_bytes()[:_PYC_HEAD]
@@ -117,7 +117,7 @@ def _byte_code(layer: Layer) -> Iterator[str]:
             yield f"{name}: its byte code would be compared with the source at every start"
         elif head[8:] != made_of:
             yield f"{name}: its byte code was made of another source"
-    for path in sorted(found - wanted):
+    for path in sorted(byte_code - wanted):
         yield f"{path.relative_to(layer.root)}: byte code without a source, or that is not wanted"
 
 

@@ -1,7 +1,7 @@
 """Which licences the image carries: read from the installed packages, held against those that are allowed.
 
 The expression is what a package declares by itself (PEP 639), else its licence field where that is a known name, else
-its classifiers. A package that says nothing understandable, or something that nobody has agreed to, is a fault: an
+its classifiers. A package that says nothing understandable, or a licence that is not allowed, is a fault: an
 image is handed on, and so are the duties that come with what is in it. The table of
 docs/supply-chain.md follows from the locked file; a test compares them.
 """
@@ -30,7 +30,7 @@ ALLOWED: Mapping[str, str] = {
     "Python-2.0": "keep licence and copyright, say what was changed",
     "MPL-2.0": "its files stay under it, and their source is offered; we change none",
 }
-"""What may be in the image, and what it asks of whoever hands the image on. In each case: docs/supply-chain.md."""
+"""What may be in the image, and what it asks of a distributor of the image. In each case: docs/supply-chain.md."""
 
 _NAMES = {
     "Apache 2.0": "Apache-2.0",
@@ -65,15 +65,17 @@ def _licensing() -> Any:
 
 def of(name: str) -> Licensed:
     """Return the licence of a package that is installed here. Raises UnknownLicenceError."""
-    found = metadata.distribution(name)
-    about = found.metadata
-    said = [*(about[field] for field in ("License-Expression", "License") if field in about)]
-    said += [text for text in about.get_all("Classifier") or [] if text.startswith("License ::")]
-    for text in said:
+    distribution = metadata.distribution(name)
+    about = distribution.metadata
+    stated = [*(about[field] for field in ("License-Expression", "License") if field in about)]
+    stated += [text for text in about.get_all("Classifier") or [] if text.startswith("License ::")]
+    for text in stated:
         expression = expressed(text or "")
         if expression is not None:
-            return Licensed(about["Name"], found.version, expression)
-    raise UnknownLicenceError(f"{about['Name']} {found.version} says of its licence: {[text for text in said if text]}")
+            return Licensed(about["Name"], distribution.version, expression)
+    raise UnknownLicenceError(
+        f"{about['Name']} {distribution.version} says of its licence: {[text for text in stated if text]}"
+    )
 
 
 def expressed(text: str) -> str | None:
@@ -85,7 +87,7 @@ def expressed(text: str) -> str | None:
 
 
 def faults(expression: str) -> list[str]:
-    """Return the licences of an expression that nobody has agreed to; one of several that are offered is enough."""
+    """Return the licences of an expression that are not allowed; one of several that are offered is enough."""
     return _refused(_licensing().parse(expression))
 
 
@@ -100,9 +102,9 @@ def _refused(part: Any) -> list[str]:
 
 def table(locked: Iterable[locks.Locked]) -> str:
     """Return the table of docs/supply-chain.md. Raises UnknownLicenceError."""
-    rows = [of(one.name) for one in locked]
+    rows = [of(lock.name) for lock in locked]
     lines = ["| package | version | licence |", "|---|---|---|"]
     lines += [
-        f"| {row.name} | {row.version} | {row.expression} |" for row in sorted(rows, key=lambda one: one.name.lower())
+        f"| {row.name} | {row.version} | {row.expression} |" for row in sorted(rows, key=lambda row: row.name.lower())
     ]
     return "\n".join(lines) + "\n"

@@ -33,13 +33,13 @@ class Locked:
 
 def read(path: pathlib.Path) -> dict[str, Locked]:
     """Return the requirements of a locked file that `faults` finds nothing wrong with, by name."""
-    made: dict[str, Locked] = {}
+    locked: dict[str, Locked] = {}
     for line in _lines(path.read_text(encoding="utf-8")):
-        said = requirements.Requirement(_HASH.sub("", line).strip())
-        name = utils.canonicalize_name(said.name)
-        hashes = frozenset(found.partition(":")[2] for found in _HASH.findall(line))
-        made[name] = Locked(name, next(iter(said.specifier)).version, str(said.marker or ""), hashes)
-    return made
+        requirement = requirements.Requirement(_HASH.sub("", line).strip())
+        name = utils.canonicalize_name(requirement.name)
+        hashes = frozenset(digest.partition(":")[2] for digest in _HASH.findall(line))
+        locked[name] = Locked(name, next(iter(requirement.specifier)).version, str(requirement.marker or ""), hashes)
+    return locked
 
 
 def faults(text: str) -> list[str]:
@@ -50,26 +50,26 @@ def faults(text: str) -> list[str]:
             wrong.append(f"{line}: an option; where packages come from is not this file's affair")
             continue
         try:
-            said = requirements.Requirement(_HASH.sub("", line).strip())
+            requirement = requirements.Requirement(_HASH.sub("", line).strip())
         except requirements.InvalidRequirement as error:
             wrong.append(f"{line[:80]}: {str(error).splitlines()[0]}")
             continue
-        wrong += [f"{said.name}: {fault}" for fault in _open_ends(said, _HASH.findall(line))]
+        wrong += [f"{requirement.name}: {fault}" for fault in _open_ends(requirement, _HASH.findall(line))]
     return wrong
 
 
-def _open_ends(said: requirements.Requirement, hashes: list[str]) -> Iterator[str]:
-    if said.url is not None:
-        yield f"comes from {said.url}"
+def _open_ends(requirement: requirements.Requirement, hashes: list[str]) -> Iterator[str]:
+    if requirement.url is not None:
+        yield f"comes from {requirement.url}"
         return
-    pins = list(said.specifier)
+    pins = list(requirement.specifier)
     if len(pins) != 1 or pins[0].operator != "==" or "*" in pins[0].version:
-        yield f"{said.specifier or 'any version'} is not one version"
+        yield f"{requirement.specifier or 'any version'} is not one version"
     elif version.Version(pins[0].version).is_prerelease:
         yield f"{pins[0].version} is not a release"
     if not hashes:
         yield "no hash"
-    yield from (f"hash {one}: not a whole sha256" for one in hashes if not _SHA256.fullmatch(one))
+    yield from (f"hash {digest}: not a whole sha256" for digest in hashes if not _SHA256.fullmatch(digest))
 
 
 def _lines(text: str) -> Iterator[str]:

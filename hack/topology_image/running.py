@@ -1,4 +1,4 @@
-"""What has to hold when the image runs: as a UID that nobody knows, nothing writable, no shell, no home.
+"""What has to hold when the image runs: as a UID without an entry in /etc/passwd, nothing writable, no shell, no home.
 
 The program is started by the image's own entry point and environment, in a sandbox that shows the layer read-only. The
 cluster is the simulator's; it runs outside, with the interpreter of the development environment.
@@ -95,10 +95,10 @@ class Runner:
 
     def start_times(self) -> Started:
         """Measure a start with byte code and without."""
-        code, said = self.output(f"/{layer_rules.HOME}/bin/python", "-c", _STOPWATCH.format(times=_TIMES))
+        code, output = self.output(f"/{layer_rules.HOME}/bin/python", "-c", _STOPWATCH.format(times=_TIMES))
         if code != 0:
-            raise sandbox.SandboxError(f"the interpreter of the image: {said}")
-        took = json.loads(said)
+            raise sandbox.SandboxError(f"the interpreter of the image: {output}")
+        took = json.loads(output)
         return Started(took["with"], took["without"])
 
 
@@ -120,9 +120,9 @@ def words(runner: Runner, version: str) -> list[str]:
         ([python, "-c", "open('/tmp/x', 'w')"], 1, "No such file or directory"),
         ([python, "-c", "import pathlib; pathlib.Path.home().stat()"], 1, "No such file or directory"),
     ):
-        got, said = runner.output(*command)
-        if got != code or wanted not in said or (command[0] != python and "Traceback" in said):
-            wrong.append(f"{' '.join(command)}: exit code {got}, not {code} with {wanted!r}:\n{said[-500:]}")
+        got, output = runner.output(*command)
+        if got != code or wanted not in output or (command[0] != python and "Traceback" in output):
+            wrong.append(f"{' '.join(command)}: exit code {got}, not {code} with {wanted!r}:\n{output[-500:]}")
     return wrong
 
 
@@ -152,7 +152,7 @@ async def transition(runner: Runner, place: pathlib.Path, tell: Callable[[str], 
     except (play.ScenarioFailedError, operator_process.OperatorDiedError, TimeoutError) as error:
         return [f"the happy path: {error or 'not done in time'}\n{operator_process.last_words(place / 'operator.log')}"]
     if operator.returncode != 0:
-        wrong.append(f"the operator was told to end and ended with exit code {operator.returncode}")
+        wrong.append(f"the operator received SIGTERM and ended with exit code {operator.returncode}")
     return wrong
 
 

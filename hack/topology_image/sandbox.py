@@ -75,8 +75,8 @@ def enter(sandbox: Sandbox) -> list[str]:
 
 def main(arguments: list[str]) -> None:
     """Make the sandbox around this process and become its program."""
-    said = json.loads(arguments[0])
-    sandbox = Sandbox(**{**said, "groups": tuple(said["groups"])})
+    fields = json.loads(arguments[0])
+    sandbox = Sandbox(**{**fields, "groups": tuple(fields["groups"])})
     # Anything that exists will do as a place for the root: only this namespace sees it covered.
     root = pathlib.Path("/mnt")
     _mount("-t", "tmpfs", "-o", "mode=755", "none", str(root))
@@ -104,7 +104,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _become(sandbox: Sandbox, uid: int) -> list[str]:
-    """Return what makes the program somebody without any privilege, as `restricted` pods are."""
+    """Return what takes every privilege from the program, as `restricted` pods are."""
     groups = ",".join(str(group) for group in (0, *sandbox.groups))
     who = ["--reuid", str(uid), "--regid", "0", "--groups", groups]
     return [_which("setpriv"), *who, "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"]

@@ -3,7 +3,7 @@
 A table of contents, from what a newcomer runs to what it stands on:
 
 * `__main__`            `python -m topology_simulator demo | cluster | install | actors | scenarios`
-* `demo`                plays and proves, or keeps a cluster running; `story`, `checks_told`, `terminal` show it,
+* `demo`                plays and proves, or keeps a cluster running; `story`, `check_progress`, `terminal` show it,
                         `stopwatch` measures it
 * `box`                 server, cluster, actors and `operator_process`, opened and closed as one
 * `play`                performs a `scenario` (files in scenarios/); `probes` reads back what came of it, `commands`

@@ -39,8 +39,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     elsewhere = argparse.ArgumentParser(add_help=False)
     elsewhere.add_argument("--kubeconfig", type=pathlib.Path, required=True, help="the API server to use")
 
-    one = commands.add_parser("demo", parents=[plays, paced, served], help="play a scenario and prove its end")
-    one.add_argument(
+    demo_parser = commands.add_parser("demo", parents=[plays, paced, served], help="play a scenario and prove its end")
+    demo_parser.add_argument(
         "--timeout",
         type=float,
         default=0.0,

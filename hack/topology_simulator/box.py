@@ -50,7 +50,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """What is open: a client for whoever looks on, the actors, and where the files are."""
+    """What is open: a client for an onlooker, the actors, and where the files are."""
 
     api: client.Client
     actors: hub.Actors
@@ -156,9 +156,9 @@ async def _members() -> AsyncIterator[etcds.Cluster]:
     # Not needed without it, as cryptography is not: the simulator's extra brings it.
     from .etcd import cluster as etcds  # noqa: PLC0415
 
-    async with etcds.Cluster() as made:
-        await made.found("master-0")
-        yield made
+    async with etcds.Cluster() as cluster:
+        await cluster.bootstrap("master-0")
+        yield cluster
 
 
 async def _certified(
@@ -184,15 +184,15 @@ def _hurried(story: scenario.Scenario, folder: pathlib.Path) -> tuple[str, ...]:
     """Return the operator's flags for definitions with another deadline, which are written to a folder."""
     if story.deadline_minutes is None:
         return ()
-    made = folder / "transitions"
-    made.mkdir(exist_ok=True)
+    transitions = folder / "transitions"
+    transitions.mkdir(exist_ok=True)
     for path in sorted(_TRANSITIONS.glob("*.yaml")):
         definition = yaml.safe_load(path.read_text())
         hurried = {"deadlineMinutes": story.deadline_minutes, "stuckMinutes": 0}
         definition["convergence"] = {**definition["convergence"], **hurried}
         definition["convergence"].pop("machineMinutes", None)
-        (made / path.name).write_text(yaml.safe_dump(definition, sort_keys=False))
-    return ("--transitions-dir", str(made))
+        (transitions / path.name).write_text(yaml.safe_dump(definition, sort_keys=False))
+    return ("--transitions-dir", str(transitions))
 
 
 def _write(file: pathlib.Path, content: dict[str, Any]) -> None:

@@ -109,8 +109,8 @@ class Client:
 
     async def list(self, kind: kinds.Kind, namespace: str = "") -> list[dict[str, Any]]:
         """Read all objects of a kind. Raises ApiError, UnreachableError."""
-        found = await self._call("GET", kind.path(namespace=namespace))
-        return [_typed(kind, one) for one in found.get("items") or []]
+        listing = await self._call("GET", kind.path(namespace=namespace))
+        return [_typed(kind, obj) for obj in listing.get("items") or []]
 
     async def table(self, kind: kinds.Kind, name: str = "") -> dict[str, Any]:
         """Read what `kubectl get` would print. Raises ApiError, UnreachableError."""
@@ -158,9 +158,9 @@ class Client:
         """
         while True:
             try:
-                found = await self._call("GET", kind.path())
-                yield Listed(tuple(_typed(kind, one) for one in found.get("items") or []))
-                version = found["metadata"]["resourceVersion"]
+                listing = await self._call("GET", kind.path())
+                yield Listed(tuple(_typed(kind, obj) for obj in listing.get("items") or []))
+                version = listing["metadata"]["resourceVersion"]
                 while True:
                     async for event in self._watch(kind, version):
                         version = event.obj["metadata"]["resourceVersion"]
@@ -212,12 +212,12 @@ class Client:
                 raw = await response.read()
                 if response.status >= 300:
                     raise _refusal(method, path, response.status, raw)
-                found = json.loads(raw)
+                answer = json.loads(raw)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise UnreachableError(f"{method} {path}: {error!r}") from error
-        if not isinstance(found, dict):
+        if not isinstance(answer, dict):
             raise UnreachableError(f"{method} {path}: the answer is no object")
-        return found
+        return answer
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -233,7 +233,7 @@ def _typed(kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
 def hang_up(response: aiohttp.ClientResponse) -> None:
     """End a connection now, in the middle of an answer.
 
-    Closing it would say farewell in TLS, and whoever ends their loop next would leave that half said.
+    Closing it would say farewell in TLS, and a loop that ends next would leave that half said.
     """
     if response.connection is not None and response.connection.transport is not None:
         response.connection.transport.abort()

@@ -1,6 +1,6 @@
 """A believable single-node OpenShift cluster, as the objects it is made of. Pure: `install` puts them somewhere.
 
-Only what somebody reads is here: this operator, the actors, and a person with kubectl. Values follow what an
+Only what is read is here: this operator, the actors, and kubectl. Values follow what an
 installer leaves behind on platform None. A hosted cluster (`Shape.hosted`) has its control plane elsewhere: topology
 External, workers only, no etcd of its own and no machine configuration.
 """
@@ -47,20 +47,22 @@ def rendered(pool: str, topology: str) -> str:
 
 def objects(shape: Shape) -> list[dict[str, Any]]:
     """Return every object of the cluster, namespaces first; `status` is written after creation where it is apart."""
-    made = [_object(kinds.NAMESPACES, name) for name in sorted(_NAMESPACES)]
-    made += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
+    created = [_object(kinds.NAMESPACES, name) for name in sorted(_NAMESPACES)]
+    created += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
     schedulable = shape.schedulable and not shape.hosted
-    made += [
+    created += [
         _object(kinds.API_SERVERS, "cluster", {"audit": {"profile": "Default"}}),
         _object(kinds.SCHEDULERS, "cluster", {"mastersSchedulable": schedulable, "policy": {"name": ""}}),
         _object(kinds.CONFIGS, "cluster", {"managementState": "Managed"}, _operator_status(1)),
         _router(shape),
     ]
-    made += configured.operators(shape)
+    created += configured.operators(shape)
     workers = 2 if shape.hosted else shape.workers
-    made += [_worker(f"worker-{number}", shape) for number in range(workers)]
-    made += [_worker(f"{one.name}-{number}", shape, one.name) for one in shape.pools for number in range(one.machines)]
-    return made if shape.hosted else [*made, *_control_plane(shape), *_operands(shape)]
+    created += [_worker(f"worker-{number}", shape) for number in range(workers)]
+    created += [
+        _worker(f"{pool.name}-{number}", shape, pool.name) for pool in shape.pools for number in range(pool.machines)
+    ]
+    return created if shape.hosted else [*created, *_control_plane(shape), *_operands(shape)]
 
 
 def _object(
@@ -107,10 +109,10 @@ def etcd_states(
     """Return what the etcd operator says about that many members, some of them unhealthy or not started."""
     healthy = members - len(unhealthy)
     available = healthy > members // 2
-    found = f"{healthy} of {members} members are available"
-    sick = f"{found}, {', '.join(unhealthy)} is unhealthy"
+    summary = f"{healthy} of {members} members are available"
+    sick = f"{summary}, {', '.join(unhealthy)} is unhealthy"
     return [
-        conditions.Condition("EtcdMembersAvailable", "True", "EtcdQuorate", found)
+        conditions.Condition("EtcdMembersAvailable", "True", "EtcdQuorate", summary)
         if available
         else conditions.Condition("EtcdMembersAvailable", "False", "NoQuorum", sick),
         conditions.Condition("EtcdMembersDegraded", "True", "UnhealthyMembers", sick)
@@ -151,10 +153,10 @@ def pool_node_annotations(pool: str, topology: str) -> dict[str, str]:
 def machine_config(pool: str, topology: str) -> dict[str, Any]:
     """Return a rendered MachineConfig."""
     spec = {"config": {"ignition": {"version": "3.5.0"}}, "osImageURL": "", "kernelType": "default", "fips": False}
-    made = _object(kinds.MACHINE_CONFIGS, rendered(pool, topology), spec)
+    config = _object(kinds.MACHINE_CONFIGS, rendered(pool, topology), spec)
     key = "machineconfiguration.openshift.io/generated-by-controller-version"
-    made["metadata"]["annotations"] = {key: machines.digest("controller")[:40]}
-    return made
+    config["metadata"]["annotations"] = {key: machines.digest("controller")[:40]}
+    return config
 
 
 def pool_states(
@@ -217,19 +219,19 @@ def controller_states(*, completed: bool = True) -> list[conditions.Condition]:
 
 
 def _worker(name: str, shape: Shape, pool: str = "worker") -> dict[str, Any]:
-    made = machines.node(name, roles=tuple({"worker": None, pool: None}), ready=True)
+    node = machines.node(name, roles=tuple({"worker": None, pool: None}), ready=True)
     if not shape.hosted:
-        made["metadata"]["annotations"] |= pool_node_annotations(pool, shape.control_plane)
-    return made
+        node["metadata"]["annotations"] |= pool_node_annotations(pool, shape.control_plane)
+    return node
 
 
 def _master(name: str, shape: Shape) -> dict[str, Any]:
     roles = ("control-plane", "master", *(("worker",) if shape.schedulable else ()))
-    made = machines.node(name, roles=roles, ready=True)
-    made["metadata"]["annotations"] |= pool_node_annotations("master", shape.control_plane)
+    node = machines.node(name, roles=roles, ready=True)
+    node["metadata"]["annotations"] |= pool_node_annotations("master", shape.control_plane)
     if not shape.schedulable:
-        made["spec"]["taints"] = [{"key": machines.LABEL + "master", "effect": "NoSchedule"}]
-    return made
+        node["spec"]["taints"] = [{"key": machines.LABEL + "master", "effect": "NoSchedule"}]
+    return node
 
 
 def _control_plane(shape: Shape) -> list[dict[str, Any]]:
@@ -248,10 +250,10 @@ def _control_plane(shape: Shape) -> list[dict[str, Any]]:
         lease,
         machine_config("master", shape.control_plane),
         machine_config("worker", shape.control_plane),
-        *(machine_config(one.name, shape.control_plane) for one in shape.pools),
+        *(machine_config(pool.name, shape.control_plane) for pool in shape.pools),
         _pool("master", shape.control_plane, shape.masters),
         _pool("worker", shape.control_plane, shape.workers),
-        *(_pool(one.name, shape.control_plane, one.machines, paused=one.paused) for one in shape.pools),
+        *(_pool(pool.name, shape.control_plane, pool.machines, paused=pool.paused) for pool in shape.pools),
         _object(kinds.CONTROLLER_CONFIGS, "machine-config-controller", configured.controller_config(shape), controller),
     ]
 
@@ -259,28 +261,28 @@ def _control_plane(shape: Shape) -> list[dict[str, Any]]:
 def _operands(shape: Shape) -> list[dict[str, Any]]:
     """Return the operators' resources, and what they have deployed."""
     managed = {"managementState": "Managed"}
-    made = [
+    created = [
         _object(kinds.OPENSHIFT_API_SERVERS, "cluster", managed, _operator_status(1) | {"readyReplicas": shape.masters})
     ]
-    for one in operands.STATIC_PODS:
-        states = etcd_states(shape.masters) if one.kind is kinds.ETCDS else []
+    for pods in operands.STATIC_PODS:
+        states = etcd_states(shape.masters) if pods.kind is kinds.ETCDS else []
         revisions = {
             "latestAvailableRevision": operands.REVISION,
             "nodeStatuses": operands.node_statuses(shape.names, operands.REVISION),
         }
         single = shape.control_plane == "SingleReplica"
-        observed = {"observedConfig": operands.observed_config(single=single)} if one.differs else {}
-        made.append(_object(one.kind, "cluster", managed | observed, _operator_status(1, *states) | revisions))
+        observed = {"observedConfig": operands.observed_config(single=single)} if pods.differs else {}
+        created.append(_object(pods.kind, "cluster", managed | observed, _operator_status(1, *states) | revisions))
     present: dict[kinds.Kind, dict[str, Any]] = {}
     if "Console" not in shape.without:
         present[kinds.CONSOLES] = managed
     if "ImageRegistry" not in shape.without:
         present[kinds.REGISTRIES] = {"managementState": shape.registry, "replicas": shape.registry_replicas}
     further = {kinds.REGISTRIES: {"storage": {}, "storageManaged": False}}
-    made += [
+    created += [
         _object(kind, "cluster", spec, _operator_status(1) | further.get(kind, {})) for kind, spec in present.items()
     ]
     seen = operands.Sight(
         topology=shape.topology, masters=shape.masters, absent=frozenset(shape.without), configurations=present
     )
-    return made + operands.installed(seen, shape.masters)
+    return created + operands.installed(seen, shape.masters)

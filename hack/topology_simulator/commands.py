@@ -31,8 +31,8 @@ class CommandError(Exception):
 
 def within(message: str) -> str:
     """Return the first command that a message has, up to the end of its sentence; empty when there is none."""
-    found = _IN_A_MESSAGE.search(message)
-    return found.group().strip().removesuffix(".") if found else ""
+    match = _IN_A_MESSAGE.search(message)
+    return match.group().strip().removesuffix(".") if match else ""
 
 
 async def run(api: client.Client, text: str) -> None:
@@ -93,14 +93,14 @@ class _Command:
         """Return kind and name, given as two words or as kind/name; no name when there is a selector."""
         kind, _, name = self._words.pop(0).partition("/") if self._words else ("", "", "")
         try:
-            found = kinds.named(kind)
+            known = kinds.named(kind)
         except LookupError as error:
             raise self._refused(str(error)) from error
         if not name and "selector" not in self._flags:
             if not self._words:
                 raise self._refused("names no object")
             name = self._words.pop(0)
-        return found, name
+        return known, name
 
     async def _patch(self, api: client.Client) -> None:
         kind, name = self._about()
@@ -114,14 +114,14 @@ class _Command:
 
     async def _delete(self, api: client.Client) -> None:
         kind, name = self._about()
-        names = [name] if name else [one["metadata"]["name"] for one in await self._selected(api, kind)]
-        for one in names:
-            await api.delete(kind, one, self._namespace)
+        names = [name] if name else [obj["metadata"]["name"] for obj in await self._selected(api, kind)]
+        for each in names:
+            await api.delete(kind, each, self._namespace)
 
     async def _selected(self, api: client.Client, kind: kinds.Kind) -> list[dict[str, Any]]:
         key, _, value = self._flags["selector"].partition("=")
-        found = await api.list(kind, self._namespace)
-        return [one for one in found if (one["metadata"].get("labels") or {}).get(key) == value]
+        listed = await api.list(kind, self._namespace)
+        return [obj for obj in listed if (obj["metadata"].get("labels") or {}).get(key) == value]
 
     async def _note(self, api: client.Client) -> None:
         kind, name = self._about()

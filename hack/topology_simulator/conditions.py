@@ -25,7 +25,7 @@ def now_micro() -> str:
 
 
 class Condition(NamedTuple):
-    """What somebody wants a condition to be."""
+    """What a condition should be."""
 
     type: str
     status: str
@@ -35,10 +35,10 @@ class Condition(NamedTuple):
 
 def of(obj: dict[str, Any] | None, type_: str) -> dict[str, Any]:
     """Return the condition of that type, or an empty one."""
-    for one in ((obj or {}).get("status") or {}).get("conditions") or []:
-        if one.get("type") == type_:
-            found: dict[str, Any] = one
-            return found
+    for condition in ((obj or {}).get("status") or {}).get("conditions") or []:
+        if condition.get("type") == type_:
+            typed: dict[str, Any] = condition
+            return typed
     return {}
 
 
@@ -49,7 +49,7 @@ def is_true(obj: dict[str, Any] | None, type_: str) -> bool:
 
 def written(wanted: Iterable[Condition], ago: float = 0.0) -> list[dict[str, Any]]:
     """Return new conditions that changed `ago` seconds ago."""
-    return [{**one._asdict(), "lastTransitionTime": now(ago)} for one in wanted]
+    return [{**condition._asdict(), "lastTransitionTime": now(ago)} for condition in wanted]
 
 
 def merged(
@@ -58,14 +58,14 @@ def merged(
     """Return the object's conditions with those wanted put in and `without` taken out; None when equal."""
     present: list[dict[str, Any]] = (obj.get("status") or {}).get("conditions") or []
     dropped = set(without)
-    result = {one["type"]: one for one in present if one["type"] not in dropped}
+    result = {condition["type"]: condition for condition in present if condition["type"] not in dropped}
     for want in wanted:
         old = result.get(want.type, {})
         same = old.get("status") == want.status
         since = old.get("lastTransitionTime") if same else None
         result[want.type] = {**old, **want._asdict(), "lastTransitionTime": since or now()}
-    found = list(result.values())
-    return None if found == present else found
+    listed = list(result.values())
+    return None if listed == present else listed
 
 
 def steady(name: str) -> list[Condition]:

@@ -35,7 +35,7 @@ _OF_CAPABILITY = {"Console": "console", "ImageRegistry": "image-registry"}
 
 def operators(shape: Shape) -> list[dict[str, Any]]:
     """Return every ClusterOperator of the payload that such a cluster has."""
-    left_out = {_OF_CAPABILITY[one] for one in shape.without if one in _OF_CAPABILITY}
+    left_out = {_OF_CAPABILITY[capability] for capability in shape.without if capability in _OF_CAPABILITY}
     left_out |= set(_NOT_HOSTED) if shape.hosted else set()
     return [_operator(name, shape) for name in OPERATORS if name not in left_out]
 
@@ -107,7 +107,9 @@ def version(shape: Shape) -> dict[str, Any]:
         "availableUpdates": None,
         "capabilities": {
             "knownCapabilities": list(operands.CAPABILITIES),
-            "enabledCapabilities": [one for one in operands.CAPABILITIES if one not in shape.without],
+            "enabledCapabilities": [
+                capability for capability in operands.CAPABILITIES if capability not in shape.without
+            ],
         },
         "conditions": conditions.written(wanted, INSTALLED_AGO),
     }

@@ -61,8 +61,8 @@ async def demo(
                 if opened.operator is not None:
                     screen.say("cluster", f"watch it in a browser: {opened.operator.url}/")
                 watch = stopwatch.Stopwatch(opened.api)
-                told = story.Story(opened.api, screen)
-                await opened.beside(_player(opened, speeds, screen).play(played), told.run(), watch.run())
+                narrator = story.Story(opened.api, screen)
+                await opened.beside(_player(opened, speeds, screen).play(played), narrator.run(), watch.run())
                 await _show_tables(opened.api, screen)
                 _show_measured(watch, opened, screen)
     except TimeoutError:
@@ -149,10 +149,10 @@ async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
 
 def _show_measured(watch: stopwatch.Stopwatch, opened: box.Box, screen: terminal.Terminal) -> None:
     """Say how long the operator took once everything had come to rest, where it has completed a transition."""
-    found = watch.measured
-    if found is not None and opened.operator is not None:
+    measured = watch.measured
+    if measured is not None and opened.operator is not None:
         screen.print(
-            f"\nCompleted {found.seconds:.1f} s after the last operand came to rest ({found.last}), of which "
+            f"\nCompleted {measured.seconds:.1f} s after the last operand came to rest ({measured.last}), of which "
             f"{opened.settle_seconds} s are the settle time"
         )
 

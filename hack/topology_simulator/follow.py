@@ -9,7 +9,7 @@ workload as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guar
 (ControllerConfig and the annotations of nodes), "machine-config/pools".
 
 `spoil(api, part)` is the opposite: one operand loses a replica, a revision or a machine, until it is followed again.
-Whoever wants the same in a cluster's own time runs `actors` instead: `hub.Actors.hold`, `release`, `break_`, `mend`.
+To have the same in a cluster's own time, run `actors` instead: `hub.Actors.hold`, `release`, `break_`, `mend`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _ROUTER = f"{cluster.INGRESS_NAMESPACE}/default"
 CONTROLLER_CONFIG = "machine-config-controller"
 _LASTING = 120.0
 PARTS = (
-    *(f"static-pods/{one.operator}" for one in operands.STATIC_PODS),
-    *(f"{one.namespace}/{one.budget}" for one in operands.STATIC_PODS),
-    *(one.key for one in operands.WORKLOADS),
+    *(f"static-pods/{pods.operator}" for pods in operands.STATIC_PODS),
+    *(f"{pods.namespace}/{pods.budget}" for pods in operands.STATIC_PODS),
+    *(workload.key for workload in operands.WORKLOADS),
     _ROUTER,
     _CONTROLLER,
     _POOLS,
@@ -51,10 +51,10 @@ class _Scene:
 
     @property
     def masters(self) -> list[str]:
-        return [one["metadata"]["name"] for one in self.of("master")]
+        return [node["metadata"]["name"] for node in self.of("master")]
 
     def of(self, role: str) -> list[dict[str, Any]]:
-        return [one for one in self.nodes if machines.LABEL + role in (one["metadata"].get("labels") or {})]
+        return [node for node in self.nodes if machines.LABEL + role in (node["metadata"].get("labels") or {})]
 
 
 async def follow(api: client.Client, *, without: Collection[str] = (), only: Collection[str] | None = None) -> None:
@@ -88,11 +88,11 @@ async def follow(api: client.Client, *, without: Collection[str] = (), only: Col
 
 def _todo() -> list[tuple[str, str, _Act]]:
     """Return what is to be done: operator, part, how. What the machine config operator does comes in an order."""
-    found: list[tuple[str, str, _Act]] = [("ingress", _ROUTER, _router)]
+    acts: list[tuple[str, str, _Act]] = [("ingress", _ROUTER, _router)]
     for pods in operands.STATIC_PODS:
-        found.append((pods.operator, f"static-pods/{pods.operator}", functools.partial(_static_pods, pods)))
-        found.append((pods.operator, f"{pods.namespace}/{pods.budget}", functools.partial(_budget, pods)))
-    return found + [(work.operator, work.key, functools.partial(_workload, work)) for work in operands.WORKLOADS]
+        acts.append((pods.operator, f"static-pods/{pods.operator}", functools.partial(_static_pods, pods)))
+        acts.append((pods.operator, f"{pods.namespace}/{pods.budget}", functools.partial(_budget, pods)))
+    return acts + [(work.operator, work.key, functools.partial(_workload, work)) for work in operands.WORKLOADS]
 
 
 async def spoil(api: client.Client, part: str) -> None:
@@ -124,8 +124,8 @@ async def spoil(api: client.Client, part: str) -> None:
         failing = conditions.Condition("TemplateControllerFailing", "True", "", "a template cannot be rendered")
         present = conditions.merged(await api.get(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG), (), [failing.type])
         # What fails for less than a minute may pass.
-        found = [*(present or ()), *conditions.written([failing], _LASTING)]
-        await api.patch_status(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG, {"conditions": found})
+        spoiled = [*(present or ()), *conditions.written([failing], _LASTING)]
+        await api.patch_status(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG, {"conditions": spoiled})
     if part == _POOLS:
         status = (await api.get(kinds.MACHINE_CONFIG_POOLS, "master"))["status"]
         behind = {"readyMachineCount": status["machineCount"] - 1, "degradedMachineCount": 1}
@@ -162,44 +162,44 @@ async def _put_status(
     return bool(changed or differing)
 
 
-async def _static_pods(one: operands.StaticPods, api: client.Client, scene: _Scene) -> bool:
-    obj = await api.find(one.kind, "cluster")
+async def _static_pods(pods: operands.StaticPods, api: client.Client, scene: _Scene) -> bool:
+    obj = await api.find(pods.kind, "cluster")
     if obj is None:
         return False
     latest, spec = int(obj["status"]["latestAvailableRevision"]), {}
-    if one.differs:
+    if pods.differs:
         spec = {"observedConfig": operands.observed_config(single=scene.seen.single)}
         latest += obj["spec"].get("observedConfig") != spec["observedConfig"]
     present = obj["status"].get("nodeStatuses") or []
     if fresh := set(scene.masters) - {each["nodeName"] for each in present}:
         # A node is listed before it has a revision, as the definition asks.
         listed = [*present, *({"nodeName": name} for name in sorted(fresh))]
-        await api.patch_status(one.kind, "cluster", {"nodeStatuses": listed})
+        await api.patch_status(pods.kind, "cluster", {"nodeStatuses": listed})
     status = {"latestAvailableRevision": latest, "nodeStatuses": operands.node_statuses(scene.masters, latest)}
-    return await _put_status(api, one.kind, obj, {**status, "observedGeneration": 0}, **spec)
+    return await _put_status(api, pods.kind, obj, {**status, "observedGeneration": 0}, **spec)
 
 
-async def _budget(one: operands.StaticPods, api: client.Client, scene: _Scene) -> bool:
-    obj = await api.find(kinds.DISRUPTION_BUDGETS, one.budget, one.namespace)
+async def _budget(pods: operands.StaticPods, api: client.Client, scene: _Scene) -> bool:
+    obj = await api.find(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
     if scene.seen.single:
         if obj is not None:
-            await api.delete(kinds.DISRUPTION_BUDGETS, one.budget, one.namespace)
+            await api.delete(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
         return False
-    wanted = operands.budget(one, len(scene.masters))
+    wanted = operands.budget(pods, len(scene.masters))
     obj = obj or await api.create(kinds.DISRUPTION_BUDGETS, wanted)
     await _put_status(api, kinds.DISRUPTION_BUDGETS, obj, wanted["status"], minAvailable=wanted["spec"]["minAvailable"])
     return False
 
 
-async def _workload(one: operands.Workload, api: client.Client, scene: _Scene) -> bool:
-    obj, replicas = await api.find(one.kind, one.name, one.namespace), scene.seen.wanted(one)
+async def _workload(workload: operands.Workload, api: client.Client, scene: _Scene) -> bool:
+    obj, replicas = await api.find(workload.kind, workload.name, workload.namespace), scene.seen.wanted(workload)
     if replicas is None:
         if obj is not None:
-            await api.delete(one.kind, one.name, one.namespace)
+            await api.delete(workload.kind, workload.name, workload.namespace)
         return obj is not None
-    obj = obj or await api.create(one.kind, operands.workload(one, replicas))
-    status = operands.workload_status(one, 0, replicas, replicas)
-    return await _put_status(api, one.kind, obj, status, replicas=replicas)
+    obj = obj or await api.create(workload.kind, operands.workload(workload, replicas))
+    status = operands.workload_status(workload, 0, replicas, replicas)
+    return await _put_status(api, workload.kind, obj, status, replicas=replicas)
 
 
 async def _router(api: client.Client, scene: _Scene) -> bool:
@@ -226,13 +226,13 @@ async def _controller(api: client.Client, scene: _Scene) -> bool:
     topology, key = wanted["controlPlaneTopology"], machine_pools.TOPOLOGY
     old = [node for node in scene.nodes if machine_pools.notes(node).get(key) not in (None, topology)]
     notes = {"metadata": {"annotations": {key: topology}}}
-    await asyncio.gather(*(api.patch(kinds.NODES, one["metadata"]["name"], notes) for one in old))
+    await asyncio.gather(*(api.patch(kinds.NODES, node["metadata"]["name"], notes) for node in old))
     return moved or bool(old)
 
 
 async def _pools(api: client.Client, scene: _Scene) -> bool:
     topology = scene.seen.topology["controlPlaneTopology"]
-    pools = {one["metadata"]["name"]: one for one in await api.list(kinds.MACHINE_CONFIG_POOLS)}
+    pools = {pool["metadata"]["name"]: pool for pool in await api.list(kinds.MACHINE_CONFIG_POOLS)}
     homes = [(machine_pools.pool_of(node, pools.values()), node) for node in scene.nodes]
     moved = False
     for name, pool in pools.items():
@@ -241,8 +241,8 @@ async def _pools(api: client.Client, scene: _Scene) -> bool:
         if await api.find(kinds.MACHINE_CONFIGS, wanted) is None:
             await api.create(kinds.MACHINE_CONFIGS, cluster.machine_config(name, topology))
         notes = {"metadata": {"annotations": cluster.pool_node_annotations(name, topology)}}
-        old = [one for one in members if notes["metadata"]["annotations"].items() - machine_pools.notes(one).items()]
-        await asyncio.gather(*(api.patch(kinds.NODES, one["metadata"]["name"], notes) for one in old))
+        old = [node for node in members if notes["metadata"]["annotations"].items() - machine_pools.notes(node).items()]
+        await asyncio.gather(*(api.patch(kinds.NODES, node["metadata"]["name"], notes) for node in old))
         status: dict[str, Any] = {
             "configuration": {"name": wanted},
             "observedGeneration": 0,
@@ -265,6 +265,6 @@ async def _has_moved(api: client.Client, operator: str) -> None:
     obj = await api.find(kinds.CLUSTER_OPERATORS, operator)
     if obj is None:
         return
-    others = [one for one in obj["status"].get("conditions") or [] if one["type"] != "Progressing"]
-    said = conditions.written([conditions.Condition("Progressing", "False", message="All is well")])
-    await api.patch_status(kinds.CLUSTER_OPERATORS, operator, {"conditions": [*others, *said]})
+    others = [condition for condition in obj["status"].get("conditions") or [] if condition["type"] != "Progressing"]
+    progressing = conditions.written([conditions.Condition("Progressing", "False", message="All is well")])
+    await api.patch_status(kinds.CLUSTER_OPERATORS, operator, {"conditions": [*others, *progressing]})

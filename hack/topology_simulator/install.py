@@ -42,10 +42,10 @@ class InstallError(Exception):
 
 def definitions() -> list[dict[str, Any]]:
     """Return a stand-in for every CRD of the simulated cluster. Raises InstallError."""
-    found: list[dict[str, Any]] = [json.loads(text) for text in _read()]
-    if not any(one["metadata"]["name"].startswith("infrastructures.") for one in found):
+    crds: list[dict[str, Any]] = [json.loads(text) for text in _read()]
+    if not any(crd["metadata"]["name"].startswith("infrastructures.") for crd in crds):
         raise InstallError(f"no CRD of Infrastructure in {_OWN_CRDS}: run this from a checkout of the repository")
-    return found
+    return crds
 
 
 @functools.cache
@@ -93,10 +93,10 @@ async def define(api: client.Client, crds: Sequence[dict[str, Any]] | None = Non
 
 async def populate(api: client.Client, shape: cluster.Shape) -> int:
     """Create the objects that are missing, where all kinds are served, and return how many were. Raises ClientError."""
-    made = cluster.objects(shape)
-    first = [one for one in made if kinds.of(one) is kinds.NAMESPACES]
+    objects = cluster.objects(shape)
+    first = [obj for obj in objects if kinds.of(obj) is kinds.NAMESPACES]
     created = 0
-    for part in (first, [one for one in made if one not in first]):
+    for part in (first, [obj for obj in objects if obj not in first]):
         created += await _create_all(api, part)
     return created
 
@@ -109,8 +109,8 @@ async def serve_native_field(api: client.Client) -> None:
     """
     kind, field = kinds.INFRASTRUCTURES, "controlPlaneTopology"
     # The machine config operator copies Infrastructure whole into a type of its own.
-    for one, path in ((kinds.CONTROLLER_CONFIGS, ("spec", "infra", "spec")), (kind, ("spec",))):
-        name = f"{one.plural}.{one.group}"
+    for infra_kind, path in ((kinds.CONTROLLER_CONFIGS, ("spec", "infra", "spec")), (kind, ("spec",))):
+        name = f"{infra_kind.plural}.{infra_kind.group}"
         versions = (await api.get(kinds.DEFINITIONS, name))["spec"]["versions"]
         schema = versions[0]["schema"]["openAPIV3Schema"]
         for part in path:
@@ -147,26 +147,26 @@ async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> 
 
     # Not a task group: what a single request fails of is to come out as it is, after the others have ended.
     done = await asyncio.gather(*(one(obj) for obj in objects), return_exceptions=True)
-    for found in done:
-        if isinstance(found, BaseException):
-            raise found
-    return sum(found for found in done if isinstance(found, int))
+    for outcome in done:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return sum(outcome for outcome in done if isinstance(outcome, int))
 
 
 async def _create(api: client.Client, obj: dict[str, Any]) -> int:
     kind = kinds.of(obj)
     try:
-        made = await api.create(kind, obj)
+        stored = await api.create(kind, obj)
         created = 1
     except client.ApiError as error:
         if error.code != 409 or error.reason != "AlreadyExists":
             raise
-        made, created = await api.get(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", "")), 0
-    meta = made["metadata"]
-    if kind not in _STATUS_WITHIN and "status" in obj and (created or not made.get("status")):
-        await put_status(api, kind, {**made, "status": obj["status"]})
+        stored, created = await api.get(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", "")), 0
+    meta = stored["metadata"]
+    if kind not in _STATUS_WITHIN and "status" in obj and (created or not stored.get("status")):
+        await put_status(api, kind, {**stored, "status": obj["status"]})
     if kind is kinds.NODES and created:
-        # The API server taints every new node; whoever watches nodes takes that away once it is ready.
+        # The API server taints every new node; `actors.kubelets` takes that away once it is ready.
         await api.patch(kind, meta["name"], {"spec": {"taints": obj["spec"].get("taints")}})
     return created
 
@@ -175,7 +175,7 @@ async def put_status(api: client.Client, kind: kinds.Kind, obj: dict[str, Any]) 
     """Give an object that has just been created its whole status, as the real definitions accept it."""
     if kind in _STATIC_PODS:
         # A node is listed before it has a revision: openshift/api operator/v1/types.go, rules of NodeStatus (master).
-        listed = [{"nodeName": one["nodeName"]} for one in obj["status"].get("nodeStatuses") or []]
+        listed = [{"nodeName": node["nodeName"]} for node in obj["status"].get("nodeStatuses") or []]
         seen = await api.put_status(kind, {**obj, "status": {"nodeStatuses": listed}})
         obj = {**obj, "metadata": seen["metadata"]}
     # Not a patch: that would take a null for a field to be removed.

@@ -97,4 +97,4 @@ def named(name: str) -> Kind:
     for kind in ALL:
         if plain in (kind.plural, kind.kind.lower()) and group in ("", kind.group):
             return kind
-    raise LookupError(f"{name!r} is none of {', '.join(sorted(one.kind.lower() for one in ALL))}")
+    raise LookupError(f"{name!r} is none of {', '.join(sorted(kind.kind.lower() for kind in ALL))}")

@@ -92,7 +92,7 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any], folder: pathlib.Path) ->
         context.verify_mode = ssl.CERT_NONE
     elif authority := _bytes(cluster, "certificate-authority", folder):
         context.load_verify_locations(cadata=authority.decode())
-    certificate, key = (_bytes(user, one, folder) for one in ("client-certificate", "client-key"))
+    certificate, key = (_bytes(user, field, folder) for field in ("client-certificate", "client-key"))
     if certificate and key:
         with _as_files(certificate, key) as (certificate_file, key_file):
             context.load_cert_chain(certificate_file, key_file)

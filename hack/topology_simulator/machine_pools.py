@@ -50,10 +50,12 @@ def status(pool: Mapping[str, Any], members: Iterable[Mapping[str, Any]], render
     """
     wanted = pool["spec"]["configuration"]["name"]
     nodes = list(members)
-    updated = [one for one in nodes if (notes(one).get(CURRENT), notes(one).get(STATE)) == (wanted, DONE)]
-    ready = [one for one in updated if available(one)]
-    degraded = {one["metadata"]["name"]: notes(one) for one in nodes if notes(one).get(STATE) == DEGRADED}
-    reasons = ", ".join(f'Node {name} is reporting: "{said.get(REASON, "")}"' for name, said in degraded.items())
+    updated = [node for node in nodes if (notes(node).get(CURRENT), notes(node).get(STATE)) == (wanted, DONE)]
+    ready = [node for node in updated if available(node)]
+    degraded = {node["metadata"]["name"]: notes(node) for node in nodes if notes(node).get(STATE) == DEGRADED}
+    reasons = ", ".join(
+        f'Node {name} is reporting: "{annotations.get(REASON, "")}"' for name, annotations in degraded.items()
+    )
     before = (pool.get("status") or {}).get("configuration") or {}
     level = len(ready) == len(nodes)
     return {
@@ -62,7 +64,7 @@ def status(pool: Mapping[str, Any], members: Iterable[Mapping[str, Any]], render
         "machineCount": len(nodes),
         "updatedMachineCount": len(updated),
         "readyMachineCount": len(ready),
-        "unavailableMachineCount": sum(not available(one) or notes(one).get(STATE) != DONE for one in nodes),
+        "unavailableMachineCount": sum(not available(node) or notes(node).get(STATE) != DONE for node in nodes),
         "degradedMachineCount": len(degraded),
         "states": cluster.pool_states(
             updating=not level,
@@ -76,16 +78,16 @@ def status(pool: Mapping[str, Any], members: Iterable[Mapping[str, Any]], render
 
 def settled(pool: Mapping[str, Any]) -> bool:
     """Whether the operator is done with a pool: its status speaks of its spec and says Updated."""
-    said = pool.get("status") or {}
-    seen = pool["metadata"]["generation"] <= (said.get("observedGeneration") or 0)
+    status = pool.get("status") or {}
+    seen = pool["metadata"]["generation"] <= (status.get("observedGeneration") or 0)
     return seen and conditions.is_true(dict(pool), "Updated")
 
 
 def copied(infrastructure: Mapping[str, Any]) -> dict[str, Any]:
     """Return Infrastructure as ControllerConfig carries it: whole, but for the fields that its typed client drops."""
-    spec, said = infrastructure.get("spec") or {}, infrastructure.get("status") or {}
+    spec, status = infrastructure.get("spec") or {}, infrastructure.get("status") or {}
     return {
         **infrastructure,
         "spec": {name: value for name, value in spec.items() if name != "desiredTopology"},
-        "status": {name: value for name, value in said.items() if name != "topologyTransition"},
+        "status": {name: value for name, value in status.items() if name != "topologyTransition"},
     }

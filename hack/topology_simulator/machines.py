@@ -1,6 +1,6 @@
 """Machines: what their kubelet says about them when it registers and every time after.
 
-The size matters: a real Node carries 8 to 16 KiB, half of it the list of images, and whoever watches nodes pays for
+The size matters: a real Node carries 8 to 16 KiB, half of it the list of images, and a watcher of nodes pays for
 that at every heartbeat. Names and digests are made from the machine's number, so a node is the same each time.
 """
 
@@ -81,7 +81,7 @@ def states(*, ready: bool) -> list[conditions.Condition]:
 def beat(obj: dict[str, Any], *, ready: bool) -> list[dict[str, Any]]:
     """Return a node's conditions with the time of this heartbeat."""
     present = conditions.merged(obj, states(ready=ready)) or obj["status"]["conditions"]
-    return [{**one, "lastHeartbeatTime": conditions.now()} for one in present]
+    return [{**condition, "lastHeartbeatTime": conditions.now()} for condition in present]
 
 
 def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, Any]:
@@ -102,7 +102,9 @@ def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, 
         ],
         "capacity": capacity,
         "allocatable": capacity | reserved,
-        "conditions": [{**one, "lastHeartbeatTime": since} for one in conditions.written(states(ready=ready))],
+        "conditions": [
+            {**condition, "lastHeartbeatTime": since} for condition in conditions.written(states(ready=ready))
+        ],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
         "nodeInfo": {
             "architecture": "amd64",

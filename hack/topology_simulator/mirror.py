@@ -43,7 +43,7 @@ class Mirror:
     def keep(self, kind: kinds.Kind, obj: dict[str, Any]) -> None:
         """Take in the answer to a write of our own, so that the next look sees it.
 
-        Somebody may have written after us, and the news of that may have overtaken the answer: it stays.
+        Another client may have written after us, and the news of that may have overtaken the answer: it stays.
         """
         objects = self._objects.setdefault(kind, {})
         known = objects.get(_key(obj))

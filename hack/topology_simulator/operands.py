@@ -5,7 +5,7 @@ accounts of one thing are worth something only while neither is derived from the
 together. `actors` let these objects follow in their own time; `follow` does it at once; `cluster` installs them.
 
 Where the figures come from: console and packageserver go by the control plane, monitoring by the infrastructure, the
-API servers and oauth by the number of nodes labelled master, the registry by nobody once its configuration exists.
+API servers and oauth by the number of nodes labelled master, the registry by none once its configuration exists.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ CAPABILITIES = (
     "openshift-samples",
 )  # fmt: skip
 NAMESPACES = (
-    {one.namespace for one in WORKLOADS} | {one.namespace for one in STATIC_PODS} | {one.namespace for one in READERS}
+    {operand.namespace for operand in WORKLOADS}
+    | {operand.namespace for operand in STATIC_PODS}
+    | {operand.namespace for operand in READERS}
 )
 
 
@@ -169,14 +171,14 @@ def sight(
     known = frozenset(capabilities.get("knownCapabilities") or ())
     return Sight(
         topology=(infrastructure or {}).get("status") or {},
-        masters=sum(machines.LABEL + "master" in (one["metadata"].get("labels") or {}) for one in nodes),
+        masters=sum(machines.LABEL + "master" in (node["metadata"].get("labels") or {}) for node in nodes),
         absent=known - frozenset(capabilities.get("enabledCapabilities") or ()),
         configurations={kind: (obj or {}).get("spec") or {} for kind, obj in configurations.items()},
     )
 
 
 def routers(topology: Mapping[str, Any]) -> int:
-    """Return how many routers the ingress operator wants when nobody has written a number.
+    """Return how many routers the ingress operator wants when no number is written.
 
     On platforms None and External the default placement is the control plane, whose topology then decides.
     """
@@ -184,21 +186,23 @@ def routers(topology: Mapping[str, Any]) -> int:
     return 1 if topology.get(decides) == "SingleReplica" else 2
 
 
-def workload(one: Workload, replicas: int) -> dict[str, Any]:
+def workload(operand: Workload, replicas: int) -> dict[str, Any]:
     """Return the object with its status, all of it ready."""
-    labels = {"app": one.name}
-    container = {"name": one.name, "image": _IMAGE + machines.digest("image of", one.key)}
+    labels = {"app": operand.name}
+    container = {"name": operand.name, "image": _IMAGE + machines.digest("image of", operand.key)}
     spec: dict[str, Any] = {
         "replicas": replicas,
         "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
     }
-    if one.kind is kinds.STATEFUL_SETS:
-        spec["serviceName"] = one.name
-    return one.kind.new(one.name, one.namespace, spec=spec, status=workload_status(one, 1, replicas, replicas))
+    if operand.kind is kinds.STATEFUL_SETS:
+        spec["serviceName"] = operand.name
+    return operand.kind.new(
+        operand.name, operand.namespace, spec=spec, status=workload_status(operand, 1, replicas, replicas)
+    )
 
 
-def workload_status(one: Workload, generation: int, replicas: int, ready: int) -> dict[str, Any]:
+def workload_status(operand: Workload, generation: int, replicas: int, ready: int) -> dict[str, Any]:
     """Return what the controllers of Deployments and StatefulSets write."""
     status = {
         "observedGeneration": generation,
@@ -207,7 +211,7 @@ def workload_status(one: Workload, generation: int, replicas: int, ready: int) -
         "readyReplicas": ready,
         "availableReplicas": ready,
     }
-    return status if one.kind is kinds.STATEFUL_SETS else {**status, "unavailableReplicas": replicas - ready}
+    return status if operand.kind is kinds.STATEFUL_SETS else {**status, "unavailableReplicas": replicas - ready}
 
 
 def observed_config(*, single: bool) -> dict[str, Any]:
@@ -222,7 +226,7 @@ def node_statuses(names: Iterable[str], revision: int) -> list[dict[str, Any]]:
     return [{"nodeName": name, "currentRevision": revision, "targetRevision": 0} for name in names]
 
 
-def budget(one: StaticPods, masters: int) -> dict[str, Any]:
+def budget(operand: StaticPods, masters: int) -> dict[str, Any]:
     """Return the PodDisruptionBudget of the guard pods."""
     selector = {"matchLabels": {"app": "guard"}}
     status = {
@@ -233,31 +237,31 @@ def budget(one: StaticPods, masters: int) -> dict[str, Any]:
         "expectedPods": masters,
     }
     spec = {"minAvailable": masters - 1, "selector": selector}
-    return kinds.DISRUPTION_BUDGETS.new(one.budget, one.namespace, spec=spec, status=status)
+    return kinds.DISRUPTION_BUDGETS.new(operand.budget, operand.namespace, spec=spec, status=status)
 
 
-def reader(one: Reader, number: int = 0) -> dict[str, Any]:
+def reader(operand: Reader, number: int = 0) -> dict[str, Any]:
     """Return an operator's pod; `number` counts how often it was made anew."""
-    tail = machines.digest("pod", one.app, number)
-    container = {"name": one.app, "image": _IMAGE + machines.digest("image of", one.app)}
-    made = kinds.PODS.new(
-        f"{one.app}-{tail[:9]}-{tail[9:14]}",
-        one.namespace,
+    tail = machines.digest("pod", operand.app, number)
+    container = {"name": operand.app, "image": _IMAGE + machines.digest("image of", operand.app)}
+    pod = kinds.PODS.new(
+        f"{operand.app}-{tail[:9]}-{tail[9:14]}",
+        operand.namespace,
         # No node: an unbound pod goes at once when it is deleted, and here is no kubelet to let it go.
         spec={"containers": [container]},
         status={"phase": "Running", "startTime": conditions.now()},
     )
-    made["metadata"]["labels"] = {"app": one.app}
-    return made
+    pod["metadata"]["labels"] = {"app": operand.app}
+    return pod
 
 
 def installed(seen: Sight, masters: int) -> list[dict[str, Any]]:
     """Return every operand of a cluster that has been at rest for long."""
-    made = []
-    for one in WORKLOADS:
-        replicas = seen.wanted(one)
+    objects = []
+    for operand in WORKLOADS:
+        replicas = seen.wanted(operand)
         if replicas is not None:
-            made.append(workload(one, replicas))
+            objects.append(workload(operand, replicas))
     if not seen.single:
-        made += [budget(one, masters) for one in STATIC_PODS]
-    return [*made, *(reader(one) for one in READERS)]
+        objects += [budget(operand, masters) for operand in STATIC_PODS]
+    return [*objects, *(reader(operand) for operand in READERS)]

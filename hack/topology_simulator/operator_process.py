@@ -1,6 +1,6 @@
 """The operator as what it is in production: a process of its own, known by its command line and nothing else.
 
-It runs in a session of its own, so that Ctrl-C in the terminal reaches only whoever started it, who then stops it in
+It runs in a session of its own, so that Ctrl-C in the terminal reaches only its parent, which then stops it in
 order: SIGTERM, ten seconds, SIGKILL, and always waited for. What it says goes to a log file. An eviction ends it and
 starts another one with the same command line, as the drain of its node would.
 """
@@ -124,13 +124,13 @@ async def running(
     command = [sys.executable, "-m", "topology_controller", "run"]
     command += ["--kubeconfig", str(kubeconfig), "--bind-address", f"127.0.0.1:{port}"]
     command += ["--settle-seconds", str(settle_seconds), *flags]
-    made = Operator(command, log, port, tls)
-    await made.start()
+    operator = Operator(command, log, port, tls)
+    await operator.start()
     try:
-        yield made
+        yield operator
     finally:
         # Shielded: a second Ctrl-C must not leave the process behind.
-        await asyncio.shield(asyncio.ensure_future(made.stop()))
+        await asyncio.shield(asyncio.ensure_future(operator.stop()))
 
 
 def last_words(log: pathlib.Path) -> str:

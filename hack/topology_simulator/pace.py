@@ -74,7 +74,7 @@ class Pace:
     evicted: float = 1.0
     """From the end of an evicted operator to its next start on another node."""
     upgrade: float = 20.0
-    """How long an upgrade takes that nobody holds back."""
+    """How long an upgrade takes that nothing delays."""
 
     def scaled(self, factor: float) -> Pace:
         """Return the same pace with every figure multiplied."""

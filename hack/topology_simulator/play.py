@@ -1,9 +1,9 @@
 """Plays a scenario on a running cluster: the steps through the API or a word to an actor, then the expectation.
 
-Wherever an administrator would act, this patches the API as they would (request, pause, upgrade). Only what nobody can
-ask of a real cluster (a node that dies, a learner that never catches up) is said to an actor. With `request_by_person`
+Wherever an administrator would act, this patches the API as they would (request, pause, upgrade). Only what cannot be
+had from a real cluster (a node that dies, a learner that never catches up) goes to an actor. With `request_by_person`
 a request is not made but waited for, without limit, and a printed command is shown instead of run: that is how
-`cluster` leaves the last word to whoever sits there.
+`cluster` leaves the last word to the user.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Player:
     ) -> None:
         """Play every step and check the end. Raises ScenarioFailedError, ClientError.
 
-        `before` is awaited before each step: whoever looks on can hold the story up until they have seen enough.
+        `before` is awaited before each step: a caller can hold the story up there.
         """
         for number, step in enumerate(story.steps, start=1):
             if before is not None:
@@ -111,11 +111,13 @@ class Player:
             await asyncio.sleep(self._pace.between_joins)
 
     async def _run_printed(self, printed: scenario.Printed) -> None:
-        """Do what the operator has told people to do."""
+        """Run the command that the operator has printed."""
         if printed.advisory:
             record = (await self._api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
-            told = {one["name"]: str(one.get("command", "")) for one in record.get("advisories") or []}
-            command = told.get(printed.advisory, "")
+            advised = {
+                advisory["name"]: str(advisory.get("command", "")) for advisory in record.get("advisories") or []
+            }
+            command = advised.get(printed.advisory, "")
         else:
             operator = await self._api.find(kinds.CLUSTER_OPERATORS, "topology")
             message = str(conditions.of(operator, str(printed.condition)).get("message", ""))
@@ -125,7 +127,7 @@ class Player:
             return
         if not command:
             raise ScenarioFailedError(f"no command is printed by {printed.advisory or printed.condition}")
-        self._tell(f"somebody runs what was printed: {command}")
+        self._tell(f"the administrator runs what was printed: {command}")
         try:
             await commands.run(self._api, command)
         except commands.CommandError as error:
@@ -133,15 +135,15 @@ class Player:
 
     async def _switch(self, gate: scenario.Gate) -> None:
         """Enable or disable a feature gate for the version that runs."""
-        found = await self._api.get(kinds.FEATURE_GATES, "cluster")
+        feature_gate = await self._api.get(kinds.FEATURE_GATES, "cluster")
         version = await self._api.get(kinds.CLUSTER_VERSIONS, "version")
         running = version["status"]["desired"]["version"]
         entries = []
-        for one in found["status"]["featureGates"]:
-            entry = dict(one)
-            if one["version"] == running:
+        for details in feature_gate["status"]["featureGates"]:
+            entry = dict(details)
+            if details["version"] == running:
                 for part, member in (("enabled", gate.enabled), ("disabled", not gate.enabled)):
-                    others = [each for each in one.get(part) or [] if each["name"] != gate.name]
+                    others = [each for each in details.get(part) or [] if each["name"] != gate.name]
                     entry[part] = [*others, {"name": gate.name}] if member else others
             entries.append(entry)
         await self._api.patch_status(kinds.FEATURE_GATES, "cluster", {"featureGates": entries})
@@ -166,8 +168,8 @@ class Player:
 
     async def _until_requested(self, topology: str) -> None:
         while True:
-            found = await self._api.get(kinds.INFRASTRUCTURES, "cluster")
-            if found["spec"].get("desiredTopology") == topology:
+            infrastructure = await self._api.get(kinds.INFRASTRUCTURES, "cluster")
+            if infrastructure["spec"].get("desiredTopology") == topology:
                 return
             await asyncio.sleep(max(self._poll, 0.5))
 
@@ -186,9 +188,9 @@ class Player:
         """Ask until everything holds. It is asked once at least, however long an answer takes."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        while missing := [one for one in await answered() if not one.holds]:
+        while missing := [answer for answer in await answered() if not answer.holds]:
             if seconds is not None and loop.time() - began >= seconds:
-                words = "; ".join(f"wanted {one.wanted}, found {one.found}" for one in missing)
+                words = "; ".join(f"wanted {answer.wanted}, found {answer.actual}" for answer in missing)
                 raise ScenarioFailedError(f"after {seconds:g} s: {words}")
             await asyncio.sleep(self._poll)
 
@@ -198,18 +200,18 @@ class Player:
         while True:
             answer, *_ = await self._ask(stays)
             if not answer.holds:
-                raise ScenarioFailedError(f"should have stayed: wanted {answer.wanted}, found {answer.found}")
+                raise ScenarioFailedError(f"should have stayed: wanted {answer.wanted}, found {answer.actual}")
             if loop.time() >= end:
                 return
             await asyncio.sleep(self._poll)
 
-    # -- what nobody could ask of a real cluster, said to an actor
+    # -- what cannot be asked of a real cluster, said to an actor
 
     def _orders(self) -> dict[str, Callable[[Any], None]]:
-        """Return what is said to an actor, with a word about it for whoever looks on."""
+        """Return what is said to an actor, with a sentence about it for the screen."""
         actors = self._actors
 
-        def told(order: Callable[[str], None], sentence: str) -> Callable[[str], None]:
+        def announced(order: Callable[[str], None], sentence: str) -> Callable[[str], None]:
             def obey(name: str) -> None:
                 order(name)
                 self._tell(sentence.format(name))
@@ -217,12 +219,12 @@ class Player:
             return obey
 
         return {
-            "stick_learner": told(actors.etcd.stick, "the etcd member of {} will stay a learner"),
-            "heal_learner": told(actors.etcd.heal, "the etcd member of {} can catch up again"),
-            "end_upgrade": told(lambda _: actors.version.release_upgrades(), "the upgrade may finish"),
-            "hold": told(actors.hold, "operator {} will not react to a new topology"),
-            "release": told(actors.release, "operator {} reacts again"),
-            "mend_pool": told(actors.mend_pool, "machine config pool {} is no longer degraded"),
+            "stick_learner": announced(actors.etcd.stick, "the etcd member of {} will stay a learner"),
+            "heal_learner": announced(actors.etcd.heal, "the etcd member of {} can catch up again"),
+            "end_upgrade": announced(lambda _: actors.version.release_upgrades(), "the upgrade may finish"),
+            "hold": announced(actors.hold, "operator {} will not react to a new topology"),
+            "release": announced(actors.release, "operator {} reacts again"),
+            "mend_pool": announced(actors.mend_pool, "machine config pool {} is no longer degraded"),
         }
 
     def _degrade_pool(self, pool: scenario.Degraded) -> None:

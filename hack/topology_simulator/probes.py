@@ -24,7 +24,7 @@ class Answer(NamedTuple):
 
     holds: bool
     wanted: str
-    found: str
+    actual: str
 
 
 def pick(obj: Any, path: str) -> Any:
@@ -37,15 +37,15 @@ def pick(obj: Any, path: str) -> Any:
             obj = obj.get(match["name"]) if isinstance(obj, dict) else None
         if match["key"]:
             items = obj if isinstance(obj, list) else []
-            obj = next((one for one in items if str(one.get(match["key"])) == match["value"]), None)
+            obj = next((item for item in items if str(item.get(match["key"])) == match["value"]), None)
     return obj
 
 
 async def _field(api: client.Client, field: scenario.Field_) -> Answer:
     obj = await api.find(kinds.named(field.kind), field.name, field.namespace)
-    found = pick(obj, field.path)
+    value = pick(obj, field.path)
     wanted = "absent" if field.equals is None else field.equals
-    return _compared(f"{field.kind}/{field.name} {field.path}", wanted, "absent" if found is None else found)
+    return _compared(f"{field.kind}/{field.name} {field.path}", wanted, "absent" if value is None else value)
 
 
 async def ask(
@@ -60,9 +60,9 @@ async def ask(
         return _check(question.check, record.get("checks") or [])
     if question.advisory is not None:
         record = (await _infrastructure(api)).get("topologyTransition") or {}
-        told = question.advisory.name in {one["name"] for one in record.get("advisories") or []}
-        words = {True: "told", False: "not there"}
-        return _compared(f"advisory {question.advisory.name}", words[question.advisory.told], words[told])
+        shown = question.advisory.name in {advisory["name"] for advisory in record.get("advisories") or []}
+        words = {True: "shown", False: "not there"}
+        return _compared(f"advisory {question.advisory.name}", words[question.advisory.shown], words[shown])
     if question.metric is not None:
         found_value = await _metric(metrics, question.metric.series, tls)
         return _compared(f"metric {question.metric.series}", question.metric.equals, found_value)
@@ -70,8 +70,10 @@ async def ask(
         return await _operator(api, question.condition)
     if question.ready_nodes is not None:
         nodes = await api.list(kinds.NODES)
-        masters = [one for one in nodes if machines.LABEL + "master" in (one["metadata"].get("labels") or {})]
-        return _compared("ready nodes", question.ready_nodes, sum(conditions.is_true(one, "Ready") for one in masters))
+        masters = [node for node in nodes if machines.LABEL + "master" in (node["metadata"].get("labels") or {})]
+        return _compared(
+            "ready nodes", question.ready_nodes, sum(conditions.is_true(node, "Ready") for node in masters)
+        )
     if question.voters is not None:
         found_map = await api.find(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
         return _compared("voters", question.voters, len((found_map or {}).get("data") or {}))
@@ -88,28 +90,30 @@ async def ended(api: client.Client, expect: scenario.Expect) -> list[Answer]:
     operator = await api.find(kinds.CLUSTER_OPERATORS, "topology")
     answers = [_compared("phase", expect.phase, phase), _compared("topology", expect.topology, pair)]
     for type_, reason in expect.conditions.items():
-        found = conditions.of(operator, type_)
-        answers.append(_compared(f"reason of {type_}", reason, found.get("reason"), found.get("message")))
+        condition = conditions.of(operator, type_)
+        answers.append(_compared(f"reason of {type_}", reason, condition.get("reason"), condition.get("message")))
     return answers
 
 
 async def _infrastructure(api: client.Client) -> dict[str, Any]:
-    found = await api.find(kinds.INFRASTRUCTURES, "cluster")
-    return (found or {}).get("status") or {}
+    infrastructure = await api.find(kinds.INFRASTRUCTURES, "cluster")
+    return (infrastructure or {}).get("status") or {}
 
 
 def _check(wanted: scenario.CheckIs, checks: list[dict[str, Any]]) -> Answer:
     stages = (wanted.stage,) if wanted.stage else ("Preflight", "Convergence")
-    found: dict[str, Any] = next((one for one in checks if one["name"] == wanted.name and one["stage"] in stages), {})
-    answer = _compared(f"check {wanted.name}", wanted.status, found.get("status"), found.get("message"))
-    return _saying(answer, wanted.says, found.get("message"))
+    check: dict[str, Any] = next(
+        (candidate for candidate in checks if candidate["name"] == wanted.name and candidate["stage"] in stages), {}
+    )
+    answer = _compared(f"check {wanted.name}", wanted.status, check.get("status"), check.get("message"))
+    return _saying(answer, wanted.says, check.get("message"))
 
 
 def _saying(answer: Answer, words: str | None, message: str | None) -> Answer:
     """Return the same answer, not holding when the message does not have these words."""
     if words is None:
         return answer
-    return Answer(answer.holds and words in (message or ""), f"{answer.wanted} saying {words!r}", answer.found)
+    return Answer(answer.holds and words in (message or ""), f"{answer.wanted} saying {words!r}", answer.actual)
 
 
 async def _metric(url: str, series: str, tls: ssl.SSLContext | None) -> float | None:
@@ -123,19 +127,21 @@ async def _metric(url: str, series: str, tls: ssl.SSLContext | None) -> float | 
             lines = (await response.text()).splitlines()
     except (aiohttp.ClientError, TimeoutError) as error:
         raise client.UnreachableError(f"GET {url}/metrics: {error!r}") from error
-    return next((float(value) for name, _, value in (one.rpartition(" ") for one in lines) if name == series), None)
+    return next((float(value) for name, _, value in (line.rpartition(" ") for line in lines) if name == series), None)
 
 
 async def _operator(api: client.Client, wanted: scenario.ConditionIs) -> Answer:
-    found = conditions.of(await api.find(kinds.CLUSTER_OPERATORS, "topology"), wanted.type)
-    pairs = [(wanted.status, found.get("status")), (wanted.reason, found.get("reason"))]
+    condition = conditions.of(await api.find(kinds.CLUSTER_OPERATORS, "topology"), wanted.type)
+    pairs = [(wanted.status, condition.get("status")), (wanted.reason, condition.get("reason"))]
     asked = [(want, have) for want, have in pairs if want is not None]
     text = " ".join(str(want) for want, _ in asked)
-    answer = _compared(f"condition {wanted.type}", text, " ".join(str(have) for _, have in asked), found.get("message"))
-    return _saying(answer, wanted.says, found.get("message"))
+    answer = _compared(
+        f"condition {wanted.type}", text, " ".join(str(have) for _, have in asked), condition.get("message")
+    )
+    return _saying(answer, wanted.says, condition.get("message"))
 
 
-def _compared(what: str, wanted: object, found: object, message: str | None = None) -> Answer:
+def _compared(what: str, wanted: object, actual: object, message: str | None = None) -> Answer:
     more = f" ({message})" if message else ""
-    shown = "nothing" if found is None else str(found)
-    return Answer(wanted == found or str(wanted) == str(found), f"{what} {wanted}", f"{shown}{more}")
+    shown = "nothing" if actual is None else str(actual)
+    return Answer(wanted == actual or str(wanted) == str(actual), f"{what} {wanted}", f"{shown}{more}")

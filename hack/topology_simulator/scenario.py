@@ -46,8 +46,8 @@ class _Choice(Part):
     def _one(self) -> Self:
         given = [name for name in self._choices() if getattr(self, name) is not None]
         if len(given) != 1:
-            wanted, found = (", ".join(sorted(kebab(name) for name in names)) for names in (self._choices(), given))
-            raise ValueError(f"exactly one of {wanted} is needed, found {found or 'none'}")
+            wanted, present = (", ".join(sorted(kebab(name) for name in names)) for names in (self._choices(), given))
+            raise ValueError(f"exactly one of {wanted} is needed, found {present or 'none'}")
         return self
 
 
@@ -96,10 +96,10 @@ class ConditionIs(Part):
 
 
 class Advised(Part):
-    """An advisory of the transition, by name: told, or not there (any more)."""
+    """An advisory of the transition, by name: shown, or not there (any more)."""
 
     name: str
-    told: bool = True
+    shown: bool = True
 
 
 class Metric(Part):

@@ -3,7 +3,7 @@
 On OpenShift the service CA signs the serving certificate and mounts it, and kube-apiserver publishes the CA that signs
 clients in ConfigMap kube-system/extension-apiserver-authentication. Here both are made on the spot (`etcd.certificates`
 does the cryptography, so this module is imported only where it is wanted): `Serving` is the folder for
-`--serving-cert-dir`, `Scraper` what somebody needs who comes in with a client certificate, as the cluster's Prometheus
+`--serving-cert-dir`, `Scraper` what a client with a certificate needs, as the cluster's Prometheus
 does. A real kube-apiserver publishes its ConfigMap itself (`envtest.server`); for the embedded one `publish` does.
 """
 
@@ -76,7 +76,7 @@ class Serving:
         certificates.write(self.certificates, self._services.certificate, pair)
 
     def scraper(self, name: str = PROMETHEUS) -> Scraper:
-        """Return a way in for somebody of this name."""
+        """Return a client certificate of this name."""
         folder = self._folder / f"client-{name.replace(':', '-')}"
         return Scraper(certificates.write(folder, self._services.certificate, self._clients.client(name)))
 
@@ -88,5 +88,5 @@ def authority() -> certificates.Authority:
 
 async def publish(api: client.Client, clients: certificates.Authority) -> None:
     """Put the CA of clients where kube-apiserver puts its own. Raises ClientError, 409 where there is one."""
-    made = kinds.CONFIG_MAPS.new(_CONFIG_MAP, _NAMESPACE, data={_KEY: clients.certificate.decode()})
-    await api.create(kinds.CONFIG_MAPS, made)
+    config_map = kinds.CONFIG_MAPS.new(_CONFIG_MAP, _NAMESPACE, data={_KEY: clients.certificate.decode()})
+    await api.create(kinds.CONFIG_MAPS, config_map)

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 VERSION = "4.21.7"
 INSTALLED_AGO = 40 * 86400.0
 """Seconds since the installation."""
-Capability = Literal["Console", "ImageRegistry", "OperatorLifecycleManager"]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=63)]
 
 

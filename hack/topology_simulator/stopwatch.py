@@ -1,6 +1,6 @@
 """How long it took from the last operand that came to rest until the operator said Completed.
 
-That is what the operator promises: no more than its settle time and a moment. It is measured from outside, as somebody
+That is what the operator promises: no more than its settle time and a moment. It is measured from outside, as a user
 sees it who watches the API: the moment in which anything that convergence is about was last seen to change (replicas,
 revisions, machines, budgets, nodes, operators), and the moment in which the phase was. Heartbeats and resource versions
 are no change.
@@ -53,7 +53,7 @@ class Stopwatch:
             kinds.NODES: _node,
             kinds.CLUSTER_OPERATORS: _operator,
             kinds.CONFIG_MAPS: lambda obj: obj["metadata"]["name"] == "etcd-endpoints" and obj.get("data"),
-            **{one.kind: _static_pods for one in operands.STATIC_PODS},
+            **{pods.kind: _static_pods for pods in operands.STATIC_PODS},
         }
 
     async def run(self) -> None:
@@ -114,7 +114,7 @@ def _node(obj: dict[str, Any]) -> Any:
 def _operator(obj: dict[str, Any]) -> Any:
     # Our own is about the transition, not part of it.
     name = obj["metadata"]["name"]
-    return name != "topology" and tuple(_status(conditions.of(obj, one)) for one in _STATES)
+    return name != "topology" and tuple(_status(conditions.of(obj, type_)) for type_ in _STATES)
 
 
 def _status(condition: dict[str, Any]) -> Any:

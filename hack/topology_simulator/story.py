@@ -1,8 +1,8 @@
 """Tells what happens in the cluster as it happens, from watches: phases, checks, conditions, nodes, voters.
 
 It reads only what anybody may read, and says a thing once, when it changes. Every event is looked at (no mirror in
-between), so that a phase that lasts a moment is told too. What changes by the dozen while a cluster converges (nodes,
-pools, checks) is told in beats: where things stand now, not each step in between; `checks_told` does that for checks.
+between), so that a phase that lasts a moment is shown too. What changes by the dozen while a cluster converges (nodes,
+pools, checks) is printed in beats: where things stand now, not each step between; `check_progress` prints checks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import checks_told, client, cluster, conditions, kinds, machines
+from . import check_progress, client, cluster, conditions, kinds, machines
 
 if TYPE_CHECKING:
     from . import terminal
@@ -28,8 +28,8 @@ class Story:
     def __init__(self, api: client.Client, screen: terminal.Terminal) -> None:
         self._api = api
         self._screen = screen
-        self._told: dict[object, object] = {}
-        self._checks = checks_told.ChecksTold(screen)
+        self._shown: dict[object, object] = {}
+        self._checks = check_progress.CheckProgress(screen)
         self._operators: dict[str, bool] = {}
         self._later: dict[object, tuple[object, str, str, bool]] = {}
         self._tellers = {
@@ -57,7 +57,7 @@ class Story:
             self.beat()
 
     def beat(self) -> None:
-        """Tell what is told in beats."""
+        """Print what goes by beats."""
         for key, (value, subject, text, first) in self._later.items():
             if self._new(key, value, first=first):
                 self._screen.say(subject, text, "" if subject == "node" else "dim")
@@ -82,10 +82,10 @@ class Story:
 
     def _new(self, key: object, value: object, *, first: bool = True) -> bool:
         """Whether this value is news; with `first` false the first value is only remembered."""
-        known = key in self._told
-        if known and self._told[key] == value:
+        known = key in self._shown
+        if known and self._shown[key] == value:
             return False
-        self._told[key] = value
+        self._shown[key] = value
         return known or first
 
     def _infrastructure(self, obj: dict[str, Any]) -> None:
@@ -107,34 +107,36 @@ class Story:
         self._checks.look(record.get("checks") or [])
         self._advisories(record.get("advisories") or [])
 
-    def _advisories(self, told: list[dict[str, Any]]) -> None:
-        for one in told:
-            if self._new(("advisory", one["name"]), one.get("message")):
+    def _advisories(self, advisories: list[dict[str, Any]]) -> None:
+        for advisory in advisories:
+            if self._new(("advisory", advisory["name"]), advisory.get("message")):
                 sign = self._screen.paint("!", "yellow")
-                self._screen.say("advisory", f"{sign} {one['name']}: {one.get('message', '')}", "yellow")
-                self._screen.say("", self._screen.paint(f"$ {one.get('command', '')}", "bold"))
-        names = {one["name"] for one in told}
-        for key in [key for key in self._told if isinstance(key, tuple) and key[0] == "advisory"]:
+                self._screen.say("advisory", f"{sign} {advisory['name']}: {advisory.get('message', '')}", "yellow")
+                self._screen.say("", self._screen.paint(f"$ {advisory.get('command', '')}", "bold"))
+        names = {advisory["name"] for advisory in advisories}
+        for key in [key for key in self._shown if isinstance(key, tuple) and key[0] == "advisory"]:
             if key[1] not in names:
-                del self._told[key]
+                del self._shown[key]
                 self._screen.say("advisory", f"{self._screen.mark('Met')} {key[1]} is no longer needed", "yellow")
 
     def _operator(self, obj: dict[str, Any]) -> None:
         name = obj["metadata"]["name"]
         if name == "topology":
-            for one in (obj.get("status") or {}).get("conditions") or []:
-                state = f"{one['type']}={one['status']} {one.get('reason', '')}"
-                message = one.get("message", "")
-                if message.startswith("Waiting for ") and self._told.get(("state", one["type"])) == state:
-                    continue  # the checks are told by themselves
-                self._told["state", one["type"]] = state
-                before = str(self._told.get(("message", one["type"]), ""))
-                same = not self._new(("message", one["type"]), message)
-                if self._new(("operator", one["type"]), (state, message)):
+            for condition in (obj.get("status") or {}).get("conditions") or []:
+                state = f"{condition['type']}={condition['status']} {condition.get('reason', '')}"
+                message = condition.get("message", "")
+                if message.startswith("Waiting for ") and self._shown.get(("state", condition["type"])) == state:
+                    continue  # the checks are printed by themselves
+                self._shown["state", condition["type"]] = state
+                before = str(self._shown.get(("message", condition["type"]), ""))
+                same = not self._new(("message", condition["type"]), message)
+                if self._new(("operator", condition["type"]), (state, message)):
                     news = "" if same else _news(before, message)
                     self._screen.say("co topology", f"{state}: {news}" if news else state, "blue")
             return
-        if not any(one.get("type") == "Progressing" for one in (obj.get("status") or {}).get("conditions") or []):
+        if not any(
+            condition.get("type") == "Progressing" for condition in (obj.get("status") or {}).get("conditions") or []
+        ):
             return
         self._operators[name] = conditions.is_true(obj, "Progressing")
 
@@ -145,8 +147,8 @@ class Story:
         words = ["Ready" if conditions.is_true(obj, "Ready") else "NotReady"]
         if (obj.get("spec") or {}).get("unschedulable"):
             words.append("cordoned")
-        roles = (one.removeprefix(machines.LABEL) for one in obj["metadata"].get("labels") or {})
-        labels = [one for one in roles if "/" not in one and one in ("control-plane", "worker")]
+        roles = (role.removeprefix(machines.LABEL) for role in obj["metadata"].get("labels") or {})
+        labels = [role for role in roles if "/" not in role and role in ("control-plane", "worker")]
         text = f"{name} {', '.join(words)} ({', '.join(sorted(labels))})"
         self._later["node", name] = ((words, labels), "node", text, True)
 
@@ -161,10 +163,10 @@ class Story:
             self._screen.say("etcd", f"{len(voters)} voter{'s' if len(voters) != 1 else ''}")
 
     def _version(self, obj: dict[str, Any]) -> None:
-        said = conditions.of(obj, "Upgradeable")
-        if self._new("upgradeable", said.get("message"), first=bool(said)):
-            who = " and ".join(_OBJECTION.findall(str(said.get("message")))) or "somebody"
-            self._screen.say("version", f"upgrades are held back by {who}" if said else "upgrades are free again")
+        condition = conditions.of(obj, "Upgradeable")
+        if self._new("upgradeable", condition.get("message"), first=bool(condition)):
+            who = " and ".join(_OBJECTION.findall(str(condition.get("message")))) or "the version operator"
+            self._screen.say("version", f"upgrades are blocked by {who}" if condition else "upgrades are allowed again")
         progressing = conditions.of(obj, "Progressing")
         if self._new("upgrading", progressing.get("message"), first=False):
             self._screen.say("version", str(progressing.get("message")))
@@ -186,23 +188,23 @@ class Story:
     def _static_pods(self, obj: dict[str, Any]) -> None:
         status = obj.get("status") or {}
         latest, nodes = status.get("latestAvailableRevision"), status.get("nodeStatuses") or []
-        done = sum(one.get("currentRevision") == latest for one in nodes)
+        done = sum(node.get("currentRevision") == latest for node in nodes)
         text = f"kube-apiserver: revision {latest} on {done} of {len(nodes)} nodes"
         self._later["revision"] = ((latest, done, len(nodes)), "revision", text, False)
 
     def _native(self, obj: dict[str, Any]) -> None:
-        said = conditions.of(obj, "TopologyTransitionControllerUpgradeable")
-        if said and self._new("native", (said.get("reason"), said.get("message"))):
-            message = f": {said['message']}" if said.get("message") else ""
-            self._screen.say("native", f"the native controller says {said.get('reason')}{message}")
+        condition = conditions.of(obj, "TopologyTransitionControllerUpgradeable")
+        if condition and self._new("native", (condition.get("reason"), condition.get("message"))):
+            message = f": {condition['message']}" if condition.get("message") else ""
+            self._screen.say("native", f"the native controller says {condition.get('reason')}{message}")
 
 
 def _news(before: str, message: str) -> str:
     """Return a message without the sentences with which the one before began, and without the names of checks.
 
-    Those are told by themselves.
+    Those are printed by themselves.
     """
     old, new = before.split(". "), message.split(". ")
     while len(new) > 1 and old and old[0] == new[0]:
         del old[0], new[0]
-    return ". ".join(one for one in new if not one.startswith("Waiting for "))
+    return ". ".join(sentence for sentence in new if not sentence.startswith("Waiting for "))

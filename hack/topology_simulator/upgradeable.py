@@ -1,7 +1,7 @@
 """What ClusterVersion says about Upgradeable, in the words of each release of the version operator. Pure.
 
 Up to 4.22 one objection is passed on with its reason, several are joined and stand beside it as conditions of their
-own; later ones are risks, whose messages alone are passed on. Nobody objects: there is no condition, it is never True.
+own; later ones are risks, whose messages alone are passed on. Without objections there is no condition, never a True.
 Sources: cluster-version-operator pkg/cvo/upgradeable.go (release-4.20, 4.21, 4.22); pkg/cvo/status.go, pkg/cvo/cvo.go
 and pkg/risk/upgradeable/upgradeable.go (main). Left out: acknowledgements, deletions in progress.
 """
@@ -78,22 +78,28 @@ def echo(
 ) -> list[conditions.Condition]:
     """Return the conditions of ClusterVersion about upgrades; those of TYPES that are missing are to be removed."""
     words = _WORDS[release]
-    said = {one["metadata"]["name"]: conditions.of(dict(one), _ALL) for one in operators}
-    blocking = {name: one for name, one in sorted(said.items()) if one.get("status") == "False"}
-    overridden = any(one.get("unmanaged") for one in (version.get("spec") or {}).get("overrides") or [])
+    states = {operator["metadata"]["name"]: conditions.of(dict(operator), _ALL) for operator in operators}
+    blocking = {name: state for name, state in sorted(states.items()) if state.get("status") == "False"}
+    overridden = any(override.get("unmanaged") for override in (version.get("spec") or {}).get("overrides") or [])
     updating = conditions.is_true(dict(version), "Progressing")
     if words.risks:
         return _risks(words, blocking, overridden=overridden, updating=updating)
-    found = [_Objection(_OVERRIDES, "ClusterVersionOverridesSet", words.overrides)] if overridden else []
-    found += _operators(words, blocking)
-    found += [_Objection(_UPDATE, "UpdateInProgress", _UPDATING, "True")] if updating else []
-    if len(found) < 2:
-        return [conditions.Condition(_ALL, "False", one.reason, one.message) for one in found]
-    reasons, lines = ",".join(one.reason for one in found), "\n* ".join(one.message for one in found)
+    objections = [_Objection(_OVERRIDES, "ClusterVersionOverridesSet", words.overrides)] if overridden else []
+    objections += _operators(words, blocking)
+    objections += [_Objection(_UPDATE, "UpdateInProgress", _UPDATING, "True")] if updating else []
+    if len(objections) < 2:
+        return [conditions.Condition(_ALL, "False", objection.reason, objection.message) for objection in objections]
+    reasons, lines = (
+        ",".join(objection.reason for objection in objections),
+        "\n* ".join(objection.message for objection in objections),
+    )
     message = f"Cluster should not be upgraded {words.between} for multiple reasons: {reasons}\n* {lines}"
     return [
         conditions.Condition(_ALL, "False", "MultipleReasons", message),
-        *(conditions.Condition(one.type, one.status, one.reason, one.message) for one in found),
+        *(
+            conditions.Condition(objection.type, objection.status, objection.reason, objection.message)
+            for objection in objections
+        ),
     ]
 
 
@@ -103,10 +109,10 @@ def _operators(words: _Words, blocking: Mapping[str, Mapping[str, Any]]) -> list
     if not blocking:
         return []
     if len(blocking) == 1:
-        ((name, one),) = blocking.items()
-        return [_Objection(_OPERATORS, one.get("reason", ""), lines[name] + one.get("message", ""))]
+        ((name, state),) = blocking.items()
+        return [_Objection(_OPERATORS, state.get("reason", ""), lines[name] + state.get("message", ""))]
     several = "\n* ".join(
-        f"{lines[name]}{one.get('reason', '')}: {one.get('message', '')}" for name, one in blocking.items()
+        f"{lines[name]}{state.get('reason', '')}: {state.get('message', '')}" for name, state in blocking.items()
     )
     message = f"Multiple cluster operators should not be upgraded {words.between}:\n* {several}"
     return [_Objection(_OPERATORS, "ClusterOperatorsNotUpgradeable", message)]
@@ -116,11 +122,11 @@ def _risks(
     words: _Words, blocking: Mapping[str, Mapping[str, Any]], *, overridden: bool, updating: bool
 ) -> list[conditions.Condition]:
     # A risk's name is the reason where it may be one; that of an operator has a hyphen, and may not.
-    found = [("ClusterVersionUpdating", f"{_UPDATING}.")] if updating else []
-    found += [("ClusterVersionOverrides", words.overrides)] if overridden else []
-    found += [("RiskNameNotCompatibleWithReasonProperty", one.get("message", "")) for one in blocking.values()]
-    if len(found) < 2:
-        return [conditions.Condition(_ALL, "False", reason, message) for reason, message in found]
-    lines = "\n* ".join(message for _, message in found)
+    risks = [("ClusterVersionUpdating", f"{_UPDATING}.")] if updating else []
+    risks += [("ClusterVersionOverrides", words.overrides)] if overridden else []
+    risks += [("RiskNameNotCompatibleWithReasonProperty", state.get("message", "")) for state in blocking.values()]
+    if len(risks) < 2:
+        return [conditions.Condition(_ALL, "False", reason, message) for reason, message in risks]
+    lines = "\n* ".join(message for _, message in risks)
     message = f"Cluster should not be upgraded {words.between} for multiple reasons:\n* {lines}"
     return [conditions.Condition(_ALL, "False", "MultipleReasons", message)]

@@ -41,7 +41,10 @@ _IMPORTED = (
     "topology_controller.plugin.commands.status",
     "topology_controller.plugin.commands.set",
 )
-_READ_ONCE = (("topology_controller.kube.lazy", "library"), ("topology_controller.definitions.operands", "shipped"))
+_READ_ONCE = (
+    ("topology_controller.kube.slim_import", "library"),
+    ("topology_controller.definitions.operands", "shipped"),
+)
 _MESSAGE_BYTES = 1 << 20
 _STREAM_LIMIT = 1 << 20
 _ENDS_SECONDS = 30.0

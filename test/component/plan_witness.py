@@ -21,7 +21,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase, Stage
 from topology_controller import bindata
 from topology_controller.definitions import load
-from topology_controller.plugin import cluster
+from topology_controller.plugin import arguments, cluster, errors
 from topology_controller.plugin.commands import plan
 from topology_simulator import conditions, kinds
 
@@ -71,9 +71,10 @@ class Witness:
         planned: dict[str, Any] = {}
         published: dict[str, Any] = {}
         try:
+            options = arguments.parse(["plan", "--kubeconfig", str(self._box.kubeconfig)])
             async with (
                 asyncio.timeout(PATIENCE),
-                cluster.opened(cluster.Access(str(self._box.kubeconfig))) as made,
+                cluster.opened(options, errors.Interruption()) as made,
             ):
                 while times < _TIMES:
                     before, published = published, await self._published()

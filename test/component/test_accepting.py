@@ -100,7 +100,7 @@ async def test_past_the_deadline_it_is_completed_without_the_check_and_that_is_s
     accepted = await command.run(*asking)
     assert accepted.code == plugin.DONE, accepted
     assert accepted.printed.startswith(f"{CHECK} was accepted at 20"), accepted
-    assert f"If you accept that {CHECK} does not come" in accepted.complaint
+    assert f"If you accept that {CHECK} will not be met" in accepted.complaint
     await world.completed_once()
     record = await world.record()
     (kept,) = record["accepted"]
@@ -139,7 +139,7 @@ async def test_without_an_operator_the_request_stands_and_the_next_one_takes_it_
     late = await command.run("accept", "--check", CHECK, "--yes", "--timeout", "1s")
     assert late.code == plugin.TIMED_OUT, late
     assert f"{CHECK} is not recorded as accepted after 1 s; the request stands" in late.complaint
-    assert "nobody acts on a request until it runs" in late.complaint
+    assert "no request is acted on until it runs" in late.complaint
     third = await world.operator("operator-c", "--transitions-dir", str(impatient))
     await third.said(f"check {CHECK} is accepted and not waited for any more: no reason was given")
     await world.completed_once()

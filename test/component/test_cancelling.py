@@ -1,4 +1,4 @@
-"""A request can be taken back until the topology has moved, at no cost; afterwards the API says why not."""
+"""A request can be taken back until the topology has changed, at no cost; afterwards the API says why not."""
 
 from __future__ import annotations
 

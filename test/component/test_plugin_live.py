@@ -151,7 +151,7 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
         world.operands.on = False
         await cluster.set_ready(world.api, "master-2", ready=True)
         await seen.until("Converging since")
-        await seen.until("Who has followed")
+        await seen.until("Components updated")
         await world.operands.go_on()
         await seen.until("Completed since")
 

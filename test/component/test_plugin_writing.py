@@ -107,7 +107,7 @@ async def test_a_change_that_comes_between_reading_and_cancelling_wins(here: Wor
     ended = await command.run("cancel")
     assert ended.code == plugin.BLOCKED, ended
     text = " ".join(ended.printed.split())
-    assert "Infrastructure changed while the request was being cancelled. The topology has moved" in text
+    assert "Infrastructure changed while the request was being cancelled. The topology has changed" in text
     assert "there is no way back" in text
     assert "oc topology wait" in text
     assert await requested(here) == DESIRED

@@ -18,7 +18,7 @@ THREE = ("master-0", "master-1", "master-2")
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "binary" in metafunc.fixturenames:
-        best, *others = binaries.found()
+        best, *others = binaries.installed()
         older = [pytest.param(one, marks=pytest.mark.nightly) for one in others]
         metafunc.parametrize("binary", [best, *older], ids=str, scope="module")
 

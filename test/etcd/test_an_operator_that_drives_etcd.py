@@ -77,7 +77,7 @@ class Living:
 async def opened(folder: Any, *, strict: bool = False) -> AsyncIterator[Living]:
     async with contextlib.AsyncExitStack() as stack:
         etcd = await stack.enter_async_context(cluster.Cluster(strict=strict))
-        await etcd.found("master-0")
+        await etcd.bootstrap("master-0")
         served = server.ApiServer()
         await served.start()
         stack.push_async_callback(served.stop)

@@ -101,7 +101,7 @@ async def test_nobody_listens(three):
         url = f"https://127.0.0.1:{probe.getsockname()[1]}"
         besides, alone = await good_otherwise(three, url)
     assert besides.status is not asking.MET, besides
-    assert f"{url}: nobody listens there" in besides.message
+    assert f"{url}: nothing listens there" in besides.message
     assert alone.status is asking.UNKNOWN, alone
 
 
@@ -126,6 +126,6 @@ async def test_a_member_of_another_cluster(three):
 async def test_a_removed_member_that_was_started_anew_by_itself(three):
     """A node that was taken out and reinstalled with a single etcd of its own, at an address that is still named."""
     async with cluster.Cluster(strict=False, authority=three.authority) as lonely:
-        await lonely.found("master-2")
+        await lonely.bootstrap("master-2")
         answer = await asking.ask(three, endpoints=(*three.urls[:2], lonely.urls[0]))
     assert answer.status is asking.UNMET, answer

@@ -12,7 +12,7 @@ from topology_simulator.etcd import cluster
 
 async def test_every_step_of_growing_is_not_met_and_says_why(binary):
     async with cluster.Cluster(binary, strict=False) as etcd:
-        await etcd.found("master-0")
+        await etcd.bootstrap("master-0")
         asker = asking.Asker(etcd, endpoints=etcd.urls)
 
         async def unmet(*words: str) -> None:
@@ -39,7 +39,7 @@ async def test_every_step_of_growing_is_not_met_and_says_why(binary):
 async def test_somebody_who_keeps_asking_never_hears_it_too_early(binary):
     """The first answer that is Met came after the promotion of the third, and nobody in it calls itself a learner."""
     async with cluster.Cluster(binary, strict=False) as etcd:
-        await etcd.found("master-0")
+        await etcd.bootstrap("master-0")
         asker = asking.Asker(etcd, endpoints=etcd.urls)
         heard: list[tuple[float, asking.Answer]] = []
 

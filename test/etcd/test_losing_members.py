@@ -38,7 +38,7 @@ async def test_a_voter_that_is_down_is_unmet_although_there_is_a_quorum(etcd):
     answer = await asker.ask()
     assert answer.status is asking.UNMET, answer
     assert f"{gone.name} (" in answer.message
-    assert f"{gone.url}: nobody listens there" in answer.message
+    assert f"{gone.url}: nothing listens there" in answer.message
     await gone.start_again()
     await asker.until(asking.MET)
 
@@ -76,7 +76,7 @@ async def test_a_leader_that_is_killed(etcd):
     killed = await etcd.leader()
     await killed.kill()
     answer = await asker.until(asking.UNMET, words=f"{killed.name} (")
-    assert f"{killed.url}: nobody listens there" in answer.message
+    assert f"{killed.url}: nothing listens there" in answer.message
     assert (await etcd.leader()).name != killed.name
     await killed.start_again()
     assert (await asker.until(asking.MET)).status is asking.MET

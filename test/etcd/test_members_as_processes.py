@@ -87,7 +87,7 @@ async def test_a_member_that_was_killed_comes_back_where_it_was(etcd):
 
 
 async def test_a_member_that_holds_still_accepts_connections_and_answers_nothing(etcd):
-    await etcd.found("a")
+    await etcd.bootstrap("a")
     one = etcd.members["a"]
     await one.pause()
     async with gateway.Gateway(gateway.tls(etcd.client_folder()), seconds=0.3) as client:
@@ -116,7 +116,7 @@ async def test_without_quorum_only_opinions_are_left(etcd):
 
 
 async def test_a_member_that_cannot_start_says_why(etcd):
-    await etcd.found("a")
+    await etcd.bootstrap("a")
     broken = member.Secrets(etcd.authority.certificate, etcd.authority.member("b"), etcd.authority.member("b"))
     await etcd.announce("b", secrets=broken)
     (etcd.members["b"]._folder / "peer" / "tls.key").write_text("no key")

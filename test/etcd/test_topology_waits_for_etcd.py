@@ -124,7 +124,7 @@ async def test_three_voters_of_whom_one_is_dead_never_let_it_move(story):
     await story.etcd.grow(*conftest.THREE)
     await story.etcd.members["master-1"].kill()
     await story.begin()
-    await story.waits("master-1", "nobody listens there")
+    await story.waits("master-1", "nothing listens there")
     await story.etcd.members["master-1"].start_again()
     await story.published_anew()
     await story.moves()
@@ -180,7 +180,7 @@ async def test_a_member_that_dies_while_admission_is_written_stops_the_change(st
 
     story.world.server.before(admits, kill)
     await story.begin()
-    await story.waits("master-2", "nobody listens there")
+    await story.waits("master-2", "nothing listens there")
     await story.etcd.members["master-2"].start_again()
     await story.published_anew()
     await story.moves()

@@ -71,7 +71,7 @@ async def test_a_learner_says_that_it_is_well_but_not_who_is_a_member(two_and_mo
 
 async def test_only_a_learner_that_has_caught_up_is_promoted(binary):
     async with cluster.Cluster(binary, strict=False) as etcd:
-        await etcd.found("a")
+        await etcd.bootstrap("a")
         await etcd.announce("b")
         assert (
             await etcd.try_to_promote("b")
@@ -84,7 +84,7 @@ async def test_only_a_learner_that_has_caught_up_is_promoted(binary):
 
 async def test_one_learner_at_a_time(binary):
     async with cluster.Cluster(binary, strict=False) as etcd:
-        await etcd.found("a")
+        await etcd.bootstrap("a")
         await etcd.announce("b")
         with pytest.raises(gateway.GatewayError, match="too many learner members"):
             await etcd.announce("c")
@@ -93,7 +93,7 @@ async def test_one_learner_at_a_time(binary):
 
 async def test_nobody_is_added_right_after_another_one_unless_that_is_turned_off(binary):
     async with cluster.Cluster(binary) as etcd:
-        await etcd.found("a")
+        await etcd.bootstrap("a")
         await etcd.add("b")
         await etcd.promote("b")
         with pytest.raises(gateway.GatewayError, match="unhealthy cluster"):

@@ -161,7 +161,7 @@ def _at_once(scene: Any, *_: object) -> Any:
     return scene.now
 
 
-def _forgetful(infrastructure: facts.Infrastructure, _: object) -> Any:
+def _forgetful(infrastructure: facts.Infrastructure, *_: object) -> Any:
     return infrastructure.record if isinstance(infrastructure.record, TopologyTransition) else None
 
 

@@ -154,9 +154,9 @@ class Process:
                 await watched.first_answers()
                 watched.installed = await live.installed(way)
                 await self._elected.wait()
-                rooms = reconcile.Rooms(way, watched, self.queue, act.Act(way, self), deaf, deaf, deaf)
+                deps = reconcile.Dependencies(way, watched, self.queue, act.Act(way, self), deaf, deaf, deaf)
                 settings = reconcile.Settings("1.2.3", worlds.NAMESPACE)
-                self.reconciler = reconcile.Reconciler(rooms, worlds.TRANSITIONS, settings, now=self.now)
+                self.reconciler = reconcile.Reconciler(deps, worlds.TRANSITIONS, settings, now=self.now)
                 self.queue.add()
                 await self.reconciler.run()
         except Exception as error:  # noqa: BLE001 - the machine reports it as what it is: a bug

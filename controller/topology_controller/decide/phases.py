@@ -61,10 +61,10 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):
         return _without_infrastructure(infrastructure, copy)
-    if (newer := _newer(infrastructure, own)) is not None:
-        return _too_new(newer, lost=newer is not infrastructure.record)
+    if isinstance(infrastructure.record, facts.Newer):
+        return _too_new(infrastructure.record)
     # The record as it stands, with the newest answers; where it was lost, what can be rebuilt of it.
-    record = records.recover(infrastructure, own)
+    record = records.recover(infrastructure, own, leader.latest)
     if record is infrastructure.record:
         record = cadence.newest(record, leader.latest)
     record = None if record is None else records.believed(record, now)
@@ -141,28 +141,19 @@ def _block(record: RecordCopy | TopologyTransition) -> str:
     return operators.block_message(record.name or "", target)
 
 
-def _newer(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator]) -> facts.Newer | None:
-    """What a newer version has left here and this one cannot follow; its copy counts where the record is gone."""
-    if isinstance(infrastructure.record, facts.Newer):
-        return infrastructure.record
-    if isinstance(own, facts.Unobserved) or infrastructure.record is not None:
-        return None
-    return own.newer
-
-
-def _too_new(newer: facts.Newer, *, lost: bool) -> Decision:
+def _too_new(newer: facts.Newer) -> Decision:
     """A newer version is in the middle of something: only it knows whether the topology may change.
 
     So nothing is written over it, no transition begins, and minor upgrades stay blocked.
     """
     removal = (
-        "oc delete clusteroperator topology"
-        if lost
-        else "oc patch infrastructure cluster --subresource=status --type merge -p "
+        "oc patch infrastructure cluster --subresource=status --type merge -p "
         """'{"status":{"topologyTransition":null}}'"""
     )
-    where = "status.extension of ClusterOperator topology" if lost else "Infrastructure cluster"
-    note = f"{where} has a record in phase {newer.phase}, which this version does not know: a newer version wrote it"
+    note = (
+        f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know: a newer "
+        "version wrote it"
+    )
     message = (
         f"{note}. Nothing is decided and nothing is written over it: install that version again. "
         f"If you know that nothing is under way, take it out with: {removal}"

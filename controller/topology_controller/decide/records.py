@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
 
-_ADMITTED = frozenset({Phase.ADMITTING, Phase.CONVERGING, Phase.COMPLETED})
+_CHANGED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
+_ADMITTED = _CHANGED | {Phase.ADMITTING}
 
 
 def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
@@ -32,23 +33,31 @@ def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
     )
 
 
-def recover(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator]) -> TopologyTransition | None:
-    """The record, or what can be rebuilt of it from the copy in ClusterOperator `topology`.
+def recover(
+    infrastructure: facts.Infrastructure,
+    own: facts.Fact[facts.OwnOperator],
+    latest: TopologyTransition | None = None,
+) -> TopologyTransition | None:
+    """The record, or what can be rebuilt of it: from `latest`, as this leader last decided it, or from its copy.
 
     A payload that reverts the CRD, or a writer that does not know the field, drops the record. When the topology is the
-    target of the copy, the change has happened, whatever the copy's phase says; otherwise nothing has, and the decision
-    starts afresh.
+    target of what is left, the change has happened, whatever the phase there says; otherwise nothing has, and the
+    decision starts afresh. The copy, in ClusterOperator `topology`, is written by more clients than the record: it is
+    evidence of an attempt and never of its end, so that everything is proven again, and nothing in it is accepted.
     """
     if isinstance(infrastructure.record, TopologyTransition):
         return infrastructure.record
+    here = pair(infrastructure)
+    if latest is not None and latest.phase in _CHANGED and latest.target == here:
+        return latest
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    if not isinstance(copy, RecordCopy) or copy.phase not in _ADMITTED or copy.target != pair(infrastructure):
+    if not isinstance(copy, RecordCopy) or copy.phase not in _ADMITTED or copy.target != here:
         return None
-    phase = Phase.COMPLETED if copy.phase is Phase.COMPLETED else Phase.CONVERGING
-    # Its answers are of another time: everything is asked again.
-    head = copy.model_dump(exclude={"checks", "progress", "problem"})
-    head["phase"] = phase
-    head["admitted_time"] = copy.admitted_time or copy.phase_transition_time
+    head = copy.model_dump(exclude={"checks", "progress", "problem", "accepted", "completed_time", "deadline_time"})
+    admitted = copy.admitted_time or copy.phase_transition_time
+    head |= {"phase": Phase.CONVERGING, "admitted_time": admitted}
+    if copy.phase is not Phase.CONVERGING:
+        head["phase_transition_time"] = admitted
     return TopologyTransition.model_validate(head)
 
 

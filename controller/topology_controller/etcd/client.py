@@ -1,17 +1,14 @@
-"""One question to one endpoint over etcd's JSON gateway, with mutual TLS.
+"""One request to one endpoint over etcd's JSON gateway, with mutual TLS. None of the three leaves a trace in etcd.
 
-Three questions are asked, and none of them leaves a trace in etcd:
-
-* `members`: who is a member. `confirmed=True` asks through the quorum: the answer comes only when a majority is there
+* `members`: who is a member. `confirmed=True` asks through the quorum: the response comes only when a majority is there
   and this member has caught up with it. etcd takes an absent `linearizable` for false, so it is always sent.
-* `status`: what the member reports of itself and of its leader. It carries the alarms of the whole cluster. (Asking
-  for the alarms themselves is a write to etcd's log, even when nothing is changed by it.)
+* `status`: what the member reports of itself and of its leader, with the alarms of the whole cluster. (Asking for the
+  alarms themselves is a write to etcd's log.)
 * `healthy`: /health, by which a member judges itself.
 
 The gateway writes protobuf as JSON: 64-bit numbers are strings, and whatever is zero, false or empty is left out. So
-absent means zero in the models, and a field of another type is no answer. Answers are limited in size, redirects are
-not followed, every failure is an `EtcdError`. There is no timeout here: `survey` has one budget for everything, and
-opens a `Client` for each survey, so that each survey connects with the certificates of that moment.
+absent means zero in the models, and a field of another type is refused. Responses are limited in size, redirects are
+not followed, every failure is returned as an `EtcdError`. There is no timeout here: `survey` has one budget for all.
 """
 
 from __future__ import annotations
@@ -21,10 +18,11 @@ import ipaddress
 import re
 import ssl
 import urllib.parse
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import aiohttp
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,13 +30,13 @@ if TYPE_CHECKING:
     Observer = Callable[[str], None]
 
 _LARGEST = 1024 * 1024
-"""Bytes of an answer."""
+"""Bytes of a response."""
 _LONGEST_MESSAGE = 200
 PORT = 2379
 _ALARM = re.compile(r"memberID:([0-9]{1,20}) alarm:([A-Z]+)\s*\Z")
 _PLACE_IN_SOURCE = re.compile(r"\s*\(_ssl\.c:[0-9]+\)|\[[A-Z0-9_: ]+\]\s*")
 _DOWN = {
-    errno.ECONNREFUSED: "nobody listens there (connection refused)",
+    errno.ECONNREFUSED: "nothing listens there (connection refused)",
     errno.EHOSTUNREACH: "no route to the host",
     errno.ENETUNREACH: "the network cannot be reached",
     errno.EHOSTDOWN: "the host is down",
@@ -47,18 +45,16 @@ _DOWN = {
 """Failures that may mean that the member is down."""
 
 
-class EtcdError(Exception):
-    """A question to one endpoint was not answered. `why` is for people, and the same while the trouble is the same.
+@dataclass(frozen=True, slots=True)
+class EtcdError:
+    """No response from one endpoint: `why` is the same while the trouble is the same.
 
-    `down` tells a member that may be down or stands still, which is news about etcd, from everything else, where the
-    trouble may be ours (a certificate, a port that leads elsewhere, an answer that is not etcd's).
+    `down`: the member may be down or stands still. Without it the trouble may be ours (a certificate, a wrong port).
     """
 
-    def __init__(self, endpoint: str, why: str, *, down: bool = False) -> None:
-        super().__init__(f"{endpoint}: {why}")
-        self.endpoint = endpoint
-        self.why = why
-        self.down = down
+    endpoint: str
+    why: str
+    down: bool = False
 
 
 def parse_endpoint(text: str) -> str:
@@ -95,11 +91,6 @@ def _uint64(value: object) -> int:
     return value
 
 
-def _hexadecimal(value: object) -> str:
-    number = _uint64(value)
-    return f"{number:x}" if number else ""
-
-
 def _complaints(errors: tuple[str, ...]) -> tuple[str, ...]:
     """Sort errors of a status, each once; alarms come as "memberID:<decimal> alarm:NOSPACE "."""
     alarms = ((text, _ALARM.match(text)) for text in errors)
@@ -108,45 +99,27 @@ def _complaints(errors: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _Number = Annotated[int, BeforeValidator(_uint64)]
-_Id = Annotated[str, BeforeValidator(_hexadecimal)]
+_Id = Annotated[str, BeforeValidator(lambda value: f"{_uint64(value):x}".lstrip("0"))]
 """Unpadded lower-case hexadecimal, as the etcd operator and etcdctl write ids; empty when it is zero or absent."""
 
 
-class _Answer(BaseModel):
+class _Response(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
 
-class _Header(_Answer):
-    cluster: _Id = Field("", alias="cluster_id")
-    member: _Id = Field("", alias="member_id")
+class _MemberResponse(_Response):
+    """What a member sends names its cluster and itself."""
+
+    cluster: Annotated[_Id, Field(min_length=1)] = Field(validation_alias=AliasPath("header", "cluster_id"))
+    member: Annotated[_Id, Field(min_length=1)] = Field(validation_alias=AliasPath("header", "member_id"))
 
 
-def _named(header: _Header) -> _Header:
-    if not (header.cluster and header.member):
-        raise ValueError("the header names no cluster or no member")
-    return header
-
-
-class _Answered(_Answer):
-    header: Annotated[_Header, AfterValidator(_named)]
-
-    @property
-    def cluster(self) -> str:
-        """Id of the cluster that the answering member belongs to."""
-        return self.header.cluster
-
-    @property
-    def member(self) -> str:
-        """Id of the member that answered."""
-        return self.header.member
-
-
-class Member(_Answer):
+class Member(_Response):
     """A member as a member list has it."""
 
     id: _Id = Field("", alias="ID")
     name: str = ""
-    """Empty until it has started and told the others its name."""
+    """Empty until it has started."""
     learner: bool = Field(default=False, alias="isLearner")
     client_urls: Annotated[tuple[str, ...], AfterValidator(lambda urls: tuple(sorted(urls)))] = Field(
         (), alias="clientURLs"
@@ -164,14 +137,14 @@ def _distinct(members: tuple[Member, ...]) -> tuple[Member, ...]:
     return tuple(sorted(members, key=lambda member: member.id))
 
 
-class MemberList(_Answered):
-    """Answer to /v3/cluster/member/list: at least one member, sorted by id."""
+class MemberList(_MemberResponse):
+    """Response of /v3/cluster/member/list: at least one member, sorted by id."""
 
     members: Annotated[tuple[Member, ...], AfterValidator(_distinct)] = Field((), validate_default=True)
 
 
-class Status(_Answered):
-    """Answer to /v3/maintenance/status: what a member reports of itself."""
+class Status(_MemberResponse):
+    """Response of /v3/maintenance/status: what a member reports of itself."""
 
     leader: _Id = ""
     """Empty when it knows of none."""
@@ -185,98 +158,76 @@ def _boolean(value: object) -> object:
     return value == "true" if value in ("true", "false") else value
 
 
-class Health(_Answer):
-    """Answer to /health, which is JSON of its own kind: a boolean as text. A boolean as such is taken too."""
+class Health(_Response):
+    """Response of /health: a boolean as text. A boolean as such is taken too."""
 
     health: Annotated[bool, BeforeValidator(_boolean)]
 
 
-class _Refusal(_Answer):
+class _Refusal(_Response):
     message: str
 
 
-A = TypeVar("A", bound=_Answer)
+R = TypeVar("R", bound=_Response)
 
 
 class Client:
-    """Connections for one survey. Use with `async with`; leaving drops them at once.
+    """Connections for one survey, with the certificates of that moment. Made in a running loop; `aclose` drops them.
 
-    `observer` is called once for every request, with the HTTP status or "error" when no answer came.
+    `observer` is called once for every request, with the HTTP status or "error" without a response.
     """
 
     def __init__(self, context: ssl.SSLContext, observer: Observer | None = None) -> None:
-        self._context = context
         self._observer = observer
-        self._session: aiohttp.ClientSession | None = None
-
-    async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=self._context, limit=0),
+            connector=aiohttp.TCPConnector(ssl=context, limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
             # Neither a proxy of the environment nor the passwords of ~/.netrc are for etcd.
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
-        return self
+        self.aclose = self._session.close
 
-    async def __aexit__(self, *_: object) -> None:
-        if self._session is not None:
-            await self._session.close()
+    async def members(self, endpoint: str, *, confirmed: bool) -> MemberList | EtcdError:
+        """Who is a member, confirmed by the quorum or in this member's own opinion."""
+        return await self._ask(endpoint, "/v3/cluster/member/list", MemberList, {"linearizable": confirmed})
 
-    async def members(self, endpoint: str, *, confirmed: bool) -> MemberList:
-        """Who is a member, confirmed by the quorum or in this member's own opinion. Raises EtcdError."""
-        return await self._ask(endpoint, "/v3/cluster/member/list", MemberList, body={"linearizable": confirmed})
+    async def status(self, endpoint: str) -> Status | EtcdError:
+        """What the member reports of itself."""
+        return await self._ask(endpoint, "/v3/maintenance/status", Status, {})
 
-    async def status(self, endpoint: str) -> Status:
-        """What the member reports of itself. Raises EtcdError."""
-        return await self._ask(endpoint, "/v3/maintenance/status", Status, body={})
+    async def healthy(self, endpoint: str) -> bool | EtcdError:
+        """Whether the member calls itself healthy."""
+        response = await self._ask(endpoint, "/health", Health)
+        return response if isinstance(response, EtcdError) else response.health
 
-    async def healthy(self, endpoint: str) -> bool:
-        """Whether the member calls itself healthy. Raises EtcdError."""
-        return (await self._ask(endpoint, "/health", Health, good=frozenset({200, 503}))).health
-
-    async def _ask(
-        self,
-        endpoint: str,
-        path: str,
-        model: type[A],
-        *,
-        body: dict[str, Any] | None = None,
-        good: frozenset[int] = frozenset({200}),
-    ) -> A:
-        if self._session is None:
-            raise RuntimeError("the client is not open: use it with `async with`")
-        method = "GET" if body is None else "POST"
+    async def _ask(self, endpoint: str, path: str, model: type[R], body: dict[str, Any] | None = None) -> R | EtcdError:
+        """Send a body, or get what is there; a member that is not healthy says so with 503."""
+        method, good = ("GET", {200, 503}) if body is None else ("POST", {200})
         code = "error"
+        content = bytearray()
         try:
             async with self._session.request(method, f"{endpoint}{path}", json=body, allow_redirects=False) as response:
-                content = await _content(response, endpoint)
+                async for chunk in response.content.iter_any():
+                    content += chunk
+                    if len(content) > _LARGEST:
+                        return EtcdError(endpoint, f"an answer of more than {_LARGEST} bytes")
                 code = str(response.status)
         except (aiohttp.ClientError, OSError) as error:
-            raise _unanswered(endpoint, error) from error
+            return _no_response(endpoint, error)
         finally:
             if self._observer is not None:
                 self._observer(code)
         if response.status not in good:
-            why = _message(content) or response.reason or ""
-            raise EtcdError(endpoint, f"{response.status} {why}".strip())
+            return EtcdError(endpoint, f"{code} {_message(content) or response.reason or ''}".strip())
         try:
             return model.model_validate_json(content)
         except ValidationError as error:
-            raise EtcdError(endpoint, f"{path} answered what etcd does not: {_reason(error)}") from error
+            return EtcdError(endpoint, f"{path} answered what etcd does not: {_reason(error)}")
 
 
-async def _content(response: aiohttp.ClientResponse, endpoint: str) -> bytes:
-    content = bytearray()
-    async for chunk in response.content.iter_any():
-        content += chunk
-        if len(content) > _LARGEST:
-            raise EtcdError(endpoint, f"an answer of more than {_LARGEST} bytes")
-    return bytes(content)
-
-
-def _message(content: bytes) -> str:
-    """The message in an error of the gateway, if there is one; shortened, since it may be anything."""
+def _message(content: bytearray) -> str:
+    """Return the message in an error of the gateway, "" without one; shortened, since it may be anything."""
     try:
         message = _Refusal.model_validate_json(content).message
     except ValidationError:
@@ -285,13 +236,13 @@ def _message(content: bytes) -> str:
 
 
 def _reason(error: ValidationError) -> str:
-    """What is wrong with an answer, without anything of what it holds."""
+    """Return what is wrong with a response, without anything of what it holds."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return ": ".join((*map(str, first["loc"]), first["msg"].removeprefix("Value error, ")))
 
 
-def _unanswered(endpoint: str, error: aiohttp.ClientError | OSError) -> EtcdError:
-    """Turn what the transport raised into an error of ours."""
+def _no_response(endpoint: str, error: aiohttp.ClientError | OSError) -> EtcdError:
+    """Turn what aiohttp raised into an error of ours."""
     if tls := _tls_error(error):
         reason = tls_reason(tls)
         # An alert is what the other side sends before it hangs up; everything else is our own verdict.
@@ -309,11 +260,9 @@ def _unanswered(endpoint: str, error: aiohttp.ClientError | OSError) -> EtcdErro
 
 
 def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
-    """What TLS raised, wherever the transport has put it: it may be a cause, a context or a field."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        # The transport's own error may call itself a TLS error too, and knows less than what it wraps.
+    """Return what TLS raised, wherever aiohttp has put it: it may be a cause, a context or a field."""
+    while error is not None:
+        # aiohttp's own error may call itself a TLS error too, and knows less than what it wraps.
         inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
         for candidate in (inner, error):
             if isinstance(candidate, ssl.SSLError) and not isinstance(candidate, aiohttp.ClientError):
@@ -323,7 +272,7 @@ def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
 
 
 def tls_reason(error: BaseException) -> str:
-    """OpenSSL's reason, without the line of its source that Python adds."""
+    """Return OpenSSL's reason, without the line of its source that Python adds."""
     if isinstance(error, ssl.SSLCertVerificationError) and error.verify_message:
         return f"certificate verify failed: {error.verify_message}"
     if isinstance(error, ssl.SSLError) and error.reason:

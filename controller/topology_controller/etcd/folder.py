@@ -1,16 +1,14 @@
 """The administrator's certificate folder: `ca.crt`, `tls.crt`, `tls.key`, as a Kubernetes Secret volume has them.
 
-The files change while we run (`mounted`): other writers than kubelet replace file by file, and may be seen half-way. So
-a set is used only if OpenSSL accepts key and certificate together. Until then the last good set goes on, and the log
-reports that once. Contents are compared, not times: three small files a few times a minute cost nothing, and a time
-can lie. When a certificate has expired, the TLS alert says so (`client`).
+The files change while we run, and other writers than kubelet replace file by file. So a set is used only if OpenSSL
+accepts key and certificate together; until then the last good set stays in use, and the log reports that once.
+Contents are compared, as a time can lie. When a certificate has expired, the TLS alert says so (`client`).
 """
 
 from __future__ import annotations
 
 import logging
 import ssl
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import mounted
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 CA, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
-_FILES = (CA, CERTIFICATE, KEY)
 
 
 class FolderError(Exception):
@@ -33,52 +30,45 @@ class FolderError(Exception):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True)
-class _Set:
-    files: tuple[bytes, ...]
-    context: ssl.SSLContext
-
-
 class Folder:
     """The newest good certificates of a folder."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
-        self._good: _Set | None = None
+        self._files: tuple[bytes, ...] = ()
+        self._context: ssl.SSLContext | None = None
         self._complaint = ""
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context to use now: the files as they are, or the last good ones.
+        """Return the TLS context to use now: of the files as they are, or of the last good ones.
 
         Raises FolderError when there never was a good set. Reads three small files.
         """
         try:
-            newest = self._load()
+            files = self._read()
+            context = self._make(files) if self._context is None or files != self._files else self._context
         except FolderError as error:
-            if self._good is None:
+            if self._context is None:
                 raise
             if str(error) != self._complaint:
                 self._complaint = str(error)
                 _LOG.warning("%(error)s; going on with the certificates that were read before", {"error": error})
-            return self._good.context
+            return self._context
         if self._complaint:
             self._complaint = ""
             _LOG.info("the certificates in %(folder)s can be used again", {"folder": self._path})
-        elif self._good is not None and newest is not self._good:
+        elif self._context not in {None, context}:
             _LOG.info("the certificates in %(folder)s were replaced", {"folder": self._path})
-        self._good = newest
-        return newest.context
+        self._files, self._context = files, context
+        return context
 
-    def _load(self) -> _Set:
+    def _read(self) -> tuple[bytes, ...]:
         try:
-            files = mounted.read(self._path, *_FILES)
+            return mounted.read(self._path, CA, CERTIFICATE, KEY)
         except mounted.MountedFileError as error:
             raise FolderError(str(error.path), f"it {error.reason}") from None
-        if self._good is not None and files == self._good.files:
-            return self._good
-        return _Set(files, self._context(files))
 
-    def _context(self, files: tuple[bytes, ...]) -> ssl.SSLContext:
+    def _make(self, files: tuple[bytes, ...]) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         # Our own certificate is loaded as an authority of a context that is not used: a key that does not fit it and
@@ -90,7 +80,7 @@ class Folder:
             except (OSError, ValueError):  # ssl.SSLError is an OSError
                 raise FolderError(str(self._path / name), "it holds no certificate, or a broken one") from None
         try:
-            with mounted.lent(files[1]) as certificate, mounted.lent(files[2]) as key:
+            with mounted.as_file(files[1]) as certificate, mounted.as_file(files[2]) as key:
                 # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
                 context.load_cert_chain(certificate, key, password=lambda: "")
         except (OSError, ValueError) as error:

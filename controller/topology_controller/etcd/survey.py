@@ -1,12 +1,11 @@
 """Asks every member everything, at once, within one budget of time.
 
 The change rests on evidence that is younger than two seconds, so a survey is over after `budget` seconds whatever
-happens: a member that accepts a connection and then stands still (its process was stopped, its disk hangs) costs no
-more than that, and no other waits for it. What had been answered by then counts.
+happens: a member that accepts a connection and then stands still costs no more than that, and no other waits for it.
 
-It is not enough to ask where we were told to ask: a voter that is not listed there must not be missed. So every voter
-that a member list reveals is asked at the addresses that it advertises itself, in the same budget; TLS sees to it that
-only a member can answer there. `observe.members` turns the probes into facts.
+A voter that is not among the given endpoints must not be missed: every voter in a member list is asked at the
+addresses that it advertises, in the same budget; by TLS only a member can answer there. `observe.members` turns the
+probes into facts.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from .client import Client, EtcdError, parse_endpoint
+from .client import Client, EtcdError, MemberList, Status, parse_endpoint
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterable, Iterator
 
-    from .client import MemberList, Observer, Status
+    from .client import Observer
 
 BUDGET = 1.0
 """Seconds for a whole survey."""
@@ -32,10 +31,10 @@ _NAMED_SHARE = 0.25
 
 
 class Probe:
-    """The questions to one endpoint, and the answers that came in time.
+    """The requests to one endpoint, and the responses that came in time.
 
-    `confirmed` is the member list that came through the quorum, `opinion` the member's own; asked for only when it
-    knows of no leader. `healthy` is an error when it is not known.
+    `confirmed` is the member list that came through the quorum, `opinion` the member's own, asked for only when it
+    knows of no leader.
     """
 
     def __init__(self, endpoint: str) -> None:
@@ -52,32 +51,22 @@ class Probe:
         return self.opinion if isinstance(self.confirmed, EtcdError) else self.confirmed
 
     async def run(self, client: Client) -> None:
-        """Ask everything. Two connections, because what waits for the quorum may wait for ever."""
+        """Ask everything, over two connections, because what waits for the quorum may wait for ever."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._ask_about_itself(client))
             group.create_task(self._ask_the_quorum(client))
 
     async def _ask_about_itself(self, client: Client) -> None:
-        try:
-            self.status = await client.status(self.endpoint)
-        except EtcdError as error:
-            self.status = error
-            return
-        if not self.status.leader:
-            # Its own list proves nothing; it tells what is wrong.
-            with contextlib.suppress(EtcdError):
-                self.opinion = await client.members(self.endpoint, confirmed=False)
+        self.status = await client.status(self.endpoint)
+        if isinstance(self.status, Status) and not self.status.leader:
+            # Its own list proves nothing; it shows what is wrong.
+            opinion = await client.members(self.endpoint, confirmed=False)
+            self.opinion = opinion if isinstance(opinion, MemberList) else None
 
     async def _ask_the_quorum(self, client: Client) -> None:
-        try:
-            self.confirmed = await client.members(self.endpoint, confirmed=True)
-        except EtcdError as error:
-            self.confirmed = error
-            return
-        try:
+        self.confirmed = await client.members(self.endpoint, confirmed=True)
+        if isinstance(self.confirmed, MemberList):
             self.healthy = await client.healthy(self.endpoint)
-        except EtcdError as error:
-            self.healthy = error
 
 
 async def survey(
@@ -88,7 +77,7 @@ async def survey(
     deadline = loop.time() + budget
     probes: dict[str, Probe] = {}
     tasks: set[asyncio.Task[None]] = set()
-    async with Client(context, observer) as client:
+    async with contextlib.aclosing(Client(context, observer)) as client:
 
         def ask(places: Iterable[str]) -> None:
             for endpoint in places:

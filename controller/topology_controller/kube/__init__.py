@@ -1,18 +1,15 @@
-"""Talks to the API server, and knows no word of topology: bytes in, objects out.
-
-A table of contents; import the modules, not names from here (the heavy ones load aiohttp).
+"""Talks to the API server, and knows no word of topology. Import the modules, not names from here.
 
 * `resource`: what can be asked for (`Resource`) and which part of it (`Selection`).
-* `errors`: judges responses; one class per way to fail, which says whether waiting can help.
-* `logged`: what may be written to a log: nothing that is a credential.
+* `errors`: a request, and what its response is: an object, or one class per way to fail.
+* `redact`: what may be written to a log: nothing that is a credential.
 * `config`: how to reach the cluster and who we are there: a kubeconfig, or the service account of a pod.
 * `credentials`: who we are: token files, credential plugins, certificates in memory, impersonation.
-* `lazy`: imports kubernetes_asyncio without its 755 models.
+* `slim_import`: imports kubernetes_asyncio without its 755 models.
 * `transport`: requests over one pool of connections with TLS, keep-alive and credentials.
 * `client`: the verbs, each within one budget of seconds.
 * `watch`: list, then watch from there, for ever: a state machine that yields events.
 * `reflector`: keeps reduced objects from those events, and knows whether they are current.
 * `queue`: one key, coalescing: what wakes the reconciler; and the backoff after failures.
 * `lease`: the elector: who may write, and for how long; and times as the API writes them.
-* `events`: tells people what happened.
 """

@@ -8,7 +8,6 @@ one exception is 429, which says that it has not.
 use the verbs.
 """
 
-# ruff: noqa: PLR0913 - a verb has as many arguments as the API gives it, all but the first by name
 # ruff: noqa: ASYNC109 - `timeout` is a budget for several attempts and pauses, which a cancel scope could not divide
 
 from __future__ import annotations
@@ -43,11 +42,24 @@ class Listing(Generic[T]):
     resource_version: str
 
 
-class ListOptions(TypedDict, total=False):
-    """What a list can be asked for.
+class Options(TypedDict, total=False):
+    """Of a request about one object.
 
-    `page` is in objects; `timeout` is the budget for all pages, in seconds. With `enough`, no further page is asked for
-    once it says so of the items that were read, and the rest is left out.
+    `timeout` is the budget in seconds, one request timeout by default. `retry=False` leaves even 429 to the caller, for
+    a write whose reasons grow old while it waits.
+    """
+
+    namespace: str | None
+    subresource: str | None
+    retry: bool
+    timeout: float | None
+
+
+class ListOptions(TypedDict, total=False):
+    """Of a list.
+
+    `page` is in objects, 500 by default; `timeout` is the budget for all pages in seconds, six request timeouts by
+    default. `retry=False` leaves trying again to the caller. Pages after one of which `enough` is true are left out.
     """
 
     namespace: str | None
@@ -69,7 +81,7 @@ class Client:
     acts. Every method raises the classes in `errors`; entering raises ConfigError for certificates that cannot be used.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where to, who asks, and how
         self,
         configuration: Configuration,
         *,
@@ -92,20 +104,17 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self._transport.close()
 
-    async def get(
-        self, resource: resources.Resource, name: str, *, namespace: str | None = None, timeout: float | None = None
-    ) -> Raw:
+    async def get(self, resource: resources.Resource, name: str, **options: Unpack[Options]) -> Raw:
         """Read one object, live from the store."""
-        return await self._ask(self._request("get", resource, namespace, name), timeout)
+        return await self._ask("get", resource, name, None, options)
 
     async def list(
         self, resource: resources.Resource, *, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
     ) -> Listing[T]:
-        """Read all objects, live from the store, in pages (of 500 by default).
+        """Read all objects, live from the store, in pages that are reduced as they arrive.
 
-        Each page is reduced as it arrives and its raw objects are dropped. All pages are one snapshot, whose version is
-        the list's. When the server drops that snapshot in the middle (410), the list begins again, once. `timeout` is
-        the budget for all pages, six request timeouts by default; `retry=False` leaves trying again to the caller.
+        All pages are one snapshot, whose version is the list's. When the server drops that snapshot in the middle
+        (410), the list begins again, once.
         """
         namespace, fields = options.get("namespace"), options.get("field_selector")
         kinds = _kinds(resource, "List", metadata_only=options.get("metadata_only", False))
@@ -118,10 +127,10 @@ class Client:
         items: list[T] = []
         while True:
             page = (*query, ("continue", token)) if token else query
-            request = transport.Request("list", resource, namespace, name, kinds, path, page)
+            request = errors.Request("list", resource, namespace, name, kinds, path, page)
             left = deadline - asyncio.get_running_loop().time()
             try:
-                raw = await self._ask(request, left, retry=options.get("retry", True))
+                raw = await self._send(request, left, retry=options.get("retry", True))
             except errors.Gone:
                 if not token or begun_again:
                     raise
@@ -133,60 +142,26 @@ class Client:
             if not token or (enough is not None and enough(items)):
                 return Listing(tuple(items), version)
 
-    async def create(
-        self, resource: resources.Resource, body: Raw, *, namespace: str | None = None, timeout: float | None = None
-    ) -> Raw:
-        """Create an object, or ask a review (a kind that is only ever created).
+    async def create(self, resource: resources.Resource, body: Raw, **options: Unpack[Options]) -> Raw:
+        """Create an object, or ask a review (a kind that is only ever created). Returns what the server made of it."""
+        return await self._ask("create", resource, body.get("metadata", {}).get("name"), body, options)
 
-        Returns what the server made of it.
-        """
-        name = body.get("metadata", {}).get("name")
-        return await self._ask(self._request("create", resource, namespace, name, body), timeout)
+    async def merge_patch(self, resource: resources.Resource, name: str, body: Raw, **options: Unpack[Options]) -> Raw:
+        """Merge-patch an object (RFC 7386). A `metadata.resourceVersion` in the body guards it with Conflict."""
+        return await self._ask("patch", resource, name, body, options)
 
-    async def merge_patch(
-        self,
-        resource: resources.Resource,
-        name: str,
-        body: Raw,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        retry: bool = True,
-        timeout: float | None = None,
-    ) -> Raw:
-        """Merge-patch an object (RFC 7386).
-
-        A `metadata.resourceVersion` in the body guards it with Conflict. `retry=False` leaves even 429 to the
-        caller, for a write whose reasons grow old while it waits.
-        """
-        request = self._request("patch", resource, namespace, name, body, subresource=subresource)
-        return await self._ask(request, timeout, retry=retry)
-
-    async def replace(
-        self,
-        resource: resources.Resource,
-        name: str,
-        body: Raw,
-        *,
-        namespace: str | None = None,
-        timeout: float | None = None,
-    ) -> Raw:
+    async def replace(self, resource: resources.Resource, name: str, body: Raw, **options: Unpack[Options]) -> Raw:
         """Replace an object; the `metadata.resourceVersion` in the body guards it with Conflict."""
-        return await self._ask(self._request("update", resource, namespace, name, body), timeout)
+        return await self._ask("update", resource, name, body, options)
 
     def open_watch(
-        self,
-        selection: resources.Selection,
-        resource_version: str,
-        timeout_seconds: float,
-        read_timeout: float,
+        self, selection: resources.Selection, resource_version: str, timeout_seconds: float, read_timeout: float
     ) -> AbstractAsyncContextManager[AsyncIterator[tuple[str, Raw]]]:
-        """Open one watch from a version; what is entered yields (type, object) until the server ends it.
+        """Open one watch from a version; what is entered yields (type, object) until the server ends it in good order.
 
-        Entering waits for the server's 200, at most one request timeout. The iterator ends when the
-        server ended the watch in good order, and raises otherwise: TimedOut after `read_timeout` seconds
-        without a byte, Unreachable when the connection is lost, Malformed for what is not an event, and
-        whatever an ERROR event stands for. Never retries.
+        Entering waits for the server's 200, at most one request timeout. Raises TimedOut after `read_timeout` seconds
+        without a byte, Unreachable when the connection is lost, Malformed for what is not an event, and whatever an
+        ERROR event stands for. Never retries.
         """
         resource = selection.resource
         kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
@@ -199,34 +174,26 @@ class Client:
         )
         path = resource.path(selection.namespace)
         return self._transport.stream(
-            transport.Request("watch", resource, selection.namespace, selection.name, kinds, path, query),
+            errors.Request("watch", resource, selection.namespace, selection.name, kinds, path, query),
             start=self.request_timeout,
             silence=read_timeout,
             # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
             longest=max(1.0, timeout_seconds) + read_timeout,
         )
 
-    def _request(
-        self,
-        verb: str,
-        resource: resources.Resource,
-        namespace: str | None,
-        name: str | None,
-        body: Raw | None = None,
-        *,
-        subresource: str | None = None,
-    ) -> transport.Request:
-        """Make a request about one object; with a body it is a write."""
+    async def _ask(
+        self, verb: str, resource: resources.Resource, name: str | None, body: Raw | None, options: Options
+    ) -> Raw:
+        """Ask about one object; with a body it is a write."""
+        namespace = options.get("namespace")
         # The path of an object that is created does not have its name yet.
-        path = resource.path(namespace, None if verb == "create" else name, subresource)
+        path = resource.path(namespace, None if verb == "create" else name, options.get("subresource"))
         query = () if body is None else (("fieldManager", self._field_manager),)
-        return transport.Request(verb, resource, namespace, name, (resource.kind,), path, query, body)
+        request = errors.Request(verb, resource, namespace, name, (resource.kind,), path, query, body)
+        return await self._send(request, options.get("timeout"), retry=options.get("retry", True))
 
-    async def _ask(self, request: transport.Request, timeout: float | None, *, retry: bool = True) -> Raw:
-        """Send a request until there is an answer.
-
-        When the budget cannot hold another attempt, raise the last error.
-        """
+    async def _send(self, request: errors.Request, timeout: float | None, *, retry: bool) -> Raw:
+        """Send a request until there is an answer; the last error when the budget cannot hold another attempt."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.request_timeout if timeout is None else timeout)
         backoff = queue.Backoff(first=0.5, cap=5.0)
@@ -252,7 +219,7 @@ class Client:
         return await tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(may_help),
             wait=pause,
-            # Better an error now than an answer when nobody waits for it any more.
+            # Better an error now than an answer after the caller's budget.
             stop=lambda state: loop.time() + state.upcoming_sleep >= deadline,
             sleep=asyncio.sleep,
             reraise=True,
@@ -260,10 +227,7 @@ class Client:
 
 
 def _kinds(resource: resources.Resource, ending: str, *, metadata_only: bool) -> tuple[str, ...]:
-    """Return the kinds that may answer, the wanted one first.
-
-    The whole object is welcome too where only its metadata was asked for.
-    """
+    """Return the kinds that may answer: the wanted one, and the whole object where only its metadata is wanted."""
     whole = resource.kind + ending
     return (errors.PARTIAL + ending, whole) if metadata_only else (whole,)
 

@@ -1,8 +1,8 @@
 """How to reach the cluster: from a kubeconfig, or from the service account of a pod.
 
 Both become one kubernetes_asyncio Configuration, loaded by that library, so that what works with its users works here.
-What it leaves out: an error is one line that names the file and what is wrong with it, keys never become files,
-credential plugins run again, and a user may act in the name of another one (`credentials`).
+What that leaves out is here and in `credentials`: an error is one line that names the file, keys never become files,
+credential plugins run again, and a user may act in the name of another one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import credentials, errors, lazy
+from . import credentials, errors, slim_import
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,13 +56,10 @@ async def load(
     context of the kubeconfig, its current one by default. Raises ConfigError. May run a credential plugin, and then
     takes as long as that (at most 5 minutes).
     """
-    if kubeconfig is not None:
-        return await _from_kubeconfig(os.fspath(kubeconfig), context)
-    if environ.get("KUBECONFIG"):
-        return await _from_kubeconfig(environ["KUBECONFIG"], context)
     default = pathlib.Path(environ.get("HOME") or "/").joinpath(".kube", "config")
-    if default.is_file():
-        return await _from_kubeconfig(str(default), context)
+    paths = (environ.get("KUBECONFIG") or default) if kubeconfig is None else kubeconfig
+    if paths is not default or default.is_file():
+        return await _from_kubeconfig(os.fspath(paths), context)
     if environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(environ=environ)
     raise ConfigError(str(default), "no such file, KUBECONFIG is not set, and this is not a pod")
@@ -70,18 +67,18 @@ async def load(
 
 def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path = _SERVICE_ACCOUNT) -> Configuration:
     """Load the service account of this pod; its token is read again while we run. Raises ConfigError."""
-    library = lazy.library()
-    configuration = library.make_configuration()
+    library = slim_import.library()
+    configuration: Configuration = library.client.Configuration()
     source = f"service account in {folder}"
     token_file = credentials.TokenFile(folder / "token")
     try:
-        library.load_incluster_config(
+        library.config.load_incluster_config(
             client_configuration=configuration,
             token_filename=str(folder / "token"),
             cert_filename=str(folder / "ca.crt"),
             environ=environ,
         )
-    except (library.config_exception, OSError, ValueError) as error:
+    except (library.config.ConfigException, OSError, ValueError) as error:
         raise ConfigError(source, str(error)) from error
     token_file(configuration)
     if not token_file.last_good:
@@ -94,20 +91,17 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
 
 async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
     _check(paths)
-    library = lazy.library()
-    configuration = library.make_configuration()
+    library = slim_import.library()
+    configuration: Configuration = library.client.Configuration()
     try:
-        await _fill(configuration, library, paths, context)
+        await _fill(configuration, paths, context)
     except TimeoutError as error:
         raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
-    except library.config_exception as error:
+    except (library.config.ConfigException, _UnusableError) as error:
         raise ConfigError(paths, str(error).removeprefix("Invalid kube-config file. ")) from error
-    except _UnusableError as error:
-        raise ConfigError(paths, str(error)) from error
     except AssertionError as error:
-        raise ConfigError(
-            paths, "not a usable kubeconfig: the context, or what it names, is empty or missing"
-        ) from error
+        why = "not a usable kubeconfig: the context, or what it names, is empty or missing"
+        raise ConfigError(paths, why) from error
     except Exception as error:  # the library does not check types: a wrong one can raise anything
         raise ConfigError(paths, f"not a usable kubeconfig: {type(error).__name__}: {error}") from error
     token = configuration.api_key.get("BearerToken")
@@ -137,10 +131,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _check(paths: str) -> None:
-    """Look at every file of a list as KUBECONFIG has it, but for those that do not exist.
-
-    The library would not say which file is wrong, nor where. Raises ConfigError.
-    """
+    """Raise ConfigError for the first bad file of a list, as KUBECONFIG has it. Not all of them have to exist."""
     files = [pathlib.Path(path).expanduser() for path in paths.split(os.pathsep) if path]
     files = [file for file in files if file.exists()]
     if not files:
@@ -174,14 +165,15 @@ def _problem(file: pathlib.Path) -> str:
     return ""
 
 
-async def _fill(configuration: Configuration, library: lazy.Library, paths: str, context: str | None) -> None:
+async def _fill(configuration: Configuration, paths: str, context: str | None) -> None:
     """Let the library load a context, without what it would do wrong."""
-    merger = library.make_kubeconfig_merger(paths)
+    library = slim_import.library().config
+    merger = library.kube_config.KubeConfigMerger(paths)
     for part in _PARTS:
         for entry in merger.config.value[part]:
             # By default an entry is named by all that is in it, in errors too, and that may be a password.
             entry.name = f"{part}[name={entry.safe_get('name')}]"
-    loader = library.make_kubeconfig_loader(
+    loader = library.kube_config.KubeConfigLoader(
         config_dict=merger.config,
         active_context=context,
         config_base_path=None,
@@ -210,7 +202,7 @@ async def _fill(configuration: Configuration, library: lazy.Library, paths: str,
     if host.startswith("https://"):
         kept.certificates = _inline(cluster.value, "ssl_ca_cert") | _inline(user.value, "cert_file", "key_file")
     if by_plugin:
-        plugin = credentials.ExecPlugin(library.make_exec_provider(user["exec"]).run)
+        plugin = credentials.ExecPlugin(library.exec_provider.ExecProvider(user["exec"]).run)
         await plugin.refresh(configuration)
         configuration.refresh_api_key_hook = plugin
     elif isinstance(user.safe_get("tokenFile"), str):
@@ -255,11 +247,9 @@ def _acting(user: Mapping[str, Any]) -> credentials.Acting | None:
     extra = user.get("as-user-extra") or {}
     if not isinstance(extra, dict):
         raise _UnusableError("as-user-extra is not a mapping")
-    pairs: list[tuple[str, str]] = []
-    for key, values in extra.items():
-        named = _printable(key, "as-user-extra")
-        pairs.extend((named, value) for value in _printables(values, f"as-user-extra {key}"))
-    return credentials.Acting(name, tuple(groups), uid or None, tuple(pairs))
+    texts = {_printable(key, "as-user-extra"): _printables(extra[key], f"as-user-extra {key}") for key in extra}
+    pairs = tuple((key, value) for key, values in texts.items() for value in values)
+    return credentials.Acting(name, tuple(groups), uid or None, pairs)
 
 
 def _printables(values: Any, name: str) -> list[str]:

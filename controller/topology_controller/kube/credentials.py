@@ -1,13 +1,10 @@
 """Who we are, and how that stays true while we run.
 
-Credentials change. A token file is read again every minute; a credential plugin runs again when what it printed
-expires; both at once after `transport` said `rejected`.
+A token file is read again every minute; a credential plugin runs again when what it printed expires; both after
+`transport` called `rejected`. `config` makes them from a kubeconfig, or from the service account of a pod.
 
-Certificates and keys inside a kubeconfig, or printed by a plugin, never become files. TLS takes a client certificate
-only from files, and the library would write some, which a killed process leaves behind. `transport` borrows them as
-files in memory while it makes its TLS context.
-
-`config` makes all of this from a kubeconfig, or from the service account of a pod.
+Certificates and keys inside a kubeconfig, or printed by a plugin, never become files on disk, which a killed process
+would leave behind: `transport` has them as files in memory while it makes its TLS context, which takes nothing else.
 """
 
 from __future__ import annotations
@@ -29,11 +26,10 @@ if TYPE_CHECKING:
     from kubernetes_asyncio.client.configuration import Configuration
 
 PLUGIN_TIMEOUT = 300.0
-"""Seconds for a credential plugin: it may ask a person to log in."""
+"""Seconds for a credential plugin: it may ask for a login."""
 # Seconds between two runs of a credential plugin, at least.
 _PLUGIN_PERIOD = 10.0
-# Seconds between two reads of a token file: well within the ten minutes that the kubelet leaves between a new token
-# and the end of the old one.
+# Seconds between two reads of a token file: the kubelet leaves ten minutes between a new token and the old one's end.
 _TOKEN_PERIOD = 60.0
 DATA = {
     "ssl_ca_cert": "certificate-authority-data",
@@ -47,10 +43,7 @@ _PASSPHRASE = b"ENCRYPTED"
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """The user in whose name everything is asked, as `kubectl --as` has it. Needs the right to impersonate.
-
-    `extra` are names and values; a name may come more than once.
-    """
+    """The user in whose name everything is asked, as `kubectl --as` has it. A name may be in `extra` more than once."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -77,10 +70,7 @@ class Acting:
 
 @dataclass(slots=True)
 class Extras:
-    """What a kubeconfig says and a Configuration has no field for.
-
-    `certificates` are PEM, by the field of a Configuration that would name their file; replaced, never changed.
-    """
+    """What a Configuration has no field for; `certificates` are PEM by the field that would name their file."""
 
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     acting: Acting | None = None
@@ -104,9 +94,9 @@ def rejected(configuration: Configuration) -> None:
 
 
 class TokenFile:
-    """A bearer token in a file that is replaced now and then. The library calls it before each request.
+    """A bearer token in a file that is replaced now and then; while it is empty or half-written, the last good one.
 
-    A reader may meet the file empty or half-way: the last good token is still good for a while.
+    The library calls it before each request.
     """
 
     def __init__(self, path: pathlib.Path, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -162,10 +152,7 @@ class ExecPlugin:
         return self.refresh(configuration)
 
     async def refresh(self, configuration: Configuration) -> None:
-        """Run the program, and put what it prints into the configuration.
-
-        Raises what the program, or running it, raises; TimeoutError after 5 minutes.
-        """
+        """Run the program and use what it prints. Raises whatever that raises; TimeoutError after 5 minutes."""
         # Meanwhile other requests go on with what there is.
         self._ask_again = float("inf")
         try:
@@ -200,15 +187,14 @@ class ExecPlugin:
 def certificates_as_files(configuration: Configuration) -> Iterator[None]:
     """Let a Configuration name files for all certificates, also for those in memory, until this is left.
 
-    Raises ValueError for a key with a passphrase, which would be asked for on the terminal, and OSError when there is
-    no place.
+    Raises ValueError for a key with a passphrase, which OpenSSL would ask for on the terminal, and OSError.
     """
     with contextlib.ExitStack() as stack:
         for name, content in extras(configuration).certificates.items():
             stack.callback(setattr, configuration, name, getattr(configuration, name))
-            setattr(configuration, name, stack.enter_context(mounted.lent(content)))
+            setattr(configuration, name, stack.enter_context(mounted.as_file(content)))
         if configuration.key_file:
             with pathlib.Path(configuration.key_file).open("rb") as key:
                 if _PASSPHRASE in key.read(1024 * 1024):
-                    raise ValueError("the key of the client certificate has a passphrase, and nobody is asked for one")
+                    raise ValueError("the key of the client certificate has a passphrase, which is not supported")
         yield

@@ -3,11 +3,9 @@
 Between us and the API server there may be a load balancer with a page of HTML, a proxy that answers 200 to anything, a
 connection that was cut. So a response counts only when its status, its JSON and its kind are what was asked for.
 
-There is one class per way to fail, because callers do different things about each. The fields say which object and
-which verb; the text is built here and nowhere else, and nothing reaches it that could be a credential. Two questions
-decide what a caller may do, and the error answers both: `may_pass` (can waiting help, without another request or other
-rights?) and `outcome_unknown` (may a write have happened although no answer came?).
-
+There is one class per way to fail. Its fields name object and verb; the text is built here and nowhere else, and
+nothing reaches it that could be a credential. Two questions decide what a caller may do: `may_pass` (can waiting help,
+without another request or other rights?) and `outcome_unknown` (may a write have happened although no answer came?).
 `transport` raises these, `client` tries again by them, `watch` passes them on as `Disturbed`.
 """
 
@@ -20,7 +18,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from . import logged
+from . import redact
 from . import resource as resources
 
 if TYPE_CHECKING:
@@ -36,16 +34,15 @@ _EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 
 def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
     """Make foreign text fit for one line of a log: no credentials, no control characters, not too long."""
-    return logged.one_line(logged.redacted(text[: 20 * longest]), longest)
+    return redact.one_line(redact.redacted(text[: 20 * longest]), longest)
 
 
 @dataclass(eq=False)
 class KubeError(Exception):
     """A request that did not end as asked.
 
-    `status` is the HTTP status, 0 when no answer came. `reason` is the API's own word (`Conflict`), or
-    ours when the API said none. `retry_after` is in seconds, when the server said so. `sent` is False
-    when the request provably never left.
+    `status` is the HTTP status, 0 without an answer. `reason` is the API's own word (`Conflict`), or ours without one.
+    `retry_after` is in seconds, when the server said so. `sent` is False when the request provably never left.
     """
 
     verb: str
@@ -82,9 +79,9 @@ class KubeError(Exception):
         return about | {name: value for name, value in known.items() if value}
 
     def __str__(self) -> str:
-        about = self.resource.describe(self.name, self.namespace)
         what = " ".join(part for part in (str(self.status or ""), self.reason) if part)
-        return f"cannot {self.verb} {about}: {what}" + (f": {self.message}" if self.message else "")
+        text = f"cannot {self.verb} {self.resource.describe(self.name, self.namespace)}: {what}"
+        return f"{text}: {self.message}" if self.message else text
 
 
 class _Unclear(KubeError):
@@ -139,10 +136,7 @@ class ServerError(_Unclear):
 
 
 class Malformed(_Unclear):
-    """An answer that is not what the API promises: HTML, cut JSON, another kind, a redirect.
-
-    Something between us and the server is often the cause, and then it passes.
-    """
+    """An answer that is not the API's: HTML, cut JSON, another kind, a redirect. Often a proxy's; then it passes."""
 
 
 _BY_STATUS: dict[int, type[KubeError]] = {
@@ -163,121 +157,107 @@ def class_for(status: int, reason: str) -> type[KubeError]:
     # The API says "Expired" for a version that is too old, and older servers only say it in the reason.
     if reason == "Expired":
         return Gone
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
-    if 400 <= status < 500:
-        return Invalid
-    return ServerError if 500 <= status < 600 else Malformed
+    families = {4: Invalid, 5: ServerError}
+    return _BY_STATUS.get(status) or families.get(status // 100, Malformed)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """What is asked: errors name it, and `kinds` are the kinds that may answer it."""
+class Request:
+    """What is sent, and what errors name. `kinds` may answer it; `path` is quoted; `body` becomes JSON."""
 
     verb: str
     resource: resources.Resource
     namespace: str | None
     name: str | None
     kinds: tuple[str, ...]
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: Raw | None = None
 
-    def error(  # noqa: PLR0913 - the fields of the error that the call does not know
-        self,
-        kind: type[KubeError],
-        status: int,
-        reason: str,
-        message: str,
-        retry_after: float | None = None,
-        *,
-        sent: bool = True,
-    ) -> KubeError:
-        """Make an error about this call."""
-        about = (self.verb, self.resource, self.namespace, self.name)
-        return kind(*about, status, reason, message, retry_after, sent=sent)
+    def error(self, kind: type[KubeError], status: int, reason: str, message: str, *, sent: bool = True) -> KubeError:
+        """Make an error about this request."""
+        return kind(self.verb, self.resource, self.namespace, self.name, status, reason, message, sent=sent)
 
 
-def failure(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> KubeError:
+def failure(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> KubeError:
     """Make the error that a status other than 2xx stands for."""
-    retry_after = _seconds(headers.get("Retry-After"))
     try:
         raw = json.loads(body)
     except (ValueError, RecursionError):
         raw = None
     if isinstance(raw, dict) and raw.get("kind") == "Status":
-        return _from_status(call, raw, status, retry_after)
-    if 300 <= status < 400:
-        return call.error(Malformed, status, "Redirect", "the server points elsewhere; redirects are not followed")
-    what = _describe(headers.get("Content-Type", ""), body)
-    return call.error(class_for(status, ""), status, "", what, retry_after)
+        error = _from_status(request, raw, status)
+    elif 300 <= status < 400:
+        return request.error(Malformed, status, "Redirect", "the server points elsewhere; redirects are not followed")
+    else:
+        error = request.error(class_for(status, ""), status, "", _describe(headers.get("Content-Type", ""), body))
+    error.retry_after = _seconds(headers.get("Retry-After")) or error.retry_after
+    return error
 
 
-def parsed(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
-    """Return the object of a 2xx response.
-
-    Raises Malformed when it is not one of the kinds that were asked for.
-    """
+def parsed(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
+    """Return the object of a 2xx response. Raises Malformed when it is not one of the kinds that were asked for."""
     try:
         raw = json.loads(body)
     except (ValueError, RecursionError):
         what = _describe(headers.get("Content-Type", ""), body)
-        raise call.error(Malformed, status, "NotJSON", what) from None
+        raise request.error(Malformed, status, "NotJSON", what) from None
     if not isinstance(raw, dict):
-        raise call.error(Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
-    if raw.get("kind") not in call.kinds:
-        raise call.error(Malformed, status, "WrongKind", _wrong_kind(call, raw))
+        raise request.error(Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
+    if raw.get("kind") not in request.kinds:
+        raise request.error(Malformed, status, "WrongKind", _wrong_kind(request, raw))
     return raw
 
 
-def page(call: Call, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
+def page(request: Request, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
     """Return (items, resourceVersion, continue) of a list; raises Malformed."""
     # A Go server writes null for a list that was never filled.
-    items = raw.get("items")
-    items = [] if items is None else items
+    items = [] if raw.get("items") is None else raw["items"]
     if not isinstance(items, list):
-        raise call.error(Malformed, status, "WrongList", "items is not a list")
+        raise request.error(Malformed, status, "WrongList", "items is not a list")
     try:
         version = resources.version_of(raw)
         for item in items:
             resources.key_of(item)
     except ValueError as error:
-        raise call.error(Malformed, status, "WrongList", str(error)) from error
+        raise request.error(Malformed, status, "WrongList", str(error)) from error
     token = raw["metadata"].get("continue")
     return items, version, token if isinstance(token, str) else ""
 
 
-def event(call: Call, line: bytes) -> tuple[str, Raw]:
+def event(request: Request, line: bytes) -> tuple[str, Raw]:
     """Return (type, object) of one line of a watch; `watch` reads its name and version.
 
-    Raises the error that an ERROR event stands for, and Malformed for everything that is not an event
-    about one of the kinds that were asked for.
+    Raises the error that an ERROR event stands for, and Malformed for what is no event about one of the wanted kinds.
     """
     try:
         raw = json.loads(line)
     except (ValueError, RecursionError):
-        raise call.error(Malformed, 200, "NotJSON", _describe("", line)) from None
+        raise request.error(Malformed, 200, "NotJSON", _describe("", line)) from None
     kind, subject = (raw.get("type"), raw.get("object")) if isinstance(raw, dict) else (None, None)
     if kind not in _EVENT_TYPES or not isinstance(subject, dict):
-        raise call.error(Malformed, 200, "NotAnEvent", _describe("", line))
+        raise request.error(Malformed, 200, "NotAnEvent", _describe("", line))
     if kind == "ERROR":
         if subject.get("kind") != "Status":
-            raise call.error(Malformed, 200, "NotAnEvent", "an ERROR event without a Status")
-        raise _from_status(call, subject, 0, None)
-    if subject.get("kind") not in call.kinds:
-        raise call.error(Malformed, 200, "WrongKind", _wrong_kind(call, subject))
+            raise request.error(Malformed, 200, "NotAnEvent", "an ERROR event without a Status")
+        raise _from_status(request, subject, 0)
+    if subject.get("kind") not in request.kinds:
+        raise request.error(Malformed, 200, "WrongKind", _wrong_kind(request, subject))
     return kind, subject
 
 
-def _from_status(call: Call, raw: Raw, status: int, retry_after: float | None) -> KubeError:
+def _from_status(request: Request, raw: Raw, status: int) -> KubeError:
     code, reason, message, details = (raw.get(name) for name in ("code", "reason", "message", "details"))
     status = status or (code if isinstance(code, int) and not isinstance(code, bool) else 500)
     reason = reason if isinstance(reason, str) else ""
     message = message if isinstance(message, str) else ""
-    if retry_after is None and isinstance(details, dict):
-        retry_after = _seconds(details.get("retryAfterSeconds"))
-    return call.error(class_for(status, reason), status, reason, message, retry_after)
+    error = request.error(class_for(status, reason), status, reason, message)
+    error.retry_after = _seconds(details.get("retryAfterSeconds")) if isinstance(details, dict) else None
+    return error
 
 
-def _wrong_kind(call: Call, raw: Raw) -> str:
-    return f"wanted {call.kinds[0]}, found {str(raw.get('kind'))[:60]!r}"
+def _wrong_kind(request: Request, raw: Raw) -> str:
+    return f"wanted {request.kinds[0]}, found {str(raw.get('kind'))[:60]!r}"
 
 
 def _seconds(value: object) -> float | None:

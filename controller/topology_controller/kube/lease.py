@@ -1,15 +1,14 @@
 """The elector: who may write, and for how long.
 
-A lease is one object that says who holds it. A candidate takes it when nobody holds it, or when the holder has not
-renewed it for its whole duration, measured on our own monotonic clock from when we saw it last change; what time
-another machine writes into it decides nothing. The holder renews it long before that, and stops by itself (`LeaseLost`)
-when it could not: others wait for `duration`, we for `renew_deadline` only, so that there is never a moment with two.
+A candidate takes the lease when it has no holder, or when the holder has not renewed it for its whole duration,
+measured on our own monotonic clock from when we saw it last change; what time another machine writes into it decides
+nothing. The holder renews it long before that, and stops by itself (`LeaseLost`) when it could not: others wait for
+`duration`, we for `renew_deadline` only, so that there is never a moment with two.
 
 The deadline runs from the start of the last renewal that succeeded, not from its answer, because the others' clocks may
-have started then. A write that follows a decision asks `time_left()` first.
-
-Everything is bounded: a request that hangs costs one call timeout, never the deadline. The library's own elector is not
-used: it keeps working after it lost the lease, and writes local time as UTC.
+have started then. A write that follows a decision asks `time_left()` first. A request that hangs costs one request
+timeout, never the deadline. The library's own elector is not used: it keeps working after it lost the lease, and writes
+local time as UTC.
 """
 
 from __future__ import annotations
@@ -49,30 +48,22 @@ def utcnow() -> datetime:
 
 
 def micro_time(moment: datetime) -> str:
-    """Format as the API's MicroTime, in UTC: `2026-11-20T18:26:03.000120Z`.
-
-    Raises ValueError for a time without a zone.
-    """
+    """Format as the API's MicroTime: `2026-11-20T18:26:03.000120Z`. Raises ValueError for a time without a zone."""
     if moment.tzinfo is None:
         raise ValueError(f"{moment} does not say its time zone")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
-    """We do not hold the lease any more. `holder` is who does, if that is known."""
-
-    def __init__(self, lease: str, why: str, holder: str | None = None) -> None:
-        super().__init__(f"lost {lease}: {why}")
-        self.holder = holder
+    """We do not hold the lease any more; the text says why, and who does if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
     """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`.
 
-    Raises ValueError, which names the pair and what is allowed, for figures with which the lease cannot be held, or
-    that leave no time for a write between two renewals: duration > renew_deadline >= retry_period + request_timeout,
-    renew_deadline >= 1.2 * retry_period > 0, and renew_deadline >= 2.
+    Raises ValueError, which names the pair and what is allowed, unless duration > renew_deadline >= retry_period +
+    request_timeout, renew_deadline >= 1.2 * retry_period > 0, and renew_deadline >= 2.
     """
 
     duration: float
@@ -103,10 +94,7 @@ class LeaseTiming:
 
     @property
     def request_timeout(self) -> float:
-        """Seconds for one request of the holder: half of the renew deadline as in controller-runtime, at most 10.
-
-        A write that begins with that much of the lease left ends before anyone else may lead.
-        """
+        """Seconds for one request of the holder: half of the renew deadline as in controller-runtime, at most 10."""
         return min(_LONGEST_CALL, self.renew_deadline / 2)
 
     @property
@@ -136,7 +124,7 @@ class Elector:
         if not identity:
             raise ValueError("an elector needs an identity")
         self.leading = asyncio.Event()
-        # Who held the lease when we last looked; "" is nobody.
+        # Who held the lease when we last looked; "" when it was free.
         self.holder = ""
         self._client = client
         self._namespace = namespace
@@ -159,16 +147,13 @@ class Elector:
         self._held_until = float("-inf")
 
     def adopt(self, timing: LeaseTiming) -> None:
-        """Use other figures from the next renewal on, which is at once where they differ.
-
-        What others have seen stays true until that has succeeded.
-        """
+        """Renew with other figures, at once where they differ. Those in force stay until that has succeeded."""
         if timing != self._adopted:
             self._adopted = timing
             self._due.set()
 
     def time_left(self) -> float:
-        """Return for how many seconds more we may act as the holder; 0 or less: not at all."""
+        """Return for how many seconds more we may act as the holder; not at all for 0 or less."""
         return self._held_until - self._now() if self.leading.is_set() else 0.0
 
     async def run(self) -> None:
@@ -206,10 +191,8 @@ class Elector:
                 continue
             if self.holder != waited_for:
                 waited_for = self.holder
-                _LOG.info(
-                    "%(object)s is held by %(holder)s: waiting until it is free",
-                    {"object": self._described, "holder": waited_for},
-                )
+                about = {"object": self._described, "holder": waited_for}
+                _LOG.info("%(object)s is held by %(holder)s: waiting until it is free", about)
             backoff.reset()
             pause = self._adopted.retry_period * self._uniform(1.0, _JITTER)
             # Not to miss the moment when the holder's time is up.
@@ -226,39 +209,34 @@ class Elector:
 
     async def _hold(self) -> None:
         backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
-        pause = self._next_renewal()
+        pause = self.timing.retry_period * self._uniform(0.9, 1.0)
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(pause, self._held_until - self._now()))):
                     await self._due.wait()
             self._due.clear()
             if self._held_until - self._now() < _MOMENT:
-                raise LeaseLost(self._described, f"not renewed for {self.timing.renew_deadline:g} s")
+                raise LeaseLost(f"lost {self._described}: not renewed for {self.timing.renew_deadline:g} s")
             try:
                 await self._renew()
             except errors.KubeError as error:
-                _LOG.warning(
-                    "the lease was not renewed, %(seconds).0f s are left: %(error)s; trying again",
-                    {"seconds": self.time_left(), "error": error},
-                )
+                left = {"seconds": self.time_left(), "error": error}
+                _LOG.warning("the lease was not renewed, %(seconds).0f s are left: %(error)s; trying again", left)
                 # Denser towards the end: the last moments count most, and there are few of them.
                 pause = min(backoff.next(error.retry_after), max(1.0, self.time_left() / 3))
             else:
                 backoff.reset()
-                pause = self._next_renewal()
-
-    def _next_renewal(self) -> float:
-        return self.timing.retry_period * self._uniform(0.9, 1.0)
+                pause = self.timing.retry_period * self._uniform(0.9, 1.0)
 
     async def _renew(self) -> None:
         """Renew once; raises KubeError when that may be tried again, LeaseLost when another one holds it."""
         try:
             await self._claim()
         except (errors.Conflict, errors.NotFound, errors.AlreadyExists):
-            # Changed by a new holder, by a person with an editor, or by a write of ours whose answer was lost.
+            # Changed by a new holder, by an administrator, or by a write of ours whose answer was lost.
             await self._look()
             if self.holder not in {"", self._identity}:
-                raise LeaseLost(self._described, f"{self.holder} holds it", self.holder) from None
+                raise LeaseLost(f"lost {self._described}: {self.holder} holds it") from None
             await self._claim()
 
     async def _look(self) -> None:
@@ -281,29 +259,25 @@ class Elector:
             self._spec, self._since = spec, self._now()
 
     async def _claim(self) -> None:
-        """Write the lease that we saw last as ours from now on; create it where there was none.
-
-        Raises Conflict, AlreadyExists or NotFound when it has changed since, and other KubeErrors.
-        """
-        began, timing, now = self._now(), self._adopted, micro_time(self._utcnow())
-        before = self._spec or {}
-        acquired, transitions = before.get("acquireTime"), before.get("leaseTransitions")
-        transitions = transitions if isinstance(transitions, int) else 0
-        if self._spec is not None and self.holder != self._identity:
-            acquired, transitions = now, transitions + 1
-        spec = {
-            "holderIdentity": self._identity,
-            "leaseDurationSeconds": timing.written,
-            "acquireTime": acquired if isinstance(acquired, str) else now,
-            "renewTime": now,
-            "leaseTransitions": transitions,
-        }
-        self._see(await self._write(spec, self._budget()))
+        """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
+        began, timing = self._now(), self._adopted
+        self._see(await self._write(self._identity, timing.written, self._budget()))
         self._unsure = False
         self.timing = timing
         self._held_until = began + timing.renew_deadline
 
-    async def _write(self, spec: Raw, seconds: float) -> Raw:
+    async def _write(self, holder: str, duration: int, seconds: float) -> Raw:
+        now, before = micro_time(self._utcnow()), self._spec or {}
+        acquired = before.get("acquireTime") if holder == self.holder else None
+        transitions = before.get("leaseTransitions")
+        transitions = transitions if isinstance(transitions, int) else 0
+        spec = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": duration,
+            "acquireTime": acquired if isinstance(acquired, str) else now,
+            "renewTime": now,
+            "leaseTransitions": transitions + (self._spec is not None and holder not in {"", self.holder}),
+        }
         metadata = {"name": self._name, "namespace": self._namespace}
         body: Raw = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         self._unsure = True
@@ -317,45 +291,33 @@ class Elector:
             raise
 
     async def _release(self) -> None:
-        """Let go, as client-go does: nobody's, for a second.
-
-        Bounded; a failure only costs the next one some waiting.
-        """
+        """Write a lease without a holder, as client-go does. Bounded; a failure costs the next holder some waiting."""
         try:
             async with asyncio.timeout(_RELEASE):
-                await self._let_go()
+                while not await self._released():
+                    self._unsure = True
         except (errors.KubeError, TimeoutError) as error:
-            _LOG.warning(
-                "%(object)s was not released, others wait until it runs out: %(error)s",
-                {"object": self._described, "error": error or "no answer in time"},
-            )
+            about = {"object": self._described, "error": error or "no answer in time"}
+            _LOG.warning("%(object)s was not released, others wait until it runs out: %(error)s", about)
         else:
             _LOG.info("%(object)s is released", {"object": self._described})
 
-    async def _let_go(self) -> None:
-        while True:
-            # A write of ours may have been cut off: whether it happened decides which version we let go of.
-            if self._unsure or self._spec is None:
-                await self._look()
-            if self._spec is None or self.holder != self._identity:
-                return
-            now, transitions = micro_time(self._utcnow()), self._spec.get("leaseTransitions") or 0
-            times = {"acquireTime": now, "renewTime": now}
-            spec = {"holderIdentity": "", "leaseDurationSeconds": 1, **times, "leaseTransitions": transitions}
-            try:
-                await self._write(spec, _RELEASE)
-            except errors.Conflict:
-                self._unsure = True
-            else:
-                self.holder = ""
-                return
+    async def _released(self) -> bool:
+        """Release once, and return whether the lease is not ours any more."""
+        # A write of ours may have been cut off: whether it happened decides which version is released.
+        if self._unsure or self._spec is None:
+            await self._look()
+        if self._spec is None or self.holder != self._identity:
+            return True
+        try:
+            await self._write("", 1, _RELEASE)
+        except errors.Conflict:
+            return False
+        self.holder = ""
+        return True
 
     def _budget(self) -> float:
-        """Return the seconds that one request may take.
-
-        No more than the request timeout, nor than a renewal period or one second, whichever is longer; while leading,
-        never past the deadline.
-        """
+        """Return the seconds for one request: the request timeout or a renewal period, and never past the deadline."""
         seconds = min(self.timing.request_timeout, max(self.timing.retry_period, _SHORTEST_CALL))
         return min(seconds, max(0.0, self._held_until - self._now())) if self.leading.is_set() else seconds
 

@@ -1,12 +1,9 @@
 """A work queue for one key, which coalesces, and the backoff of everything that is tried again.
 
 There is one object to reconcile, so the queue holds no items, only the fact that a look is due. Any number of `add()`
-before a look is one delivery; any number while the worker works is one more delivery after. Later looks are of two
-kinds that do not disturb each other: what the work itself asks for (`look_again`, replaced each time), and what a
-failure costs (`failed`, growing until something goes well).
-
-Fed by `reflector.on_change`; read by one worker: `get`, work, then `done` or `failed`. `client`, `watch` and `lease`
-each have a `Backoff` of their own.
+before a look is one delivery; any number while the worker works is one more delivery after. What the work itself asks
+for (`look_again`, replaced each time) and what a failure costs (`failed`, growing until something goes well) do not
+disturb each other. Read by one worker: `get`, work, then `done` or `failed`.
 """
 
 from __future__ import annotations
@@ -26,10 +23,9 @@ _STEEPEST = 30
 
 @dataclass(slots=True)
 class Backoff:
-    """How long to wait after the n-th failure in a row, in seconds: `first`, doubled each time, at most `cap`.
+    """Seconds to wait after the n-th failure in a row: `first`, doubled each time, at most `cap`, varied by a fifth.
 
-    Each is varied by up to a fifth, so that a thousand of us do not come back in step. A caller resets it when it has
-    seen real health, which is more than one good answer.
+    A caller resets it when it has seen real health, which is more than one good answer.
     """
 
     first: float = 1.0

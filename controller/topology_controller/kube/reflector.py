@@ -1,14 +1,14 @@
 """Keeps what a watch yields: a store of reduced objects, and whether it is current.
 
 Objects are reduced to values the moment they arrive, and only the values are kept: a node of 16 KB becomes the few
-fields that are asked about. `on_change` is called when a value has changed, or when the state of the store itself has
-(synced, in trouble), and for nothing else, so that a heartbeat wakes nobody.
+fields that are asked about. `on_change` is called when a value or the state of the store itself (synced, in trouble)
+has changed, and not for a heartbeat.
 
-Readers take a `Snapshot`: one consistent set, replaced in one step after a new list. Trouble never empties it; it is in
-`error`, and the reader decides what old facts are worth.
+Readers take a `Snapshot`, which is replaced in one step after a new list. Trouble never empties it: it is in `error`,
+and the reader decides what old facts are worth.
 
-Our own writes come back twice: as the answer to the write, at once (`apply`), and as an event, later. The newer version
-wins, whichever way it came, so that nothing is decided from a state that we ourselves have changed.
+Our own writes come back as the answer to the write, at once (`apply`), and as an event, later. The newer version wins,
+so that nothing is decided from a state that we ourselves have changed.
 """
 
 from __future__ import annotations
@@ -38,11 +38,9 @@ _TOMBSTONES = 256
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Generic[T]):
-    """What is known at one moment.
+    """What is known at one moment: `objects` by (namespace, name), and whether a first list was complete (`synced`).
 
-    `objects` by (namespace, name). `synced`: a first list was complete. `error`: the trouble we are in,
-    None when the watch works. `since`: when `synced` or `error` last changed, on the loop's monotonic
-    clock (seconds).
+    `error` is None while the watch works. `since`: when `synced` or `error` last changed, in seconds of the loop.
     """
 
     objects: Mapping[watch.Key, T]
@@ -54,10 +52,9 @@ class Snapshot(Generic[T]):
 class Reflector(Generic[T]):
     """A store of reduced objects.
 
-    `reduce` turns a raw object into a value that can be compared; when it raises, the object is kept as
-    what `malformed` makes of (its name, the exception), so that one bad object is a fact and not a
-    failure. `on_change` is called in the loop and must not block. Run `run()` as a task; the rest may be
-    called at any time.
+    `reduce` turns a raw object into a value that can be compared; when it raises, the object is kept as what
+    `malformed` makes of (its name, the exception), so that one bad object is a fact and not a failure. `on_change` is
+    called in the loop and must not block. Run `run()` as a task; the rest may be called at any time.
     """
 
     def __init__(  # noqa: PLR0913 - what is watched, how it is reduced, who is woken
@@ -69,10 +66,8 @@ class Reflector(Generic[T]):
         *,
         malformed: Callable[[str, Exception], T],
         timing: watch.Timing | None = None,
-        name: str | None = None,
     ) -> None:
         self.selection = selection
-        self.name = name or selection.describe()
         # Unix time of the last sign of life from the server; 0 before the first.
         self.last_activity = 0.0
         self._client = client
@@ -102,7 +97,7 @@ class Reflector(Generic[T]):
             self._stop_settling()
 
     def snapshot(self) -> Snapshot[T]:
-        """Return what is known now. The same object as before, if nothing has changed."""
+        """Return what is known now: the same object as before, if nothing has changed."""
         if self._snapshot is None:
             objects = {key: entry.value for key, entry in self._entries.items()}
             self._snapshot = Snapshot(types.MappingProxyType(objects), self._synced, self._error, self._since)
@@ -116,10 +111,7 @@ class Reflector(Generic[T]):
         return self._error is None or self._now() - self._trouble_since <= self._timing.grace
 
     def apply(self, raw: Raw) -> None:
-        """Take the object that the server returned for a write of ours.
-
-        Raises ValueError when it is no object.
-        """
+        """Take the object that the server returned for a write of ours. Raises ValueError when it is no object."""
         entry = watch.Entry(resources.key_of(raw), resources.version_of(raw), self._value(raw))
         # Events come in order; only an answer to our own write can be overtaken by a deletion.
         gone = self._deleted.get(entry.key)
@@ -137,28 +129,26 @@ class Reflector(Generic[T]):
             return self._malformed("/".join(part for part in resources.key_of(raw) if part), error)
 
     def _take(self, event: watch.Event[T]) -> None:
-        if isinstance(event, watch.Disturbed):
-            self._disturbed(event.error)
-            return
-        self.last_activity = time.time()
-        if isinstance(event, watch.Listed):
-            self._listed(event.entries, event.resource_version)
-        elif isinstance(event, watch.Unserved):
-            # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
-            self._settled()
-            self._listed((), "")
-        elif isinstance(event, watch.Opened):
-            self._settle_later()
-        elif isinstance(event, watch.Bookmark):
-            self._settled()
-        else:
-            self._settled()
-            if self._is_newer(event.entry):
-                self._own.pop(event.entry.key, None)
-                if isinstance(event, watch.Applied):
-                    self._put(event.entry)
-                else:
-                    self._remove(event.entry)
+        if not isinstance(event, watch.Disturbed):
+            self.last_activity = time.time()
+        match event:
+            case watch.Disturbed(error):
+                self._disturbed(error)
+            case watch.Listed(entries, version):
+                self._listed(entries, version)
+            case watch.Opened():
+                self._settle_later()
+            case watch.Unserved():
+                # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
+                self._settled()
+                self._listed((), "")
+            case watch.Bookmark():
+                self._settled()
+            case watch.Applied(entry) | watch.Deleted(entry):
+                self._settled()
+                if self._is_newer(entry):
+                    self._own.pop(entry.key, None)
+                    (self._put if isinstance(event, watch.Applied) else self._remove)(entry)
 
     def _is_newer(self, entry: watch.Entry[T]) -> bool:
         known = self._entries.get(entry.key)
@@ -207,10 +197,7 @@ class Reflector(Generic[T]):
             self._changed()
 
     def _settle_later(self) -> None:
-        """Call the trouble over when the watch is still open in a while; a 200 alone says little.
-
-        After a peer that was silent it says nothing: then only an event or a bookmark will do.
-        """
+        """End the trouble when the watch is still open in a while; after a silent peer, only an event does."""
         self._stop_settling()
         if isinstance(self._error, errors.TimedOut) and self._error.verb == "watch":
             return

@@ -2,8 +2,7 @@
 
 Nothing is discovered: the caller states group, version and plural, because an operator knows what it works with.
 
-An address is built from names that may come from an object that others write, so every part is checked and quoted here:
-nothing that is not a path segment can leave its place in the path.
+Names may come from an object that others write, so every part of a path is checked and quoted here.
 """
 
 from __future__ import annotations
@@ -32,10 +31,9 @@ def _word(text: str, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind of object as the API serves it.
+    """A kind of object as the API serves it; `group` is "" for the core group.
 
-    For example ("config.openshift.io", "v1", "infrastructures", "Infrastructure"). `group` is "" for the
-    core group. Raises ValueError for what cannot be part of a path.
+    Raises ValueError for what cannot be part of a path.
     """
 
     group: str
@@ -59,15 +57,14 @@ class Resource:
 
     @property
     def label(self) -> str:
-        """The name for people: `plural.group`, or `plural` in the core group."""
+        """`plural.group`, or `plural` in the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the path on the server, quoted, beginning with '/'.
+        """Return the quoted path on the server.
 
-        Raises ValueError when a part cannot be in a path, when a namespace is given for a cluster-scoped
-        resource, when one object of a namespaced resource is meant but no namespace is given,
-        or when a subresource is given without a name.
+        Raises ValueError when a part cannot be in a path, when a namespace is given for a cluster-scoped resource or
+        missing for one object of a namespaced one, and for a subresource without a name.
         """
         parts = [f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"]
         if namespace is not None:
@@ -86,10 +83,7 @@ class Resource:
         return "/".join(parts)
 
     def describe(self, name: str | None = None, namespace: str | None = None) -> str:
-        """Name the resource, or one object of it, for people.
-
-        For example `infrastructures.config.openshift.io/cluster`.
-        """
+        """Name the resource, or one object of it: `infrastructures.config.openshift.io/cluster`."""
         text = f"{self.label}/{name}" if name else self.label
         return f"{text} in namespace {namespace}" if namespace else text
 
@@ -98,10 +92,9 @@ class Resource:
 class Selection:
     """What a list or a watch is about.
 
-    `name` selects one object by field selector, which is what access rules with resource names allow.
-    `metadata_only` asks for PartialObjectMetadata. `page` is how many objects one page of a list carries:
-    it bounds the memory that a list takes while it is read. `optional` says that a server without this kind
-    is a proper one: it has none of these objects, which is an answer and no trouble.
+    `name` selects one object by field selector, which is what access rules with resource names allow. `metadata_only`
+    asks for PartialObjectMetadata. `page` is how many objects one page of a list carries. `optional` says that a server
+    without this kind just has none of these objects.
     """
 
     resource: Resource
@@ -125,7 +118,7 @@ class Selection:
         return None if self.name is None else f"metadata.name={self.name}"
 
     def describe(self) -> str:
-        """Name the selection for people: `nodes (node-role.kubernetes.io/master=)`."""
+        """Name the selection: `nodes (node-role.kubernetes.io/master=)`."""
         text = self.resource.describe(self.name, self.namespace)
         return f"{text} ({self.label_selector})" if self.label_selector else text
 
@@ -153,10 +146,7 @@ def version_of(raw: object) -> str:
 
 
 def is_older(version: str, than: str) -> bool:
-    """Return whether one resourceVersion is known to be older than another.
-
-    Versions of one resource are comparable as integers (Kubernetes KEP-5504). Of others nothing is known.
-    """
+    """Return whether one resourceVersion is older than another: they compare as integers (Kubernetes KEP-5504)."""
     if not all(text.isascii() and text.isdigit() for text in (version, than)):
         return False
     # As text: Python makes no number of more than 4,300 digits, and a server may send as many as it likes.

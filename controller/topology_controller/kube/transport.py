@@ -1,14 +1,12 @@
 """Requests to one API server: one pool of connections, with TLS, keep-alive and credentials.
 
-It adds what every request has in common, and turns the exceptions of aiohttp into our errors. It never sends anything
-twice, except that a request which was refused for its credentials is sent again when there are newer ones. `client`
-decides what to ask, how long in all, and whether to ask again; `errors` judges what comes back.
+Nothing is sent twice, except that a request which was refused for its credentials is sent again when there are newer
+ones. `client` decides what to ask, how long in all, and whether to ask again; `errors` judges what comes back.
 
 TLS and credentials are kubernetes_asyncio's: an ApiClient is made from the Configuration, and its session is replaced
-by one with the same TLS context and settings of ours. The library sets none of these: a connection is kept long enough
-for the next lease renewal (each new one costs a TLS handshake in the moment when a request appears), and the kernel
-notices a peer that has vanished, not only our timers. Certificates change on disk while we run: when one is refused and
-the files are not those that were loaded, the pool is made anew.
+by one with the same TLS context and settings that the library lacks: a connection is kept until the next lease renewal
+(a new one costs a TLS handshake), and the kernel notices a peer that has vanished. Certificates change on disk while we
+run: when one is refused and the files are not those that were loaded, the pool is made anew.
 """
 
 from __future__ import annotations
@@ -21,13 +19,12 @@ import os
 import socket
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import yarl
 
-from . import config, credentials, errors, lazy, logged
+from . import config, credentials, errors, redact, slim_import
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -57,15 +54,6 @@ _RETIRED = 2
 _SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 
 
-@dataclass(frozen=True, slots=True)
-class Request(errors.Call):
-    """What is sent. `path` is quoted already; `body` becomes JSON, for a patch a merge patch."""
-
-    path: str
-    query: tuple[tuple[str, str], ...] = ()
-    body: Raw | None = None
-
-
 class Transport:
     """Connections to the server of one Configuration. Open it inside a running loop, close it when done.
 
@@ -93,23 +81,18 @@ class Transport:
         self._proxy = configuration.proxy if configuration.proxy is not None else _environment_proxy(self._base)
 
     async def open(self) -> None:
-        """Load certificates and make the pool.
-
-        Nothing is contacted. Raises ConfigError for bad certificates.
-        """
+        """Load certificates and make the pool; nothing is contacted. Raises ConfigError for bad certificates."""
         loaded = self._files()
         self._api, self._loaded = await self._make(), loaded
 
     async def close(self) -> None:
         """Close all connections."""
-        retired, self._retired = self._retired, []
-        if self._api is not None:
-            retired.append(self._api)
-            self._api = None
-        for api in retired:
+        pools = [*self._retired, *([] if self._api is None else [self._api])]
+        self._retired, self._api = [], None
+        for api in pools:
             await api.close()
 
-    async def ask(self, request: Request, seconds: float) -> Raw:
+    async def ask(self, request: errors.Request, seconds: float) -> Raw:
         """Return the object that answers, within `seconds`; raises a KubeError."""
         connect = min(_CONNECT, seconds)
         limits = aiohttp.ClientTimeout(total=None, connect=connect, sock_connect=connect)
@@ -119,7 +102,7 @@ class Transport:
 
     @contextlib.asynccontextmanager
     async def stream(
-        self, request: Request, *, start: float, silence: float, longest: float
+        self, request: errors.Request, *, start: float, silence: float, longest: float
     ) -> AsyncIterator[AsyncIterator[tuple[str, Raw]]]:
         """Open a stream of events, within `start` seconds; see `Client.open_watch`.
 
@@ -135,7 +118,7 @@ class Transport:
             yield events
 
     async def _start(
-        self, stack: contextlib.AsyncExitStack, request: Request, limits: aiohttp.ClientTimeout
+        self, stack: contextlib.AsyncExitStack, request: errors.Request, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         """Send, and return the response if its status is 2xx; it is released with `stack`."""
         used = await self._credentials(request)
@@ -150,7 +133,7 @@ class Transport:
     async def _send(
         self,
         stack: contextlib.AsyncExitStack,
-        request: Request,
+        request: errors.Request,
         limits: aiohttp.ClientTimeout,
         authorization: dict[str, str],
     ) -> aiohttp.ClientResponse:
@@ -184,10 +167,10 @@ class Transport:
             seconds = loop.time() - begin
             if self._observer is not None:
                 self._observer(request.verb, request.resource.plural, code, seconds)
-            if _LOG.isEnabledFor(logged.REQUESTS):
-                facts: dict[str, object] = {"verb": request.verb, "method": METHODS[request.verb]}
-                facts |= {"path": request.path, "code": int(code) if code.isdigit() else code, "ms": 1000 * seconds}
-                _LOG.log(logged.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", facts)
+            if _LOG.isEnabledFor(redact.REQUESTS):
+                fields = {"verb": request.verb, "method": METHODS[request.verb], "path": request.path}
+                timed = {"code": int(code) if code.isdigit() else code, "ms": 1000 * seconds}
+                _LOG.log(redact.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", {**fields, **timed})
         if not 200 <= response.status < 300:
             raise errors.failure(request, response.status, response.headers, await _read(request, response))
         return response
@@ -202,11 +185,11 @@ class Transport:
             raise RuntimeError("the client is not open: use it with `async with`")
         return self._api
 
-    async def _credentials(self, call: errors.Call) -> dict[str, str]:
+    async def _credentials(self, request: errors.Request) -> dict[str, str]:
         try:
             return await self._authorization()
         except Exception as error:  # a credential plugin is foreign code: it may raise anything
-            raise call.error(errors.Unauthorized, 0, "NoCredentials", str(error), sent=False) from error
+            raise request.error(errors.Unauthorized, 0, "NoCredentials", str(error), sent=False) from error
 
     async def _authorization(self) -> dict[str, str]:
         """Return the headers that say who we are. Raises whatever a credential plugin raises."""
@@ -220,19 +203,19 @@ class Transport:
                 await refreshing
         await self._opened().update_params_for_auth(headers, [], ["BearerToken"])
         for value in headers.values():
-            logged.remember(value)
+            redact.remember(value)
         return headers
 
     async def _renew(self, refused: dict[str, str]) -> bool:
-        """Look for newer credentials or certificates than the `refused` ones; say whether there are any.
+        """Look for newer credentials or certificates than the `refused` ones; return whether there are any.
 
-        Connections with the old certificates go on until they end by themselves: they may carry watches. Files that are
-        gone or half-written, as in the middle of a rotation, are no reason to fail: what was loaded before may still
-        do, and if it does not, the server says so. When a credential plugin fails, what the server said is the answer.
+        Connections with the old certificates go on until they end: they may carry watches. Files that are gone or
+        half-written, as in the middle of a rotation, are no failure, and neither is a credential plugin that fails: the
+        server's own error is raised then.
         """
         credentials.rejected(self._configuration)
         try:
-            # First of all, as a plugin may bring a certificate too.
+            # Before the certificates, as a plugin may bring one too.
             fresh = await self._authorization()
         except Exception as error:  # noqa: BLE001 - a credential plugin is foreign code: it may raise anything
             self._warn("the server refuses our credentials, and there are no newer ones: %(error)s", error)
@@ -244,9 +227,8 @@ class Transport:
             try:
                 api = await self._make()
             except config.ConfigError as error:
-                self._warn(
-                    "the certificates have changed, and the old ones are kept until these can be used: %(error)s", error
-                )
+                text = "the certificates have changed, and the old ones are kept until these can be used: %(error)s"
+                self._warn(text, error)
                 return fresh != refused
             self._warned = ""
             self._retired.append(self._opened())
@@ -264,26 +246,23 @@ class Transport:
         """Make a pool from the certificates as they are now. Raises ConfigError."""
         try:
             with credentials.certificates_as_files(self._configuration):
-                api = lazy.library().make_api_client(self._configuration)
+                api: ApiClient = slim_import.library().client.ApiClient(self._configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             files = [name for name in self._certificate_files() if name]
             names = ", ".join(files + credentials.extras(self._configuration).names())
             raise config.ConfigError(names or self._base, f"cannot be used for TLS: {error}") from error
         unused = api.rest_client.pool_manager
-        # The library offers no other way to its TLS context; a test fails when this one is gone.
-        context = getattr(unused.connector, "_ssl")  # noqa: B009 - a private name, see above
+        connector = aiohttp.TCPConnector(
+            limit=self._configuration.connection_pool_maxsize,
+            # The library offers no other way to its TLS context; a test fails when this one is gone.
+            ssl=getattr(unused.connector, "_ssl"),  # noqa: B009 - a private name, see above
+            keepalive_timeout=_KEEP_IDLE,
+            socket_factory=_make_socket,
+        )
         await unused.close()
+        # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=self._configuration.connection_pool_maxsize,
-                ssl=context,
-                keepalive_timeout=_KEEP_IDLE,
-                socket_factory=_make_socket,
-            ),
-            # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
-            trust_env=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            read_bufsize=_BUFFER,
+            connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_BUFFER
         )
         # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours to decide.
         # There is no public switch; a test fails when this one is gone.
@@ -324,14 +303,11 @@ def _environment_proxy(base: str) -> str | None:
     return urllib.request.getproxies().get(address.scheme)
 
 
-async def _events(call: errors.Call, response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[str, Raw], None]:
-    """Cut a stream into events.
-
-    A line may be longer than any buffer: aiohttp's own line reader refuses those.
-    """
-    # Not a list of pieces: a peer that sends them one byte at a time would make each of them an object.
+async def _events(request: errors.Request, response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[str, Raw], None]:
+    """Cut a stream into events. A line may be longer than any buffer: aiohttp's own line reader refuses those."""
+    # Not a list of pieces: a peer that sends one byte at a time would make each of them an object.
     held = bytearray()
-    async with _as_errors(call):
+    async with _as_errors(request):
         async for chunk in response.content.iter_any():
             begin = 0
             while (end := chunk.find(b"\n", begin)) >= 0:
@@ -340,45 +316,43 @@ async def _events(call: errors.Call, response: aiohttp.ClientResponse) -> AsyncG
                 held.clear()
                 begin = end + 1
                 if line.strip():
-                    yield errors.event(call, line)
+                    yield errors.event(request, line)
             held += chunk[begin:]
             if len(held) > _LONGEST_BODY:
-                raise call.error(errors.Malformed, 200, "TooLong", f"an event of more than {_LONGEST_BODY} bytes")
-    rest = held.strip()
-    if rest:
-        raise call.error(
-            errors.Unreachable, 0, "ConnectionLost", f"cut in the middle of an event, after {len(rest)} bytes"
-        )
+                raise request.error(errors.Malformed, 200, "TooLong", f"an event of more than {_LONGEST_BODY} bytes")
+    if rest := held.strip():
+        message = f"cut in the middle of an event, after {len(rest)} bytes"
+        raise request.error(errors.Unreachable, 0, "ConnectionLost", message)
 
 
-async def _read(call: errors.Call, response: aiohttp.ClientResponse) -> bytes:
+async def _read(request: errors.Request, response: aiohttp.ClientResponse) -> bytes:
     held = bytearray()
     async for chunk in response.content.iter_any():
         held += chunk
         if len(held) > _LONGEST_BODY:
-            raise call.error(errors.Malformed, response.status, "TooLong", f"more than {_LONGEST_BODY} bytes")
+            raise request.error(errors.Malformed, response.status, "TooLong", f"more than {_LONGEST_BODY} bytes")
     return bytes(held)
 
 
 @contextlib.asynccontextmanager
-async def _as_errors(call: errors.Call) -> AsyncIterator[None]:
+async def _as_errors(request: errors.Request) -> AsyncIterator[None]:
     """Turn what aiohttp raises into our errors."""
     try:
         yield
     except errors.KubeError:
         raise
     except aiohttp.ConnectionTimeoutError as error:
-        raise call.error(errors.TimedOut, 0, "NoConnection", str(error), sent=False) from error
+        raise request.error(errors.TimedOut, 0, "NoConnection", str(error), sent=False) from error
     except aiohttp.SocketTimeoutError as error:
-        raise call.error(errors.TimedOut, 0, "Silent", "the peer sent nothing for too long") from error
+        raise request.error(errors.TimedOut, 0, "Silent", "the peer sent nothing for too long") from error
     except TimeoutError as error:
-        raise call.error(errors.TimedOut, 0, "TimedOut", str(error) or "no answer in time") from error
+        raise request.error(errors.TimedOut, 0, "TimedOut", str(error) or "no answer in time") from error
     except aiohttp.ClientConnectorError as error:
-        raise call.error(errors.Unreachable, 0, "NoConnection", str(error), sent=False) from error
+        raise request.error(errors.Unreachable, 0, "NoConnection", str(error), sent=False) from error
     except aiohttp.ClientResponseError as error:
-        raise call.error(errors.Malformed, 0, "NotHTTP", str(error.message)) from error
+        raise request.error(errors.Malformed, 0, "NotHTTP", str(error.message)) from error
     except (aiohttp.ClientError, OSError) as error:
-        raise call.error(errors.Unreachable, 0, "ConnectionLost", str(error) or type(error).__name__) from error
+        raise request.error(errors.Unreachable, 0, "ConnectionLost", str(error) or type(error).__name__) from error
     except ValueError as error:
         # aiohttp refuses to send it, e.g. a header with a line break.
-        raise call.error(errors.Malformed, 0, "NotSent", str(error), sent=False) from error
+        raise request.error(errors.Malformed, 0, "NotSent", str(error), sent=False) from error

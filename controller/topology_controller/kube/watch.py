@@ -1,19 +1,15 @@
 """List, then watch from there, for ever: a state machine that yields events.
 
 Without a version it lists, which yields `Listed`. With a version it opens a watch from there, which yields `Opened`,
-then `Applied`, `Deleted` and `Bookmark`, each of which moves the version on. A watch that ends in its own time is
-opened again at once. Everything else is trouble: it yields `Disturbed`, waits, and goes on from the last version, so
-that nothing is listed twice only because a connection was cut. Only a version that the server no longer keeps (410, in
-any of its forms) sends it back to the list.
+then `Applied`, `Deleted` and `Bookmark`, each with a newer version. A watch that ends in its own time is opened again
+at once. Everything else is trouble: it yields `Disturbed`, waits, and goes on from the last version. Only a version
+that the server no longer keeps (410, in any of its forms) sends it back to the list.
 
 A kind that need not exist (`Selection.optional`) and that the server does not serve is no trouble: it yields
 `Unserved`, and lists again every few minutes until the kind is there.
 
-Trouble never makes it faster. The pause grows with every failure, and shrinks again only after a stretch of health: a
-server that answers 200 and hangs up is in as much trouble as one that answers 503.
-
-It keeps no objects: `reflector` does. Here the name and the version of each object are read, once; whether it is an
-event at all was judged in `errors`.
+The pause grows with every failure, and shrinks only after a stretch of health: a server that answers 200 and hangs up
+is in as much trouble as one that answers 503. Objects are kept by `reflector`; `errors` has judged each event.
 """
 
 from __future__ import annotations
@@ -44,11 +40,11 @@ class Timing:
     """All figures of a watch, in seconds.
 
     `shortest`..`longest`: how long the server is asked to keep a watch open; drawn anew each time, so that many clients
-    do not come back together. `silence`: without any byte for so long the peer is dead (the server sends a bookmark
-    about once a minute). `first`..`cap`: the pauses after failures. `healthy`: a watch that has worked for so long has
-    ended the trouble. `settle`: an opened watch that is still open then counts as working. `grace`: trouble shorter
-    than this does not make a store useless. `listing`: the budget of one list. `unserved`: about how long until a kind
-    that the server does not serve is asked for again; varied by a fifth.
+    do not come back together. `silence`: a peer that sends no byte for so long is dead (a bookmark comes about once a
+    minute). `first`..`cap`: the pauses after failures. `healthy`: a watch that has worked for so long has ended the
+    trouble. `settle`: an opened watch that is still open then counts as working. `grace`: trouble shorter than this
+    does not make a store useless. `listing`: the budget of one list. `unserved`: until a kind that the server does not
+    serve is asked for again, varied by a fifth.
     """
 
     shortest: float = 45 * 60.0
@@ -108,10 +104,7 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True)
 class Disturbed:
-    """Something went wrong.
-
-    The next attempt is in `pause` seconds. What was known before may be out of date.
-    """
+    """Something went wrong, and what is known may be out of date. The next attempt is in `pause` seconds."""
 
     error: errors.KubeError
     pause: float
@@ -135,11 +128,10 @@ async def watch(
     timing: Timing,
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> AsyncGenerator[Event[T], None]:
-    """Yield events about a selection until cancelled or closed.
+    """Yield events about a selection until cancelled or closed; never ends by itself and never raises a KubeError.
 
-    Never ends by itself and never raises a KubeError. Objects are passed through `reduce` as they arrive, so that
-    nothing raw piles up; what it raises comes out here. Close it (`contextlib.aclosing`) to close its connection at
-    once.
+    Objects are passed through `reduce` as they arrive; what it raises comes out here. Close it (`contextlib.aclosing`)
+    to close its connection at once.
     """
     state = _State(selection, timing, uniform)
 
@@ -241,7 +233,7 @@ class _State:
         return Disturbed(error, self._backoff.next())
 
     def failed(self, error: errors.KubeError) -> Disturbed | None:
-        """Decide how to go on after an error; None is at once."""
+        """Return how to go on after an error; None is at once."""
         if self._opened_at is not None and self._heard_at - self._opened_at >= self._timing.healthy:
             self._backoff.reset()
         self._opened_at = None
@@ -250,11 +242,11 @@ class _State:
         return Disturbed(error, self._backoff.next(error.retry_after))
 
     def not_found(self, error: errors.NotFound) -> Disturbed | Unserved | None:
-        """Decide how to go on when the server knows no such kind; None is at once."""
+        """Return how to go on when the server knows no such kind; None is at once."""
         if not self._selection.optional:
             return self.failed(error)
         if self.version is not None:
-            # It was there. Whether it still is, a list says; but a list that says yes every time is trouble after all.
+            # A list says whether it still is there; but a list that says yes every time is trouble after all.
             self._opened_at = None
             return None if self._lists_at_once() else self.failed(error)
         self._backoff.reset()
@@ -262,20 +254,16 @@ class _State:
 
     def log(self, trouble: Disturbed | Unserved | None) -> None:
         """Log how a watch has ended; what that means for the operator is logged by its readers, once."""
-        about = self._selection.describe()
+        about = {"object": self._selection.describe()}
         if trouble is None:
-            _LOG.debug("the watch of %(object)s has ended in good order: going on at once", {"object": about})
+            _LOG.debug("the watch of %(object)s has ended in good order: going on at once", about)
         elif isinstance(trouble, Unserved):
-            _LOG.debug("the server has no %(object)s: asking again in %(s).0f s", {"object": about, "s": trouble.pause})
+            _LOG.debug("the server has no %(object)s: asking again in %(s).0f s", {**about, "s": trouble.pause})
         else:
             _LOG.debug("%(error)s; going on in %(seconds).1f s", {"error": trouble.error, "seconds": trouble.pause})
 
     def _lists_at_once(self) -> bool:
-        """Forget the version, and decide whether a list follows at once.
-
-        A server that was restarted remembers nothing from before, however new our version is: a list cures it. When
-        that did not help a moment ago, it waits.
-        """
+        """Forget the version, which a restarted server may not know; list at once unless that did not help just now."""
         had_one, self.version = self.version is not None, None
         before, self._gone_at = self._gone_at, self._clock()
         return had_one and self._gone_at - before >= self._timing.healthy

@@ -115,8 +115,6 @@ class OwnOperator:
     status: dict[str, Any] = dataclasses.field(repr=False)
     copy: RecordCopy | None = None
     """Head of the record, in case Infrastructure lost it."""
-    newer: Newer | None = None
-    """What stands there instead, where a newer version wrote it."""
     backup_time: datetime | None = None
     """Last backup of etcd according to an administrator (ETCD_BACKUP_ANNOTATION); None when it is no time."""
 

@@ -21,11 +21,11 @@ _LONGEST_NAME = 253
 class Malformed(ValueError):  # noqa: N818 - what the field is; callers see the module's name before it
     """A field is not of the type that its API promises. `path` is dotted; `found` names the type that was there."""
 
-    def __init__(self, path: str, wanted: str, found: object) -> None:
-        super().__init__(path, wanted, type(found).__name__)
+    def __init__(self, path: str, wanted: str, value: object) -> None:
+        super().__init__(path, wanted, type(value).__name__)
         self.path = path
         self.wanted = wanted
-        self.found = type(found).__name__
+        self.found = type(value).__name__
 
     def __str__(self) -> str:
         return f"{self.path} should be {self.wanted}, found {self.found}"

@@ -106,7 +106,7 @@ async def gather(
     """Read these sources and, where there is a way to it, etcd itself concurrently, then Infrastructure.
 
     They are read two at a time; what is left after 0.1 s is asked for at once. Everything else is taken from `base`.
-    The lease of the etcd operator keeps what the watches know of it (whether it moved), which one read cannot tell.
+    The lease of the etcd operator keeps what the watches know of it (is it renewed?), which one read cannot tell.
     """
     loop = asyncio.get_running_loop()
     taken = loop.time()

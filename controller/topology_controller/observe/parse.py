@@ -12,7 +12,6 @@ import ipaddress
 import json
 import math
 import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 from topology_api import served, types, vocabulary
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 
 _ROLE = "node-role.kubernetes.io/"
-_PRESSURE = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"})
+# One object for each word, however many nodes say it.
+_PRESSURES = {word: word for word in ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")}
+_STATUSES = {word: word for word in ("True", "False", "Unknown")}
 _TROUBLES = frozenset({"Degraded", "RenderDegraded"})
 _TOPOLOGIES = frozenset({"f:controlPlaneTopology", "f:infrastructureTopology"})
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE])?)\Z", re.IGNORECASE)
@@ -38,6 +39,10 @@ _NATIVE_CONDITION = "TopologyTransitionController"
 _GATE = "MutableTopology"
 _OBSERVED_TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
 _CHECKS = frozenset(vocabulary.CheckName)
+_LONGEST_WORD = 64
+"""Of a node: longer than any version, address or value that means something. What is longer is cut or refused."""
+_LONGEST_LABEL = 400
+"""A key (prefix 253, name 63) and its value (63), as the API server lets them be."""
 _LONGEST_ATTEMPT = 64
 _MOST_UNKNOWN_CHECKS = 16
 """Entries of the ConfigMap of accepted checks that name no check are reported, but only so many of them are kept."""
@@ -60,9 +65,13 @@ def quantity(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-@functools.lru_cache(maxsize=256)
 def address(value: str) -> str | None:
     """An IP address in its shortest form, None when it is none; brackets around IPv6 are accepted."""
+    return _address(value) if len(value) <= _LONGEST_WORD else None
+
+
+@functools.lru_cache(maxsize=256)
+def _address(value: str) -> str | None:
     try:
         return str(ipaddress.ip_address(value.strip().removeprefix("[").removesuffix("]")))
     except ValueError:
@@ -123,13 +132,11 @@ def _topology_writer(raw: Raw) -> str | None:
 def own_operator(raw: Raw) -> facts.OwnOperator:
     """ClusterOperator `topology` (config.openshift.io/v1)."""
     annotations = fields.mapping(raw, "metadata.annotations")
-    extension = fields.at(raw, "status.extension")
     return facts.OwnOperator(
         resource_version=fields.text(raw, "metadata.resourceVersion") or "",
         paused=annotations.get(vocabulary.PAUSED_ANNOTATION, "false") != "false",
         status=fields.mapping(raw, "status"),
-        copy=record.copy(extension),
-        newer=record.newer(extension),
+        copy=record.copy(fields.at(raw, "status.extension")),
         backup_time=_time_or_none(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
     )
 
@@ -252,7 +259,7 @@ def node(raw: Raw) -> facts.Node:
         ready=ready,
         cordoned=fields.flag(raw, "spec.unschedulable"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
-        kubelet_version=fields.text(raw, "status.nodeInfo.kubeletVersion"),
+        kubelet_version=(fields.text(raw, "status.nodeInfo.kubeletVersion") or "")[:_LONGEST_WORD] or None,
         cpus=quantity(capacity.get("cpu")),
         memory_bytes=None if memory is None else int(memory),
         addresses=tuple(sorted(filter(None, addresses))),
@@ -294,10 +301,9 @@ def _states(raw: Raw) -> tuple[str, tuple[str, ...]]:
     for item in fields.items(raw, "status.conditions"):
         type_ = item.get("type")
         if type_ == "Ready" and ready == "absent":
-            # One of three words, and one object for each of them.
-            ready = sys.intern(fields.text(item, "status") or "Unknown")
-        elif isinstance(type_, str) and type_ in _PRESSURE and item.get("status") == "True":
-            pressure.append(sys.intern(type_))
+            ready = _STATUSES.get(fields.text(item, "status") or "", "Unknown")
+        elif isinstance(type_, str) and type_ in _PRESSURES and item.get("status") == "True":
+            pressure.append(_PRESSURES[type_])
     return ready, tuple(sorted(pressure))
 
 
@@ -308,7 +314,14 @@ def _master(labels: Raw) -> tuple[bool, bool]:
 
 
 def _labels(labels: Raw) -> tuple[str, ...]:
-    return tuple(sorted(sys.intern(f"{key}={value}") for key, value in labels.items()))
+    pairs = (f"{key}={value}" for key, value in labels.items())
+    return tuple(sorted(_shared(pair) for pair in pairs if len(pair) <= _LONGEST_LABEL))
+
+
+@functools.lru_cache(maxsize=1024)
+def _shared(text: str) -> str:
+    """One object for equal texts: thousands of nodes have the same labels. Bounded, unlike `sys.intern`."""
+    return text
 
 
 _taint = functools.lru_cache(maxsize=64)(facts.Taint)
@@ -317,7 +330,7 @@ _taint = functools.lru_cache(maxsize=64)(facts.Taint)
 
 def _taints(raw: Raw) -> tuple[facts.Taint, ...]:
     taints = (
-        _taint(fields.text(item, "key") or "", fields.text(item, "value") or "", fields.text(item, "effect") or "")
+        _taint(*((fields.text(item, part) or "")[:_LONGEST_LABEL] for part in ("key", "value", "effect")))
         for item in fields.items(raw, "spec.taints")
         if fields.text(item, "effect") in {"NoSchedule", "NoExecute"}
     )
@@ -328,7 +341,7 @@ def _annotation(raw: Raw, name: str) -> str | None:
     value = fields.mapping(raw, "metadata.annotations").get(name)
     if value is not None and not isinstance(value, str):
         raise fields.Malformed(f"metadata.annotations[{name}]", "a string", value)
-    return value or None
+    return value[:_LONGEST_WORD] if value else None
 
 
 def other_node(raw: Raw) -> facts.OtherNode:

@@ -22,13 +22,18 @@ _PHASES = frozenset(vocabulary.Phase)
 _STAGES, _STATUSES = frozenset(vocabulary.Stage), frozenset(vocabulary.CheckStatus)
 _WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
 """What values of our enumerations look like; anything else in their place is no value of a newer version."""
+_SHOWN = frozenset({"checks", "progress", "problem", "accepted", "completedTime", "deadlineTime"})
+_MEASURED = frozenset({"attempt", "baseline", "requestedTime", "phaseTransitionTime", "admittedTime"})
+"""Parts of a copy without which a transition is known to be under way; a check that needs one of them is Unknown."""
+_NAME = re.compile(r"[a-z0-9-]{0,64}")
+"""What names of definitions look like; a record before a definition was found has none."""
 
 
 def record(raw: object) -> TopologyTransition | facts.Unobserved | None:
     """The record; None when there is none, Unobserved when it is not what the schema promises."""
     if not raw:
         return None
-    if (newer_record := newer(raw)) is not None:
+    if (newer_record := _newer(raw)) is not None:
         return newer_record
     try:
         transition = TopologyTransition.from_api(_without_newer_checks(raw))
@@ -50,12 +55,31 @@ def record(raw: object) -> TopologyTransition | facts.Unobserved | None:
 
 
 def copy(extension: object) -> RecordCopy | None:
-    """The copy in status.extension. No schema guards it: what a record could not be rebuilt from is no copy."""
-    is_record = isinstance(extension, dict) and isinstance(record(extension), TopologyTransition)
-    return RecordCopy.model_validate(extension) if is_record else None
+    """The copy in status.extension. No schema guards it: what a record could not be rebuilt from is no copy.
+
+    A phase of a newer version counts as Converging: what happened before the change is decided afresh anyway, and
+    afterwards everything is proven again. What is spoilt is left out: that a transition is under way is not forgotten
+    because of an answer or a time that makes no sense.
+    """
+    if not isinstance(extension, dict):
+        return None
+    if _newer(extension) is not None:
+        extension = {**extension, "phase": vocabulary.Phase.CONVERGING.value}
+    for left_out in (frozenset[str](), _SHOWN, _SHOWN | _MEASURED):
+        head = {name: value for name, value in extension.items() if name not in left_out}
+        if isinstance(transition := record(head), TopologyTransition) and _plain(transition):
+            return RecordCopy.model_validate(head)
+    return None
 
 
-def newer(raw: object) -> facts.Newer | None:
+def _plain(transition: TopologyTransition) -> bool:
+    """Are the names in it such as definitions and topologies have? Messages and commands are made from them."""
+    pairs = (pair for pair in (transition.source, transition.target) if pair is not None)
+    topologies = (word for pair in pairs for word in (pair.control_plane, pair.infrastructure))
+    return _NAME.fullmatch(transition.name or "") is not None and all(_WORD.fullmatch(word) for word in topologies)
+
+
+def _newer(raw: object) -> facts.Newer | None:
     """A record in a phase that may be one of a newer version, with as much of the rest as can be read.
 
     Every version writes when the phase was entered: a phase without that is of no version.

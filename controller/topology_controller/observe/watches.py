@@ -179,7 +179,6 @@ class Watches:
                     error,
                 ),
                 timing=self._timing,
-                name=source.field,
             )
             task = asyncio.create_task(kept.run(), name=f"watch {source.what}")
             task.add_done_callback(self._ended)
@@ -261,7 +260,7 @@ class Watches:
         return dataclasses.replace(lease, moving=moving)
 
     def _look_once_still(self, seconds: float | None) -> None:
-        """Wake the loop when the lease has not moved for so long: no other clock knows that. None: never."""
+        """Wake the loop when the lease was not renewed for so long: no other clock knows that. None: never."""
         if self._lease_still is not None:
             self._lease_still.cancel()
         self._lease_still = (

@@ -2,9 +2,10 @@
 
 One executable serves `oc topology` and `kubectl topology`. It reads the same objects through the same sources as the
 operator (`observe`), and judges them with the same functions (`checks`, `decide`); nothing is judged here, so that what
-`plan` prints and what the operator does cannot differ. It needs no operator to be running.
+`plan` prints and what the operator does cannot differ. It needs no operator to be running. The contract in
+pyproject.toml names the modules of the operator that it may use.
 
-* `main`: the entry point: dispatch, exit codes, one line for whatever goes wrong. `errors`: those codes, that line.
+* `main`: the entry point: dispatch. `errors`: exit codes, and the line that is printed for an error or Ctrl-C.
 * `arguments`: the command line. `completion`: the executable `kubectl_complete-topology`.
 * `cluster`: the connection, one consistent snapshot of facts, and the definitions as the operator asks them.
 * `simulate`: what the operator would decide if a topology were requested, and what that disturbs. Pure.
@@ -14,5 +15,4 @@ operator (`observe`), and judges them with the same functions (`checks`, `decide
 * `document`, `printing`: what the verbs print, as sections of rows; and their text, for a terminal or for a pipe.
 * `live`: `status --watch`: the answer of `status` as often as there is news. `live_lines` prints it line by line;
   `live_screen` draws on a terminal what `status` prints. Only that imports rich.
-* `interruption`: what is said when Ctrl-C ends a command. `asking`: an administrator's consent.
 """

@@ -9,7 +9,7 @@ fields may come.
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,6 +23,17 @@ API_VERSION: Final = "cli.topology.openshift.io/v1"
 Verdict = Literal["Possible", "Fulfilled", "UnderWay", "Blocked", "Unsupported"]
 Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
 Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
+Expected: TypeAlias = "state.Advisory"
+"""What to expect, to do beforehand, or to do next; `command` may be empty."""
+
+
+class Answer(TypedDict):
+    """What an answer begins with. `evaluated` is when the cluster was read."""
+
+    apiVersion: str
+    kind: str
+    evaluated: str
+    cluster: state.Cluster
 
 
 class Operator(TypedDict):
@@ -40,6 +51,14 @@ class Unread(TypedDict):
     right: str | None
 
 
+class Judged(Answer):
+    """What an answer about the request says besides. `phase` is None when the operator has recorded nothing."""
+
+    desired: str | None
+    phase: str | None
+    operator: Operator
+
+
 class Check(TypedDict):
     """One check as it would be answered now."""
 
@@ -54,14 +73,6 @@ class Change(TypedDict):
     field: str
     now: str
     then: str
-
-
-class Expected(TypedDict):
-    """Something to be expected, or to be seen to beforehand; `command` may be empty."""
-
-    name: str
-    message: str
-    command: str
 
 
 class Transition(TypedDict):
@@ -104,20 +115,13 @@ class Left(TypedDict):
     command: str
 
 
-class Plan(TypedDict):
+class Plan(Judged):
     """`plan TARGET`: what would come of the request `target` if it were made now.
 
     `manifest` is there only when manifests took the place of TARGET; `target` is empty when they ask for nothing.
     `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
     """
 
-    apiVersion: str
-    kind: Literal["TopologyPlan"]
-    evaluated: str
-    cluster: state.Cluster
-    desired: str | None
-    phase: str | None
-    operator: Operator
     target: str
     verdict: Verdict
     message: str
@@ -147,41 +151,27 @@ class Way(TypedDict):
     command: str
 
 
-class Overview(TypedDict):
+class Overview(Judged):
     """`plan`: what could be asked for from here."""
 
-    apiVersion: str
-    kind: Literal["TopologyPlanList"]
-    evaluated: str
-    cluster: state.Cluster
-    desired: str | None
-    phase: str | None
-    operator: Operator
     verdict: Verdict
     message: str
     transitions: list[Way]
     unread: list[Unread]
 
 
-class Status(TypedDict):
+class Status(Judged):
     """`status`: what the operator has recorded, and what of nodes, etcd and operands is seen now.
 
-    `phase` is None when there is no record. `topologyWriter` is the field manager that wrote status topology last.
+    `topologyWriter` is the field manager that wrote status topology last.
     """
 
-    apiVersion: str
-    kind: Literal["TopologyStatus"]
-    evaluated: str
-    cluster: state.Cluster
     topologyWriter: str | None
-    desired: str | None
     cancel: str | None
-    phase: str | None
     since: str | None
     stuck: bool
     paused: bool
     headline: str
-    operator: Operator
     disabled: state.Said | None
     degraded: state.Said | None
     conditions: list[state.Condition]
@@ -228,20 +218,10 @@ class Set(TypedDict):
     plan: Plan
 
 
-class Cancel(TypedDict):
-    """`cancel`: what became of the request that stood there, `desired`, and of the field manager that had made it.
+class Cancel(Judged):
+    """`cancel`: what became of the request that stood there, `desired`, and the field manager that had made it."""
 
-    `phase` is what the operator has recorded in the end.
-    """
-
-    apiVersion: str
-    kind: Literal["TopologyCancel"]
-    evaluated: str
-    cluster: state.Cluster
-    desired: str | None
     requestedBy: str | None
-    phase: str | None
-    operator: Operator
     result: Result
     message: str
     patch: Patch | None
@@ -250,7 +230,7 @@ class Cancel(TypedDict):
 
 
 class Vector(TypedDict):
-    """What the shape of a cluster is told by; None is "not known". `fencing` never is: Secrets are not read."""
+    """What the shape of a cluster is derived from; None is "not known". `fencing` always is: no Secret is read."""
 
     controlPlaneTopology: str | None
     infrastructureTopology: str | None
@@ -262,14 +242,10 @@ class Vector(TypedDict):
     fencing: bool | None
 
 
-class Disagreement(TypedDict):
-    """Something that does not fit together: between which parts, and what that means."""
-
-    question: str
-    between: list[str]
-    found: str
-    wanted: str
-    meaning: str
+Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be a variable of that name
+    "Disagreement", {"question": str, "between": list[str], "found": str, "wanted": str, "meaning": str}
+)
+"""What does not fit together: between which parts, and what that means."""
 
 
 class OpenQuestion(TypedDict):
@@ -279,16 +255,12 @@ class OpenQuestion(TypedDict):
     missing: list[str]
 
 
-class Audit(TypedDict):
+class Audit(Answer):
     """`audit`: which kind of cluster this is, and what in it does not fit together.
 
     `shape` is None while what is known leaves several; those are `candidates`.
     """
 
-    apiVersion: str
-    kind: Literal["TopologyAudit"]
-    evaluated: str
-    cluster: state.Cluster
     phase: str | None
     shape: str | None
     candidates: list[str]

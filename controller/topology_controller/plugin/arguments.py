@@ -1,7 +1,7 @@
 """The command line of `kubectl-topology`: verbs, flags as kubectl spells them, and words that are understood.
 
 Nothing heavy is imported here, so that `--help` and a usage error answer at once. Flags about the connection may stand
-before the verb or after it. What is wrong with an argument is told by argparse: exit code 2.
+before the verb or after it. argparse reports what is wrong with an argument: exit code 2.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def target(text: str) -> str:
         return text
     if text.lower() == EXTERNAL.lower():
         raise argparse.ArgumentTypeError(
-            f"{EXTERNAL} is no request: a hosted control plane is made on the management cluster. "
+            f"{EXTERNAL} cannot be requested: a hosted control plane is created on the management cluster. "
             f"Legal are {', '.join(legal)}"
         )
     raise _unknown("target", text, "Legal are", legal)
@@ -140,7 +140,7 @@ def parser() -> argparse.ArgumentParser:
         "cancel the request, as long as the topology has not changed; refused when anything changed since it was read",
     )  # fmt: skip
     _output(cancel)
-    status = _verb(verbs, "status", "phase, progress, every check, who has followed, and what is left to do")
+    status = _verb(verbs, "status", "phase, progress, every check, components updated, and actions required")
     _output(status)
     status.add_argument(
         "-w", "--watch", action="store_true",
@@ -155,8 +155,8 @@ def parser() -> argparse.ArgumentParser:
     _output(_verb(verbs, "audit", "which kind of cluster this is, and where status, scheduler and nodes disagree"))
     accept = _verb(
         verbs, "accept",
-        "declare that a check of a stuck transition will not come, so that it is completed without it; past the "
-        "deadline, for workloads only, and final",
+        "accept that a check of a stuck transition will not be met, so that the transition completes without it; past "
+        "the deadline, for workloads only, and final",
     )  # fmt: skip
     accept.add_argument("--check", type=check, required=True, metavar="NAME", help=f"one of {', '.join(_ACCEPTABLE)}")
     accept.add_argument("--reason", type=reason, default="", metavar="T", help="why; it is recorded and shown")
@@ -216,7 +216,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     if options.as_user is None and (options.as_group or options.as_uid is not None):
         program.error("--as-group and --as-uid are about the user of --as: name one")
     if options.verb == "plan" and options.filename is not None and options.target is not None:
-        program.error("TARGET stands in the manifest: leave it out, or leave -f out")
+        program.error("the manifest names TARGET: leave it out, or leave -f out")
     if options.verb == "set":
         if options.wait and not options.confirm:
             program.error("--wait needs --confirm: without it nothing is written that could be waited for")

@@ -30,7 +30,7 @@ from ..kube import config, credentials
 from ..kube import errors as kube
 from ..kube import resource as resources
 from ..observe import catalog, facts, live, parse
-from . import answers, arguments, errors, interruption
+from . import answers, arguments, errors
 
 if TYPE_CHECKING:
     import argparse
@@ -60,31 +60,13 @@ _REFUSED = live.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """How to reach the cluster, as the command line says it. `request_timeout` is in seconds."""
-
-    kubeconfig: str | None = None
-    context: str | None = None
-    request_timeout: float = arguments.DEFAULT_REQUEST_TIMEOUT
-    insecure: bool = False
-    acting: Acting | None = None
-
-    @classmethod
-    def of(cls, options: argparse.Namespace) -> Access:
-        """From the flags about the connection."""
-        acting = Acting.of(options.as_user, options.as_group, options.as_uid)
-        insecure = options.insecure_skip_tls_verify
-        return cls(options.kubeconfig, options.context, options.request_timeout, insecure, acting)
-
-
-@dataclass(frozen=True, slots=True)
 class Connection:
-    """An open client, how messages name the server and the user, and what is said if the command is interrupted now."""
+    """An open client, how messages name the server and the user, and what an interruption would print."""
 
     client: clients.Client
     server: str
     acting: Acting | None = None
-    interruption: interruption.Interruption = field(default_factory=interruption.Interruption)
+    interruption: errors.Interruption = field(default_factory=errors.Interruption)
 
     def lacks(self, error: kube.Forbidden) -> str:
         """Whose right lacks, and which: `you have no right to patch infrastructures...`."""
@@ -93,22 +75,24 @@ class Connection:
 
 
 @contextlib.asynccontextmanager
-async def opened(access: Access, interrupted: interruption.Interruption | None = None) -> AsyncIterator[Connection]:
-    """Open a client. Raises PluginError when what says how to reach the cluster cannot be used."""
+async def opened(options: argparse.Namespace, interrupted: errors.Interruption) -> AsyncIterator[Connection]:
+    """Open a client as the flags about the connection say. Raises PluginError when they cannot be used."""
     try:
-        configuration = await config.load(access.kubeconfig, access.context)
-        if access.insecure:
+        configuration = await config.load(options.kubeconfig, options.context)
+        if options.insecure_skip_tls_verify:
             configuration.verify_ssl = False
-        acting = access.acting or credentials.extras(configuration).acting
+        acting = (
+            Acting.of(options.as_user, options.as_group, options.as_uid) or credentials.extras(configuration).acting
+        )
         client = clients.Client(
             configuration,
             user_agent=f"{arguments.PROGRAM}/{__version__}",
             field_manager=arguments.PROGRAM,
-            request_timeout=access.request_timeout,
+            request_timeout=options.request_timeout,
             extra_headers=acting.headers if acting is not None else (),
         )
         async with client:
-            yield Connection(client, str(configuration.host), acting, interrupted or interruption.Interruption())
+            yield Connection(client, str(configuration.host), acting, interrupted)
     except config.ConfigError as error:
         raise errors.PluginError(str(error)) from error
 
@@ -132,7 +116,7 @@ async def infrastructure(connection: Connection) -> dict[str, Any]:
 
 
 def explained(connection: Connection, error: kube.KubeError) -> errors.PluginError:
-    """What a person is told when the cluster cannot be asked."""
+    """The error of a cluster that cannot be asked."""
     server, message = connection.server, error.message
     match error:
         case kube.Unreachable() | kube.TimedOut():
@@ -144,7 +128,7 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
         case kube.Forbidden() if connection.acting is not None and _CANNOT_IMPERSONATE in message:
             return errors.PluginError(f"you may not act as {connection.acting}: {message}")
         case kube.Forbidden():
-            return errors.PluginError(connection.lacks(error), "Nothing can be told without it")
+            return errors.PluginError(connection.lacks(error), "Nothing can be shown without it")
         case kube.NotFound() if error.reason != "NotFound":
             # The path itself is unknown: an object that is missing is answered with a Status of reason NotFound.
             return errors.PluginError(
@@ -152,19 +136,10 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
             )
         case kube.NotFound():
             what = error.resource.describe(error.name)
-            installer = "The installer makes it; nothing can be told without it"
+            installer = "The installer creates it; nothing can be shown without it"
             return errors.PluginError(f"{what} does not exist", installer)
         case _:
             return errors.PluginError(str(error))
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """An object that could not be read, and why. `right` is the right that lacks, None for any other reason."""
-
-    what: str
-    why: str
-    right: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +150,17 @@ class Snapshot:
     infrastructure: facts.Infrastructure
     operator: facts.Fact[facts.EtcdLease]
     now: datetime
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[answers.Unread, ...] = ()
 
     @property
     def record(self) -> TopologyTransition | None:
         """What the operator has recorded, None when it has not, or what stands there is no record."""
         return records.shown(self.infrastructure, self.known.own_operator)
+
+    @property
+    def phase(self) -> str | None:
+        """The phase that the operator has recorded, None when there is no record."""
+        return None if self.record is None else self.record.phase.value
 
 
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
@@ -266,7 +246,7 @@ def assembled(
         raise errors.PluginError(f"Infrastructure was there and cannot be read any more: {here}")
     changed: dict[str, facts.Unobserved] = {}
     operands = dict(known.operands)
-    unread: list[Unread] = []
+    unread: list[answers.Unread] = []
     for source in sources:
         fact = getattr(known, source.field) if source.operand is None else operands.get(source.operand)
         if not isinstance(fact, facts.Unobserved) or fact.missing or fact.awaited:
@@ -286,14 +266,14 @@ def assembled(
     return Snapshot(known, here, operator, now, tuple(unread))
 
 
-def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, Unread]:
+def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, answers.Unread]:
     """The same fact, with the right that lacks when the read was refused: a verb and a resource, as in a role."""
     if fact.why != _REFUSED:
-        return fact, Unread(fact.what, fact.why)
+        return fact, {"what": fact.what, "why": fact.why, "right": None}
     verb = "list" if selection.name is None else "get"
     right = f"{verb} {selection.resource.describe(selection.name, selection.namespace)}"
     fact = dataclasses.replace(fact, why=f"Forbidden: you lack the right to {right}")
-    return fact, Unread(fact.what, fact.why, right)
+    return fact, {"what": fact.what, "why": fact.why, "right": right}
 
 
 def lease(namespace: str) -> catalog.Source:
@@ -313,10 +293,11 @@ def operator_state(snapshot: Snapshot) -> answers.Operator:
     if isinstance(held, facts.Unobserved):
         if isinstance(own, facts.Unobserved) and own.missing:
             absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
-            return {"state": "NotInstalled", "message": f"{absent}, so nobody would act on a request"}
-        return {"state": "NotRunning", "message": "The operator has no Lease: it has not run yet, or not in this place"}
+            return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
+        never = "The operator has no Lease: it has not run yet, or not in this namespace"
+        return {"state": "NotRunning", "message": never}
     if not held.holder:
-        return {"state": "NotRunning", "message": "The operator was stopped: nobody acts on a request until it runs"}
+        return {"state": "NotRunning", "message": "The operator was stopped: no request is acted on until it runs"}
     holder = held.holder.partition("_")[0]
     if held.renew_time is None:
         return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
@@ -325,7 +306,7 @@ def operator_state(snapshot: Snapshot) -> answers.Operator:
     if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
         return {"state": "Running", "message": f"{holder} leads"}
     when = answers.stamp(held.renew_time)
-    until = "nobody acts on a request until the operator runs"
+    until = "no request is acted on until the operator runs"
     return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
 
 

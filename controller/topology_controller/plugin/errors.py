@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, the error of one that has no answer, and the line that says why.
+"""How a command ends: its exit code, and the line that says why, for an error and for Ctrl-C or SIGTERM.
 
 The error is raised where the reason is known (`cluster`, `write`), and printed in one place (`main`).
 """
@@ -6,9 +6,19 @@ The error is raised where the reason is known (`cluster`, `write`), and printed 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from . import arguments
+
+_READING: Final = "nothing was written. The same command can be given again at any time"
+_BEGINNING: Final = {
+    "wait": "nothing was written. The transition goes on without being waited for; wait on with: oc topology wait",
+    "set": "nothing was written, and no request was made. The same command begins again",
+    "cancel": "nothing was written, and the request stands as it did. The same command begins again",
+    "accept": "nothing was written, and nothing was accepted. The same command begins again",
+}
 
 
 class ExitCode(IntEnum):
@@ -36,8 +46,23 @@ class PluginError(Exception):
         return " ".join(text.split())
 
 
+@dataclass(slots=True)
+class Interruption:
+    """What is printed if the command is interrupted now: what is true, and how to go on, without a full stop.
+
+    It travels with the connection. A verb that writes replaces `text` right before the write leaves, when nothing is
+    known of its outcome, and again when that is known.
+    """
+
+    text: str = _READING
+
+    def begin(self, verb: str) -> None:
+        """Say what holds for a verb before it has sent anything."""
+        self.text = _BEGINNING.get(verb, _READING)
+
+
 def complain(text: object) -> None:
     """Print one line about what went wrong."""
-    from ..kube import logged  # noqa: PLC0415 - a command that ends well does not need it
+    from ..kube import redact  # noqa: PLC0415 - a command that ends well does not need it
 
-    sys.stderr.write(f"{arguments.PROGRAM}: {logged.redacted(str(text))}\n")
+    sys.stderr.write(f"{arguments.PROGRAM}: {redact.redacted(str(text))}\n")

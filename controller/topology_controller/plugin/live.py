@@ -1,6 +1,6 @@
 """`status --watch`: the answer of `status`, again and again, until it is cancelled.
 
-The watches of the operator (`observe.watches`) bring the facts, `reading` and `status` make the answer of them that
+The watches of the operator (`observe.watches`) bring the facts, `cluster` and `status` make the answer of them that
 `status` would give, and a display shows it: `live_screen` on a terminal, `live_lines` anywhere else. Nothing is asked
 twice and nothing is judged here.
 
@@ -24,9 +24,7 @@ from ..kube import errors as kube
 from ..kube import reflector, watch
 from ..observe import catalog, facts, watches
 from ..observe import live as live_reads
-from . import cluster as connections
-from . import cluster as reading
-from . import errors
+from . import cluster, errors
 from .commands import status
 
 if TYPE_CHECKING:
@@ -84,7 +82,7 @@ class Following:
     """
 
     def __init__(
-        self, connection: connections.Connection, transitions: load.Transitions, namespace: str, *, draws: bool
+        self, connection: cluster.Connection, transitions: load.Transitions, namespace: str, *, draws: bool
     ) -> None:
         self._news = asyncio.Event()
         self._connection = connection
@@ -93,7 +91,7 @@ class Following:
         self._draws = draws
         client = connection.client
         self._watches = watches.Watches(client, self._news.set, sources=catalog.watched(transitions), timing=TIMING)
-        self._source = reading.lease(namespace)
+        self._source = cluster.lease(namespace)
         self._unread = facts.Unobserved(self._source.what, "not read yet", awaited=True)
         self._lease = reflector.Reflector(
             client,
@@ -119,7 +117,7 @@ class Following:
         Raises PluginError when the cluster cannot be asked, or cannot be followed any more.
         """
         # What a person may have got wrong is said before the terminal is taken.
-        await connections.infrastructure(self._connection)
+        await cluster.infrastructure(self._connection)
         loop = asyncio.get_running_loop()
         async with self._watches, self._following_lease():
             await self._begin()
@@ -129,14 +127,11 @@ class Following:
                     show(update, now())
                     earliest = loop.time() + (_SHORTEST if self._draws else 0.0)
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._pause()):
+                        ticks = self._draws or self._lost is not None or self._stale_since
+                        async with asyncio.timeout(_TICK if ticks else _ANEW):
                             await self._news.wait()
                     await asyncio.sleep(earliest - loop.time())
                     update = await self._look(now())
-
-    def _pause(self) -> float:
-        """Seconds until it may be worth another look without news."""
-        return _TICK if self._draws or self._lost is not None or self._stale_since else _ANEW
 
     @contextlib.asynccontextmanager
     async def _following_lease(self) -> AsyncIterator[None]:
@@ -189,7 +184,7 @@ class Following:
         if isinstance(known.infrastructure, facts.Unobserved):
             # Gone, or nonsense: what was known is kept, and `_stale` names it.
             return
-        wanted = reading.about(self._record(known), self._transitions)
+        wanted = cluster.about(self._record(known), self._transitions)
         if any(source in catalog.EVIDENCE for source in wanted):
             if not self._watches.is_open:
                 self._watches.open()
@@ -201,7 +196,7 @@ class Following:
         elif self._watches.is_open:
             await self._watches.close()
             known = self._watches.known()
-        seen = reading.assembled(known, self._operator(), wanted, self._namespace, now)
+        seen = cluster.assembled(known, self._operator(), wanted, self._namespace, now)
         self._answer = status.status(seen, self._transitions)
 
     def _record(self, known: facts.Facts) -> TopologyTransition | None:
@@ -234,7 +229,7 @@ class Following:
             self._denied_at = clock
         elif clock - self._denied_at >= _DENIED:
             # Asked plainly once more, which says what is wrong; if nothing is, only watching is refused.
-            await connections.infrastructure(self._connection)
+            await cluster.infrastructure(self._connection)
             if isinstance(trouble, kube.Forbidden):
                 raise self._unwatchable(trouble)
             self._denied_at = asyncio.get_running_loop().time()

@@ -28,7 +28,7 @@ _SILENT = {**_ABOUT_WATCHING, "operator": "operator Running"}
 
 
 def can_draw(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Is there a terminal behind this stream whose cursor can be moved?"""
+    """Is there a terminal behind this stream that obeys cursor movements?"""
     return stream.isatty() and environ.get("TERM", "") not in _DULL
 
 
@@ -43,12 +43,12 @@ class Lines:
         self._answer: dict[str, object] = {}
 
     def show(self, update: live.Update, now: datetime) -> None:
-        """Print what is new. Raises BrokenPipeError when nobody reads any more."""
+        """Print what is new. Raises BrokenPipeError when the reader has gone."""
         current, stream = statements(update), self._stream
         if self._form != "text":
             self._document(update.answer)
             current, stream = {subject: current[subject] for subject in _ABOUT_WATCHING}, self._complaints
-        gone = {subject: f"{subject}: no longer to be done" for subject in self._printed if subject not in current}
+        gone = {subject: f"{subject}: no longer required" for subject in self._printed if subject not in current}
         for subject, statement in {**current, **gone}.items():
             if self._printed.get(subject) != statement:
                 stream.write(f"{answers.stamp(now)}  {document.plain(statement)}\n")
@@ -81,7 +81,7 @@ def statements(update: live.Update) -> dict[str, str]:
         current["operator"] = f"operator {operator['state']}: {operator['message']}"
     for advisory in answer["advisories"]:
         name, todo = advisory["name"], advisory["command"] or advisory["message"]
-        current[name] = f"{name}: left for a person to do: {todo}"
+        current[name] = f"{name}: action required: {todo}"
     return current
 
 

@@ -16,7 +16,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from . import arguments, errors, interruption
+from . import arguments, errors
 
 if TYPE_CHECKING:
     import argparse
@@ -33,14 +33,14 @@ _BROKEN_PIPE = 141
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    interrupted = interruption.Interruption()
+    interrupted = errors.Interruption()
     try:
         return _run(words, interrupted)
     except (KeyboardInterrupt, asyncio.CancelledError):
         if sys.stderr.isatty():
             # The terminal has written ^C where the cursor was.
             sys.stderr.write("\n")
-        errors.complain(f"interrupted; {interrupted.said}")
+        errors.complain(f"interrupted; {interrupted.text}")
         return errors.ExitCode.INTERRUPTED
     except errors.PluginError as error:
         errors.complain(str(error))
@@ -53,7 +53,7 @@ def main(words: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(words: Sequence[str] | None, interrupted: interruption.Interruption) -> int:
+def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
     options = arguments.parse(words)
     interrupted.begin(options.verb)
     for stream in (sys.stdout, sys.stderr):
@@ -98,9 +98,7 @@ def _transitions(options: argparse.Namespace) -> load.Transitions | None:
         raise errors.PluginError(str(error)) from error
 
 
-async def _verb(
-    options: argparse.Namespace, transitions: load.Transitions, interrupted: interruption.Interruption
-) -> int:
+async def _verb(options: argparse.Namespace, transitions: load.Transitions, interrupted: errors.Interruption) -> int:
     from . import cluster
 
     task = asyncio.current_task()
@@ -108,7 +106,7 @@ async def _verb(
     if task is not None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, task.cancel)
-    async with cluster.opened(cluster.Access.of(options), interrupted) as connection:
+    async with cluster.opened(options, interrupted) as connection:
         if options.verb in _JUDGING:
             # What keeps everything from being asked is reported alone, in one line.
             await cluster.infrastructure(connection)

@@ -22,6 +22,7 @@ import yaml
 
 from topology_api.vocabulary import Topology
 
+from ..definitions import read
 from . import arguments
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ _CONCERNS_US: Final = re.compile(r"""\bkind["']?\s*:\s*["']?Infrastructure(?:Lis
 _MARK: Final = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
 _BEGIN: Final = re.compile(r"(?:---)?\s*")
 _TAG: Final = "tag:yaml.org,2002:"
-_LONGEST_QUOTE: Final = 60
 
 
 class ManifestError(Exception):
@@ -180,8 +180,8 @@ def _another(node: yaml.MappingNode) -> str:
     """Why this Infrastructure is not the one that is meant; empty when it is."""
     name, version = _string(_get(_get(node, "metadata"), "name")) or "", _string(_get(node, "apiVersion")) or ""
     if name != "cluster":
-        return f"is an Infrastructure named {_quoted(name)}, not cluster"
-    return "" if version == _API_VERSION else f"has apiVersion {_quoted(version)}, not {_API_VERSION}"
+        return f"is an Infrastructure named {read.quote(name)}, not cluster"
+    return "" if version == _API_VERSION else f"has apiVersion {read.quote(version)}, not {_API_VERSION}"
 
 
 def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
@@ -194,7 +194,7 @@ def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
             if text is None:
                 yield key, f"{where}a key is {_shown(key)}; wanted a text"
             elif text in keys:
-                yield key, f"{where}the key {_quoted(text)} stands here twice"
+                yield key, f"{where}the key {read.quote(text)} stands here twice"
             else:
                 keys.add(text)
     if spec is not None and not _is_null(spec) and not isinstance(spec, yaml.MappingNode):
@@ -232,11 +232,7 @@ def _is_null(node: yaml.Node) -> bool:
 
 def _shown(node: yaml.Node) -> str:
     if isinstance(node, yaml.ScalarNode):
-        text, kind = _quoted(str(node.value)), node.tag.removeprefix(_TAG)
+        text, kind = read.quote(str(node.value)), node.tag.removeprefix(_TAG)
         return text if kind == "str" else f"{text}, which reads as {kind}"
     # Two braces of a template are a mapping whose key is a mapping.
     return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping, or a template that has not been rendered"
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "...")

@@ -28,11 +28,11 @@ _HEAD: Final = {
     "Operator": Rank.UNMET, "Written by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
 }  # fmt: skip
 _REFUSED: Final = "Nothing was written"
-_LEFT: Final = "Left for a person to do"
+_LEFT: Final = "Action required"
 _FINAL: Final = (
-    "The transition is completed without it, once all the rest is met and quiet, and then minor upgrades go on.",
+    "The transition completes without it, once every other check is met and stable. Then minor upgrades are allowed.",
     "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
-    "Should it come after all, nothing is lost: whoever repairs it needs no leave.",
+    "The component can still be repaired later. That needs no further command.",
 )
 
 
@@ -71,13 +71,13 @@ def plan(document: Document, answer: answers.Plan) -> None:
         ],
     )
     _checks(document, "Preflight", answer["checks"])
-    _checks(document, "Asked by the operator only, as it was answered last", answer["onlyOperator"])
+    _checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
     _steps(document, _LEFT, answer["advisories"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
     for title, steps in (
         ("What to expect", answer["expected"]),
-        ("To be seen to before, which no check can", answer["checklist"]),
+        ("To do before; no check verifies it", answer["checklist"]),
     ):
         _steps(document, title, steps, wide=max((len(step["name"]) for step in steps), default=0))
     _unread(document, answer["unread"])
@@ -87,7 +87,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
     if answer["command"] is not None:
         possible = answer["verdict"] == "Possible"
         document.add(
-            "Ask for it with" if possible else "Ask for it all the same with; it waits until everything is met",
+            "Request it with" if possible else "Request it anyway with; the operator waits until every check is met",
             [command(f"oc topology set {answer['target']} --confirm{'' if possible else ' --allow-pending'}")],
         )
 
@@ -101,7 +101,10 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
     if transition is not None:
         fields.append(("Transition", f"{transition['name']}: {transition['summary']}" if transition["name"] else ""))
         deadline = transition["deadline"] or ""
-        fields.append(("Deadline", f"{deadline}{_until(deadline, now)}" if deadline and now else deadline))
+        if deadline and now is not None:
+            left = _length(now.isoformat(), datetime.fromisoformat(deadline))
+            deadline += f" (in {left})" if left else f" (passed{ago(deadline, now)})"
+        fields.append(("Deadline", deadline))
     if progress is not None:
         met, total, size = progress["met"], progress["total"], 10 if 0 < document.width < 64 else 20
         done = size * met // total if total else 0
@@ -111,13 +114,13 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
         if condition is not None:
             document.add(f"{title} ({condition['reason']})", [condition["message"]], Rank.UNMET)
     if answer["paused"]:
-        why = "Nothing new is admitted: annotation topology.openshift.io/paused on ClusterOperator topology"
+        why = "No transition starts: annotation topology.openshift.io/paused on ClusterOperator topology"
         document.add("Paused", [why], Rank.UNMET)
     if answer["headline"] and answer["disabled"] is None:
         document.add("", [f"{answer['headline']}."])
     unmet = [check for check in answer["checks"] if check["status"] != "Met"]
     _checks(document, f"{answer['stage']} checks", unmet)
-    # What nobody waits for any more is listed for as long as the record has it.
+    # What is not waited for any more is listed for as long as the record has it.
     document.add(
         "Accepted without",
         [
@@ -136,7 +139,7 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
     gone = {check["name"] for check in answer["accepted"]}
     open_ = {check["name"] for check in unmet} - gone if answer["stuck"] else set()
     document.add(
-        "What will never come can be accepted; read first what that means",
+        "A check that will never be met can be accepted; read first what that means",
         [
             command(f"oc topology accept --check {check.value}", rank=Rank.TO_DO)
             for check in registry.ACCEPTABLE_CHECKS
@@ -152,15 +155,15 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
             )
             for way in answer["available"]
         ]
-        document.add("What could be asked for, as it was found last", rows)
-        document.add("", ["What could be asked for now: oc topology plan"])
+        document.add("What can be requested, as last evaluated", rows)
+        document.add("", ["What can be requested now: oc topology plan"])
     if answer["cancel"]:
-        document.add("Take the request back with", [command("oc topology cancel", rank=Rank.IN_ORDER)])
+        document.add("Cancel the request with", [command("oc topology cancel", rank=Rank.IN_ORDER)])
     _unread(document, answer["unread"])
 
 
 def audit(document: Document, answer: answers.Audit) -> None:
-    """`audit`: the shape, what it was told by, then what does not fit."""
+    """`audit`: the shape, what it is derived from, then what does not fit."""
     vector, disagreements = answer["vector"], answer["disagreements"]
     sure = all(value is not None for name, value in vector.items() if name != "fencing")
     shape = f"{answer['shape']}{'' if sure else ', as far as is known'}"
@@ -173,20 +176,21 @@ def audit(document: Document, answer: answers.Audit) -> None:
             ("Shape", shape if answer["shape"] is not None else several),
         ],
     )
-    document.add("What it is told by", [(name, _known(value)) for name, value in vector.items()])
+    document.add("Derived from", [(name, _known(value)) for name, value in vector.items()])
     if disagreements:
         rows: list[Row | tuple[str, str] | str] = []
         if answer["phase"] == "Converging":
-            rows.append("The cluster is following a topology that has just moved: some of it ends by itself.")
+            rows.append("The topology has just changed, and the cluster follows: some of this resolves by itself.")
         for item in disagreements:
-            rows.append((item["question"], f"Between {_joined(item['between'])}"))
+            *first, last = item["between"]
+            rows.append((item["question"], f"Between {', '.join(first)} and {last}" if first else f"Between {last}"))
             parts = (("Found", item["found"]), ("Wanted", item["wanted"]), ("Means", item["meaning"]))
             rows += [Row(part, indent=4) for part in parts]
         document.add("What does not fit together", rows)
     else:
         document.add("", ["Status, scheduler and nodes do not disagree, as far as they are known."])
     unfenced = any("fencing" in item["missing"] for item in answer["open"])
-    secrets = "Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would tell."
+    secrets = "Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would show it."
     questions = [(item["question"], f"Not known: {', '.join(item['missing'])}") for item in answer["open"]]
     document.add("Left open", [*questions, secrets] if unfenced else questions)
     _unread(document, answer["unread"])
@@ -254,7 +258,7 @@ def offer(document: Document, answer: accept.Offer) -> None:
     )
     given_up = f"It is not repaired: {registry.TRAITS[CheckName(check.name)].acceptable}."
     document.add(
-        f"If you accept that {check.name} does not come", [("*", sentence) for sentence in (given_up, *_FINAL)]
+        f"If you accept that {check.name} will not be met", [("*", sentence) for sentence in (given_up, *_FINAL)]
     )
 
 
@@ -262,11 +266,6 @@ def ago(since: str, now: datetime) -> str:
     """How long ago, in brackets; empty for what is to come."""
     age = _length(since, now)
     return f" ({age} ago)" if age else ""
-
-
-def _until(deadline: str, now: datetime) -> str:
-    left = _length(now.isoformat(), datetime.fromisoformat(deadline))
-    return f" (in {left})" if left else f" (passed{ago(deadline, now)})"
 
 
 def _length(begin: str, end: datetime) -> str:
@@ -319,11 +318,19 @@ def _checks(document: Document, title: str, checks: Sequence[answers.Check | sta
 
 
 def _objects(document: Document, answer: answers.Status) -> None:
-    """Operands that have not followed, control-plane nodes, and members of etcd."""
+    """Components that are not updated, control-plane nodes, and members of etcd."""
     operands = answer["operands"]["items"]
     waiting = [operand for operand in operands if operand["status"] != "Met"]
-    followed = f"Who has followed: {len(operands) - len(waiting)} of {len(operands)}"
-    rows = [(operand["status"], _count(operand), operand["check"], operand["name"]) for operand in waiting]
+    followed = f"Components updated: {len(operands) - len(waiting)} of {len(operands)}"
+    rows = [
+        (
+            operand["status"],
+            "" if operand["have"] is None else f"{operand['have']}/{operand['wanted']} {operand['unit']}",
+            operand["check"],
+            operand["name"],
+        )
+        for operand in waiting
+    ]
     if rows or not operands:
         document.add(followed, rows)
     else:
@@ -351,14 +358,10 @@ def _objects(document: Document, answer: answers.Status) -> None:
     )
 
 
-def _count(operand: state.Operand) -> str:
-    return "" if operand["have"] is None else f"{operand['have']}/{operand['wanted']} {operand['unit']}"
-
-
 def _steps(
     document: Document,
     title: str,
-    steps: Sequence[answers.Expected | state.Advisory],
+    steps: Sequence[answers.Expected],
     rank: Rank = Rank.PROGRESS,
     wide: int = 0,
 ) -> None:
@@ -395,11 +398,6 @@ def _known(value: object) -> str:
     if value is None:
         return "not known"
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _joined(words: Sequence[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _sentence(text: str) -> str:

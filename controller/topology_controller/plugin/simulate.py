@@ -123,8 +123,8 @@ def removed(known: facts.Facts, transitions: load.Transitions, now: datetime) ->
     decided = _decided(known, infrastructure, transitions, None, now)
     desired, record = infrastructure.desired, records.recover(infrastructure, known.own_operator)
     if desired is None:
-        return Judgement(Verdict.FULFILLED, "The manifest asks for nothing, and nothing is wanted", here, decided)
-    lacks = f"The manifest has no spec.{vocabulary.DESIRED}, and {desired} is wanted"
+        return Judgement(Verdict.FULFILLED, "The manifest requests nothing, and nothing is requested", here, decided)
+    lacks = f"The manifest has no spec.{vocabulary.DESIRED}, and {desired} is requested"
     way = "to prune that field, or to replace the object,"
     if record is not None and record.phase is Phase.CONVERGING:
         message = f"{lacks}: {way} is refused until the cluster has followed to {here}. Put {desired} into the manifest"
@@ -152,8 +152,7 @@ def _decided(
         # Without its own ClusterOperator the operator decides nothing. A person who may not read that one still wants
         # to know about all the rest.
         asked = dataclasses.replace(asked, own_operator=_NO_OPERATOR)
-    # Nothing was admitted here, and the leader has led for long: what is waited for after a change of leaders is not
-    # what stands in the way of a request.
+    # A leader that has led for long: what is waited for after a change of leaders does not block a request.
     term = leader.LeaderState(since=now - _LONG_AGO, next_attempt="planned")
     return phases.decide(asked, transitions, term, now)
 
@@ -166,10 +165,10 @@ def _verdict(
         return Verdict.UNSUPPORTED, f"{decided.disabled.message} ({decided.disabled.reason})"
     record = records.recover(infrastructure, known.own_operator)
     if record is not None and record.phase is Phase.CONVERGING and record.target is not None and record.target == here:
-        moved = f"The topology has moved to {here}, and"
+        changed = f"The topology has changed to {here}, and"
         if record.target.control_plane == target:
-            return Verdict.UNDER_WAY, f"{moved} the cluster follows: see oc topology status"
-        return Verdict.BLOCKED, f"{moved} the request cannot be changed before the cluster has followed"
+            return Verdict.UNDER_WAY, f"{changed} the cluster follows: see oc topology status"
+        return Verdict.BLOCKED, f"{changed} the request cannot be changed until the cluster has followed"
     if decided.degraded is not None and decided.degraded.reason is Reason.TOPOLOGY_OVERWRITTEN:
         return Verdict.BLOCKED, decided.degraded.message
     if decided.phase is Phase.UNSUPPORTED:
@@ -188,7 +187,7 @@ def _blocked(decided: decision.Decision) -> str:
     if not failing:
         return decided.note
     count = f"{len(failing)} of {len(decided.results)} preflight checks {'is' if len(failing) == 1 else 'are'} not met"
-    # What holds everything back is told besides the checks, not instead of them.
+    # What blocks everything is shown besides the checks, not instead of them.
     note = "" if decided.note.startswith("Waiting for ") else f". {decided.note}"
     return f"{count}: {', '.join(failing)}{note}"
 
@@ -248,9 +247,9 @@ def ways(known: facts.Facts, transitions: load.Transitions, now: datetime) -> tu
     ), ""
 
 
-def best(found: tuple[Way, ...]) -> Verdict:
+def best(every: tuple[Way, ...]) -> Verdict:
     """The verdict about all of them: possible if one is, else blocked if one is."""
-    verdicts = {way.verdict for way in found}
+    verdicts = {way.verdict for way in every}
     order = (Verdict.POSSIBLE, Verdict.BLOCKED)
     return next((verdict for verdict in order if verdict in verdicts), Verdict.UNSUPPORTED)
 
@@ -258,18 +257,6 @@ def best(found: tuple[Way, ...]) -> Verdict:
 def item(name: str, message: str, command: str = "") -> answers.Expected:
     """Something to be expected, to be seen to, or to be done next."""
     return {"name": name, "message": message, "command": command}
-
-
-def changes(source: TopologyPair, target: TopologyPair) -> list[answers.Change]:
-    """The fields of Infrastructure's status that the change would write."""
-    return [
-        {"field": f"status.{field}", "now": now, "then": then}
-        for field, now, then in (
-            ("controlPlaneTopology", source.control_plane, target.control_plane),
-            ("infrastructureTopology", source.infrastructure, target.infrastructure),
-        )
-        if now != then
-    ]
 
 
 def disruption(
@@ -284,12 +271,12 @@ def disruption(
         *_two_voters(known, definition),
         item(
             "UpgradesHeldBack",
-            "From the request until the transition is completed minor upgrades are held back. Patch upgrades are not: "
+            "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not: "
             "do not start one",
         ),
         item(
             "PointOfNoReturn",
-            "Once status has moved there is no way back; before that the request can be cancelled at any time",
+            "Once the topology has changed there is no way back; before that the request can be cancelled at any time",
         ),
         _machine_config(known, asking, source, target),
         *_static_pods(asking, source, target),
@@ -304,7 +291,7 @@ def _two_voters(known: facts.Facts, definition: model.Definition) -> Iterator[an
         return
     members = etcd.members(known)
     if isinstance(members, facts.Unobserved):
-        yield item("TwoVoters", f"How many voters etcd has cannot be told: {members}")
+        yield item("TwoVoters", f"How many voters etcd has is not known: {members}")
     elif len(members) < min(wanted, _QUORUM):
         has = ("no voters that are known of", "one voter", "two voters")[len(members)]
         join = "the third node" if len(members) == 2 else "the second and the third node"
@@ -368,7 +355,7 @@ def _replicas(
 
 
 def checklist(known: facts.Facts, definition: model.Definition, source: TopologyPair) -> list[answers.Expected]:
-    """What a person has to see to beforehand, because no check can."""
+    """What an administrator has to do beforehand, because no check can verify it."""
     items = [_backup(known)]
     infrastructure = known.infrastructure
     platform = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.platform
@@ -377,7 +364,7 @@ def checklist(known: facts.Facts, definition: model.Definition, source: Topology
         items += [
             item(
                 "LoadBalancer",
-                f"On platform {platform} nobody in the cluster looks after a load balancer. It has to lead to every "
+                f"On platform {platform} the cluster manages no load balancer. Yours has to lead to every "
                 "control-plane node: API on 6443 (healthy by /readyz), machine config server on 22623 (from inside "
                 "only); ingress on 80 and 443 to every node that runs a router",
             ),

@@ -120,14 +120,15 @@ def svg(edges: Iterable[Edge], here: TopologyPair, caption: Iterable[str] = ()) 
     for box in (*left.values(), *right.values()):
         drawn += [f'<g class="{"here" if box.lines[0] == _HERE else "place"}">', *_framed(box)]
     is_here = f"The cluster is here: control plane {here.control_plane}, infrastructure {here.infrastructure}"
-    sentences = [*(text for text, _ in above), is_here, *map(_told, edges)]
+    light, dark = ("; ".join(f"--{name}: {value}" for name, value in mood.items()) for mood in (LIGHT, DARK))
+    sentences = [*(text for text, _ in above), is_here, *map(_described, edges)]
     size = f'width="{width:.1f}" height="{height:.1f}"'
     view = f'viewBox="0 0 {width:.1f} {height:.1f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} {view} class="topology" role="img">',
         f"<title>{_escaped(f'Topology transitions of this cluster, which is at {here}')}</title>",
         f"<desc>{_escaped(' '.join(f'{sentence}.' for sentence in sentences))}</desc>",
-        f"<style>\n{_style()}</style>",
+        f"<style>\n{_STYLE.replace('LIGHT', light).replace('DARK', dark).replace('TINT', f'{TINT:g}')}</style>",
         f'<rect class="paper" {size}/>',
         *drawn,
         "</svg>",
@@ -164,11 +165,6 @@ def _rows(left: _Places, cards: Sequence[tuple[Edge, _Box]], right: _Places, top
         box.y = max(y, middles[pair] - box.height / 2)
         y = box.y + box.height + _GAP
     return max(bottom, y) - _GAP + _MARGIN
-
-
-def _style() -> str:
-    light, dark = ("; ".join(f"--{name}: {value}" for name, value in mood.items()) for mood in (LIGHT, DARK))
-    return _STYLE.replace("LIGHT", light).replace("DARK", dark).replace("TINT", f"{TINT:g}")
 
 
 def _place(pair: TopologyPair, *, is_here: bool) -> list[Text]:
@@ -220,7 +216,7 @@ def _line(x: float, y: float, to_x: float, to_y: float) -> str:
     return f'<path class="line" d="{points}"/>'
 
 
-def _told(edge: Edge) -> str:
+def _described(edge: Edge) -> str:
     way = f"{edge.name} leads from {edge.source} to {edge.target}"
     if not edge.verdict:
         return f"{way}; it does not start where the cluster is"

@@ -1,7 +1,7 @@
-"""The writes of `set`, `cancel` and `accept`: read, judge, write, and begin again when the object has moved on.
+"""The writes of `set`, `cancel` and `accept`: read, judge, write, and begin again when the object has changed.
 
 Each is a merge patch that carries the resourceVersion of the object that was judged: the server answers 409 when that
-has moved on, and 422 only when it refuses the change itself. (A JSON patch with a test would be answered with 422 in
+has changed, and 422 only when it refuses the change itself. (A JSON patch with a test would be answered with 422 in
 both cases.) It takes the right `patch`, as `oc patch` does. A write whose answer was lost may have been executed:
 `write` reads what became of it.
 """
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
     from . import answers
 
 T = TypeVar("T")
+A = TypeVar("A", "answers.Set", "answers.Cancel")
 Raw = dict[str, Any]
 ATTEMPTS = 3
-"""How often it is read, judged and written when somebody else writes in between each time."""
+"""How often it is read, judged and written when another client writes in between each time."""
 OBSERVED_TIMEOUT = 5.0
 """Seconds that the operator has to speak of what was written; normally it takes a tenth of one."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two reads that look for the operator's answer; each pause is twice the one before."""
-UNKNOWN_WRITER = "somebody unknown"
+UNKNOWN_WRITER = "an unknown client"
 _NAME = catalog.INFRASTRUCTURE.selection.name or ""
 _DENIED = (" denied request: ", " denied the request: ")
 """In the 403 of an admission policy and of a webhook, which is no missing right."""
@@ -61,20 +62,20 @@ _INFRASTRUCTURE = Target(catalog.INFRASTRUCTURES, _NAME, catalog.INFRASTRUCTURES
 async def guarded(
     connection: cluster.Connection, target: Target, judge: Callable[[int], Awaitable[tuple[T, Raw | None]]]
 ) -> tuple[T, Raw | None, Raw | kube.KubeError | None]:
-    """Read and judge (`judge`), send the patch that it returns, and begin again when the object has moved on.
+    """Read and judge (`judge`), send the patch that it returns, and begin again when the object has changed.
 
-    `judge` is told how often that has happened. Returns its last answer, the patch that was sent, None when there was
+    `judge` gets the number of the attempt, from 0. Returns its last answer, the patch that was sent, None if there was
     nothing to write, and what the server answered: the object, or an error other than Conflict. Raises PluginError when
-    the object has moved on each time.
+    the object has changed each time.
     """
-    before = connection.interruption.said
+    before = connection.interruption.text
     for attempt in range(ATTEMPTS):
         answer, patch = await judge(attempt)
         if patch is None:
             return answer, None, None
-        connection.interruption.now(
-            f"whether {target.subject} was written is not known, because the answer had not come: oc topology status "
-            "tells"
+        connection.interruption.text = (
+            f"whether {target.subject} was written is not known, because the answer had not come: see oc topology "
+            "status"
         )
         try:
             return (
@@ -84,7 +85,7 @@ async def guarded(
             )
         except kube.KubeError as error:
             if not error.outcome_unknown:
-                connection.interruption.now(before)
+                connection.interruption.text = before
             if not isinstance(error, kube.Conflict):
                 return answer, patch, error
     by = f", the last time by {await last_writer(connection)}" if target is _INFRASTRUCTURE else ""
@@ -94,43 +95,40 @@ async def guarded(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """spec.desiredTopology is written. `generation` is the one that the operator has to speak of.
+async def request(
+    connection: cluster.Connection,
+    judge: Callable[[int], Awaitable[tuple[tuple[A, errors.ExitCode], Raw | None]]],
+    subject: str,
+    instead: Callable[[A], list[answers.Expected]],
+) -> tuple[A, errors.ExitCode, int | None]:
+    """`guarded` for spec.desiredTopology: the last answer of `judge`, which says now what became of its patch.
 
-    `note` says how that is known when the answer was lost.
+    Also the generation that the operator has to speak of, None when nothing was written. Where the API server refuses
+    `subject`, `instead` is what can be done. Raises PluginError also when a right lacks, and when it cannot be known
+    what became of the patch.
     """
-
-    generation: int
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The API server does not accept this desired topology now. `why` is its own message."""
-
-    why: str
-
-
-async def write(
-    connection: cluster.Connection, judge: Callable[[int], Awaitable[tuple[T, Raw | None]]]
-) -> tuple[T, Written | Refused | None]:
-    """`guarded` for spec.desiredTopology: returns the last answer of `judge`, and what became of its patch.
-
-    Raises PluginError also when a right lacks, and when there is no telling what became of it.
-    """
-    answer, patch, outcome = await guarded(connection, _INFRASTRUCTURE, judge)
+    (answer, code), patch, outcome = await guarded(connection, _INFRASTRUCTURE, judge)
     if patch is None or outcome is None:
-        return answer, None
+        return answer, code, None
     try:
-        return answer, await _outcome(connection, patch, outcome)
+        generation, note = await _outcome(connection, patch, outcome)
     except fields.Malformed as error:
         raise errors.PluginError(
             f"Infrastructure cluster makes no sense as the API server has it after the write: {error}"
         ) from error
+    if generation is None:
+        answer["result"] = "Refused"
+        answer["message"] = f"The API server refuses {subject}: {note}"
+        answer["next"] = instead(answer)
+        return answer, errors.ExitCode.BLOCKED, None
+    answer["result"] = "Written"
+    if note:
+        answer["warnings"].append(note)
+    return answer, errors.ExitCode.DONE, generation
 
 
-async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kube.KubeError) -> Written | Refused:
+async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kube.KubeError) -> tuple[int | None, str]:
+    """The generation that was written, and how that is known when the answer was lost; or None, and the refusal."""
     wanted: str | None = body["spec"][vocabulary.DESIRED]
     if not isinstance(outcome, kube.KubeError):
         if wanted is not None and _desired(outcome) != wanted:
@@ -138,18 +136,18 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
                 f"the API server took the write and dropped spec.{vocabulary.DESIRED}: its API lacks our fields",
                 f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
             )
-        return Written(fields.whole(outcome, "metadata.generation"))
+        return fields.whole(outcome, "metadata.generation"), ""
     if outcome.outcome_unknown:
-        return await _look(connection, body["metadata"]["resourceVersion"], wanted, outcome)
+        return await _look(connection, body, outcome)
     if outcome.status == 422 or any(words in outcome.message for words in _DENIED):
-        return Refused(_own_words(outcome.message or outcome.reason))
+        return None, _own_words(outcome.message or outcome.reason)
     if isinstance(outcome, kube.Forbidden):
         hint = f"Nothing was written. The server says: {outcome.message}"
         raise errors.PluginError(connection.lacks(outcome), hint) from outcome
     raise cluster.explained(connection, outcome) from outcome
 
 
-async def _look(connection: cluster.Connection, version: str, wanted: str | None, lost: kube.KubeError) -> Written:
+async def _look(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
     """Read what became of a write that was not answered."""
     why = lost.message or lost.reason
     try:
@@ -158,12 +156,13 @@ async def _look(connection: cluster.Connection, version: str, wanted: str | None
         raise errors.PluginError(
             f"the write was not answered ({why}), and Infrastructure cannot be read again ({error}): it is not known "
             "whether it was executed",
-            "Once the API server answers again, oc topology status tells",
+            "Once the API server answers again, oc topology status shows it",
         ) from error
-    desired, is_unchanged = _desired(raw), (fields.text(raw, "metadata.resourceVersion") or "") == version
+    desired, wanted = _desired(raw), body["spec"][vocabulary.DESIRED]
+    is_unchanged = (fields.text(raw, "metadata.resourceVersion") or "") == body["metadata"]["resourceVersion"]
     if desired == wanted and not is_unchanged:
         note = f"The write was not answered ({why}), but Infrastructure was read again, and there it is"
-        return Written(fields.whole(raw, "metadata.generation"), note)
+        return fields.whole(raw, "metadata.generation"), note
     if is_unchanged:
         raise errors.PluginError(
             f"the write was not answered ({why}), and when Infrastructure was read again it was as before: nothing was "

@@ -40,18 +40,20 @@ _RELATED = (
     (_MACHINES, "machineconfigpools", "", ""),
     (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-status"),
     (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-request"),
+    (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-report"),
     (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-status"),
     (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-request"),
+    (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-report"),
 )
 """Group, resource, namespace, name; without a name it is every object of the kind."""
 
 
 def related_objects(namespace: str) -> list[Raw]:
     """What must-gather collects for us, whether or not the operator runs (the same list stands in the manifest)."""
-    found: list[Raw] = [{"group": "", "resource": "namespaces", "name": namespace}]
+    related: list[Raw] = [{"group": "", "resource": "namespaces", "name": namespace}]
     for group, resource, where, name in _RELATED:
-        found.append({"group": group, "resource": resource, **({"namespace": where} if where else {}), "name": name})
-    return found
+        related.append({"group": group, "resource": resource, **({"namespace": where} if where else {}), "name": name})
+    return related
 
 
 def status(
@@ -60,7 +62,7 @@ def status(
     """The status that should stand on the server after this decision."""
     before = own.status if isinstance(own, facts.OwnOperator) else {}
     return {
-        "conditions": _conditions(decision, before, now),
+        "conditions": merged_conditions(decision, before, now.strftime("%Y-%m-%dT%H:%M:%SZ")),
         "versions": _versions(decision, before, version),
         "relatedObjects": related_objects(namespace),
         "extension": _extension(decision, before),
@@ -68,14 +70,14 @@ def status(
 
 
 def _versions(decision: Decision, before: Raw, version: str) -> list[Raw]:
-    """Our version, once this version can do its work on what it found; until then what was said before stays.
+    """Our version, once this version can do its work on this cluster; until then what was reported before stays.
 
     The version operator waits for this number before it calls an upgrade done (the promise of a ClusterOperator).
     """
     if decision.level:
         return [{"name": "operator", "version": version}]
-    found = before.get("versions")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    versions = before.get("versions")
+    return [item for item in versions if isinstance(item, dict)] if isinstance(versions, list) else []
 
 
 def differs(wanted: Raw, own: facts.Fact[facts.OwnOperator]) -> bool:
@@ -89,24 +91,29 @@ def _extension(decision: Decision, before: Raw) -> Raw | None:
     if decision.record is not None:
         return RecordCopy.of(decision.record).to_api()
     # A decision that leaves the record alone leaves its copy alone too.
-    found = before.get("extension")
-    return found if isinstance(found, dict) else None
+    extension = before.get("extension")
+    return extension if isinstance(extension, dict) else None
 
 
-def _conditions(decision: Decision, before: Raw, now: datetime) -> list[Raw]:
-    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    found = before.get("conditions")
-    known = {
+def stored_conditions(status: Raw) -> dict[str, Raw]:
+    """Conditions by type as they stand on the server, where anything may stand."""
+    listed = status.get("conditions")
+    return {
         item["type"]: item
-        for item in (found if isinstance(found, list) else [])
+        for item in (listed if isinstance(listed, list) else [])
         if isinstance(item, dict) and isinstance(item.get("type"), str)
     }
-    written = []
+
+
+def merged_conditions(decision: Decision, before: Raw, stamp: str | None) -> list[Raw]:
+    """The conditions of a decision; those whose status changes since the status `before` get the time `stamp`."""
+    stored = stored_conditions(before)
+    merged = []
     for condition in conditions.of(decision):
-        earlier = known.pop(condition.type.value, None)
+        earlier = stored.get(condition.type.value)
         same = earlier is not None and earlier.get("status") == condition.status.value
         time = earlier.get("lastTransitionTime") if same and earlier else None
-        written.append(
+        merged.append(
             {
                 "type": condition.type.value,
                 "status": condition.status.value,
@@ -115,7 +122,7 @@ def _conditions(decision: Decision, before: Raw, now: datetime) -> list[Raw]:
                 "lastTransitionTime": time if isinstance(time, str) else stamp,
             }
         )
-    return written
+    return merged
 
 
 def skeleton() -> Raw:

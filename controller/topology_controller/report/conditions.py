@@ -1,7 +1,7 @@
 """The conditions that follow from a decision: the table of DESIGN section 8.
 
 The same decision always gives the same text. Reason and message are there also when all is well, because an empty one
-looks like an operator that never spoke.
+looks like an operator that never ran.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def of(decision: Decision) -> tuple[Condition, ...]:
         _stopped_progressing(decision) if stopped else _progressing(decision),
         _when_true(ConditionType.DEGRADED, _trouble(decision), "Nothing is wrong"),
         _upgradeable(decision),
-        _when_true(ConditionType.DISABLED, decision.disabled, "This cluster's topology is looked after"),
+        _when_true(ConditionType.DISABLED, decision.disabled, "This operator manages the topology of this cluster"),
     )
 
 
 def _trouble(decision: Decision) -> Cause | None:
-    """What a person has to look at: the transition before the configuration, and both where both are in trouble."""
+    """The reason of Degraded: the transition before the configuration, and both where both are in trouble."""
     first, second = decision.degraded, decision.misconfigured
     if first is None or second is None:
         return first or second
@@ -79,23 +79,23 @@ def _progressing(decision: Decision) -> Condition:
 
 
 def _stopped_progressing(decision: Decision) -> Condition:
-    said = decision.disabled or decision.degraded
-    message = (
-        "Nothing is done here" if decision.disabled else f"Stopped: see condition Degraded ({said and said.reason})"
-    )
+    degraded = decision.degraded
+    message = "Nothing is done here"
+    if decision.disabled is None and degraded is not None:
+        message = f"Stopped: see condition Degraded ({degraded.reason})"
     return Condition(ConditionType.PROGRESSING, ConditionStatus.FALSE, Reason.AS_EXPECTED, message)
 
 
 def _upgradeable(decision: Decision) -> Condition:
     if decision.upgrade_block is None or decision.disabled is not None:
-        message = "Upgrades are not held back by this operator"
+        message = "Upgrades are not blocked by this operator"
         return Condition(ConditionType.UPGRADEABLE, ConditionStatus.TRUE, Reason.AS_EXPECTED, message)
     return Condition(
         ConditionType.UPGRADEABLE, ConditionStatus.FALSE, _UPGRADEABLE[decision.phase], decision.upgrade_block
     )
 
 
-def _when_true(type_: ConditionType, said: Cause | None, well: str) -> Condition:
-    if said is None:
+def _when_true(type_: ConditionType, trouble: Cause | None, well: str) -> Condition:
+    if trouble is None:
         return Condition(type_, ConditionStatus.FALSE, Reason.AS_EXPECTED, well)
-    return Condition(type_, ConditionStatus.TRUE, said.reason, said.message)
+    return Condition(type_, ConditionStatus.TRUE, trouble.reason, trouble.message)

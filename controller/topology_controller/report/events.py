@@ -1,12 +1,12 @@
-"""Tells what happened, beside Infrastructure, without delaying, losing or repeating anything.
+"""Records events beside Infrastructure, without delaying the loop, losing an event or repeating one.
 
-Happenings wait in a bounded row and are sent by a task of their own: an API server that refuses events must not keep
-the topology from moving. The name of an event is a hash of what it is about, so an operator that crashed between the
-change and the event tells it after its restart, and one that crashed after it finds that it exists.
+Events wait in a bounded queue and are sent by a task of their own: an API server that refuses events must not block the
+change of topology. The name of an event is a hash of what it is about, so an operator that crashed between the change
+and the event sends it after its restart, and one that crashed after it learns that it exists.
 
 What could not be sent keeps waiting. An API server in trouble is tried again soon; one that refuses (a right is
-missing, a webhook says no) now and then, the events taking turns. Both are said in the log when they begin and when
-they end. When too many wait, the oldest are given up. Whoever ends `run` gives it two seconds more to send what waits.
+missing, a webhook says no) now and then, the events taking turns. Both are logged when they begin and when they end.
+When too many wait, the oldest are given up. When `run` is cancelled, two seconds more are left to send what waits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _IN_TROUBLE = 1.0, 30.0
 _REFUSED = 5.0, 60.0
 FLUSH = 2.0
 """Seconds that are left for what waits when the operator ends."""
-# What comes at the very end (the loop tells of a write that it has just done) comes within this.
+# Seconds in which the last events come: those of a write that the loop has just done.
 _LATE = 0.05
 
 
@@ -55,14 +55,14 @@ def name(uid: str, reason: EventReason, record: TopologyTransition | None, gener
     """The name of the event: the same occurrence always has the same one.
 
     An admission has its attempt. Before it, the time of the request and the `generation` in which the request was made
-    (that of the record, unless another is given) tell two requests apart, also within one second. A request is one also
-    when the record was dropped, and the request is found in another phase or gets another attempt than before. What
-    blocks a request is another occurrence when it is another set of checks.
+    (that of the record, unless another is given) distinguish two requests, also within one second. A request stays the
+    same when the record was dropped, and it is found in another phase or gets another attempt than before. What blocks
+    a request is another occurrence when it is another set of checks.
     """
     occurrence, phase = "", ""
     if record is not None:
-        made_in = record.observed_generation if generation is None else generation
-        requested = f"{record.requested_time or record.phase_transition_time or ''}@{made_in or ''}"
+        generation = record.observed_generation if generation is None else generation
+        requested = f"{record.requested_time or record.phase_transition_time or ''}@{generation or ''}"
         request = reason is EventReason.TRANSITION_REQUESTED
         occurrence, phase = (requested, "") if request else (record.attempt or requested, record.phase.value)
         if reason is EventReason.TRANSITION_BLOCKED:
@@ -89,33 +89,41 @@ class EventRecorder:
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
         self._waiting: dict[str, _Event] = {}
-        self._news = asyncio.Event()
-        self._told: dict[str, None] = {}
+        self._more = asyncio.Event()
+        self._recorded: dict[str, None] = {}
         self._request: tuple[object, int | None] | None = None
         self._trouble: tuple[object, ...] | None = None
         self._overflown = False
 
     def record(self, infrastructure: facts.Infrastructure, record: TopologyTransition | None, spec: EventSpec) -> None:
-        """Let an event wait that was not told before; when too many wait, the oldest of them is given up."""
-        called = name(infrastructure.uid, spec.reason, record, self._made_in(record, spec.reason))
-        if called in self._told:
+        """Let an event wait that was not recorded before; when too many wait, the oldest of them is given up."""
+        key = name(infrastructure.uid, spec.reason, record, self._generation(record, spec.reason))
+        if key in self._recorded:
             return
         phase = Phase.IDLE if record is None else record.phase
-        self._waiting[called] = _Event(called, infrastructure.uid, spec, phase, self._utcnow())
-        self._news.set()
+        self._waiting[key] = _Event(key, infrastructure.uid, spec, phase, self._utcnow())
+        self._more.set()
         # What lasts (a transition that is stuck) is decided again with every look; it is one event.
-        self._told[called] = None
-        if len(self._told) > _REMEMBERED:
-            del self._told[next(iter(self._told))]
+        self._recorded[key] = None
+        if len(self._recorded) > _REMEMBERED:
+            del self._recorded[next(iter(self._recorded))]
         if len(self._waiting) > _WAITING:
-            self._give_up(next(iter(self._waiting.values())))
+            oldest = self._waiting.pop(next(iter(self._waiting)))
+            self._recorded.pop(oldest.name, None)
+            if not self._overflown:
+                self._overflown = True
+                facts = {"count": _WAITING, "event": oldest.spec.reason}
+                _LOG.warning("more than %(count)d events wait: the oldest are given up, %(event)s first", facts)
 
     async def run(self) -> None:
         """Send what waits until cancelled, and then for `FLUSH` seconds at most what still does."""
         soon, late = queue.Backoff(*_IN_TROUBLE), queue.Backoff(*_REFUSED)
         try:
             while True:
-                event = await self._next()
+                while not self._waiting:
+                    self._more.clear()
+                    await self._more.wait()
+                event = next(iter(self._waiting.values()))
                 error = await self._send(event)
                 if error is None:
                     soon.reset()
@@ -129,25 +137,17 @@ class EventRecorder:
         finally:
             await self._flush()
 
-    async def _next(self) -> _Event:
-        while not self._waiting:
-            self._news.clear()
-            await self._news.wait()
-        return next(iter(self._waiting.values()))
-
     async def _send(self, event: _Event) -> errors.KubeError | None:
-        """Send one and say why it waits still; one that the API would never take is given up."""
-        new = True
+        """Send an event, or return why it still waits; one that the API would never take is given up."""
+        done = "is sent"
         try:
             await self._client.create(EVENTS, self._body(event), namespace=_NAMESPACE)
         except errors.AlreadyExists:
-            new = False
+            done = "was sent before"
         except errors.Invalid as error:
             self._waiting.pop(event.name, None)
-            _LOG.warning(
-                "event %(event)s was not sent, and is given up: %(error)s",
-                {"event": event.spec.reason, "error": error},
-            )
+            facts = {"event": event.spec.reason, "error": error}
+            _LOG.warning("event %(event)s was not sent, and is given up: %(error)s", facts)
             return None
         except errors.KubeError as error:
             if error.same_as != self._trouble:
@@ -160,11 +160,7 @@ class EventRecorder:
         self._waiting.pop(event.name, None)
         _LOG.debug(
             "event %(event)s %(done)s: %(message)s",
-            {
-                "event": event.spec.reason,
-                "done": "is told" if new else "was told before",
-                "message": event.spec.note,
-            },
+            {"event": event.spec.reason, "done": done, "message": event.spec.note},
         )
         if self._trouble is not None:
             self._trouble, self._overflown = None, False
@@ -199,7 +195,7 @@ class EventRecorder:
         """The end: send what waits, once each, while there is time; no pauses for what is refused."""
         try:
             async with asyncio.timeout(FLUSH):
-                # The loop ends beside this, and may have something to tell of the write that it was at.
+                # The loop ends beside this, and may record an event of the write that it was at.
                 await asyncio.sleep(_LATE)
                 for event in tuple(self._waiting.values()):
                     await self._send(event)
@@ -208,11 +204,11 @@ class EventRecorder:
         if self._waiting:
             reasons = ", ".join(event.spec.reason.value for event in self._waiting.values())
             _LOG.warning(
-                "%(count)d events were not sent before the end, and are not told: %(events)s",
+                "%(count)d events were not sent before the end, and are lost: %(events)s",
                 {"count": len(self._waiting), "events": reasons},
             )
 
-    def _made_in(self, record: TopologyTransition | None, reason: EventReason) -> int | None:
+    def _generation(self, record: TopologyTransition | None, reason: EventReason) -> int | None:
         """The generation in which this request was made, as far as known: a later change of the spec is no new one."""
         if record is None:
             return None
@@ -223,23 +219,12 @@ class EventRecorder:
             self._request = (record.requested_time, record.observed_generation)
         return self._request[1]
 
-    def _give_up(self, event: _Event) -> None:
-        del self._waiting[event.name]
-        self._told.pop(event.name, None)
-        if not self._overflown:
-            self._overflown = True
-            _LOG.warning(
-                "more than %(count)d events wait: the oldest are given up, %(event)s first",
-                {"count": _WAITING, "event": event.spec.reason},
-            )
-
 
 def after_restart(record: TopologyTransition, now: datetime) -> tuple[EventSpec, ...]:
-    """What a predecessor may not have told any more: the events of a phase that was entered a moment ago."""
+    """The events that a predecessor may not have sent any more: those of a phase that was entered a moment ago."""
     entered = record.phase_transition_time
-    if entered is None or (now - entered).total_seconds() > _RECENT:
-        return ()
-    if record.phase not in {Phase.CONVERGING, Phase.COMPLETED}:
+    recent = entered is not None and (now - entered).total_seconds() <= _RECENT
+    if not recent or record.phase not in {Phase.CONVERGING, Phase.COMPLETED}:
         return ()
     # The same events as for the step that led here, whichever open phase it came from.
     before = record.model_copy(update={"phase": Phase.ADMITTING})

@@ -1,9 +1,9 @@
-"""What a leader says in the log about its decisions: one line when something changes, none when nothing does.
+"""What a leader logs about its decisions: one line when something changes, none when nothing does.
 
 `reconcile` decides often: at every heartbeat that leads to a new fact, at every look that it asked for. So the last
-words are remembered here, and only what differs from them is said: the phase with what it waits for, each check whose
+lines are remembered here, and only what differs from them is logged: the phase with what it waits for, each check whose
 answer has changed, a failure that is another one than before. A failure that stays is repeated every five minutes, so
-that whoever reads only the end of a log sees it.
+that it is seen at the end of a log.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ _FAILING_STILL = 300.0
 
 
 class DecisionLog:
-    """The voice of one term of leadership."""
+    """The log of one term of leadership."""
 
     def __init__(self) -> None:
-        self._said = ""
+        self._line = ""
         self._answers: dict[str, CheckResult] = {}
         self._ignored: tuple[str, ...] = ()
         self._taken: set[tuple[str | None, str]] = set()
         self._failed: object = None
-        self._complained = 0.0
+        self._failed_at = 0.0
 
     def decided(self, decision: Decision) -> None:
-        """Say the phase if it, or what is said about it, has changed; and every check that answers differently."""
+        """Log the phase if it or its message has changed, and every check that answers differently."""
         stopped = decision.disabled or decision.degraded
         # What is added to a sentence of a condition begins where that ended.
         text = f"{stopped.reason}: {stopped.message}" if stopped else decision.note.lstrip(".,; ")
-        said = f"{decision.phase}: {text}"
-        if said != self._said:
-            self._said = said
+        line = f"{decision.phase}: {text}"
+        if line != self._line:
+            self._line = line
             sentence = "phase %(phase)s: %(message)s" if text else "phase %(phase)s"
             reason = stopped.reason if stopped else None
             facts = {"phase": decision.phase, "message": text or None, "reason": reason}
             _LOG.info(sentence, {**facts, **about(decision.record)})
-        self._told_of_acceptances(decision)
+        self._acceptances(decision)
         if not decision.results:
             if not decision.watch:
-                # The next request is told from its beginning.
+                # The next request is logged from its beginning.
                 self._answers = {}
             return
         for answer in decision.results:
@@ -62,8 +62,8 @@ class DecisionLog:
                 )
         self._answers = {answer.name: answer for answer in decision.results}
 
-    def _told_of_acceptances(self, decision: Decision) -> None:
-        """Say what is taken up and what is ignored of what somebody accepts, each when it is new."""
+    def _acceptances(self, decision: Decision) -> None:
+        """Log what is taken up and what is ignored of what administrators accept, each when it is new."""
         record = decision.record
         if record is None or not decision.results:
             return
@@ -71,33 +71,29 @@ class DecisionLog:
             if sentence not in self._ignored:
                 _LOG.warning("%(message)s", {"message": sentence, **about(record)})
         self._ignored = decision.ignored
-        for one in decision.taken:
-            # A decision that was made again, because somebody else wrote in between, is no news.
-            if (record.attempt, one.name) not in self._taken:
-                self._taken.add((record.attempt, one.name))
+        for check in decision.taken:
+            # A decision that was made again, because of a conflict, is no news.
+            if (record.attempt, check.name) not in self._taken:
+                self._taken.add((record.attempt, check.name))
+                reason = check.reason or "no reason was given"
                 _LOG.warning(
                     "check %(check)s is accepted and not waited for any more: %(reason)s; it says: %(message)s",
-                    {
-                        "check": one.name,
-                        "reason": one.reason or "no reason was given",
-                        "message": one.message,
-                        **about(record),
-                    },
+                    {"check": check.name, "reason": reason, "message": check.message, **about(record)},
                 )
 
     def failed(self, error: Exception, delay: float) -> None:
-        """Say what went wrong, and in how many seconds it is tried again."""
+        """Log what went wrong, and in how many seconds it is tried again."""
         now = asyncio.get_running_loop().time()
         kind = error.same_as if isinstance(error, errors.KubeError) else str(error)
-        news = kind != self._failed or now >= self._complained + _FAILING_STILL
+        news = kind != self._failed or now >= self._failed_at + _FAILING_STILL
         if news:
-            self._failed, self._complained = kind, now
+            self._failed, self._failed_at = kind, now
         level = logging.WARNING if news else logging.DEBUG
         _LOG.log(level, "%(error)s; trying again in %(seconds).1f s", {"error": error, "seconds": delay})
 
 
 def about(record: TopologyTransition | None) -> dict[str, object]:
-    """The facts that tell one transition from another, for a line about its record."""
+    """The facts that distinguish transitions, for a line about its record."""
     if record is None:
         return {}
     return {"definition": record.name, "attempt": record.attempt, "generation": record.observed_generation}

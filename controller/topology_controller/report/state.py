@@ -1,7 +1,7 @@
 """The shape of `/state`: what the status page shows, and what a script may read instead of it.
 
 Plain dictionaries, so that they are JSON as they stand. A list that cannot be shown comes with a sentence that says why
-(`Shown.said`): an empty one never has to be guessed at. Times are RFC 3339 in UTC with whole seconds, None where there
+(`said`): an empty one never has to be guessed at. Times are RFC 3339 in UTC with whole seconds, None where there
 is none. docs/page.md and docs/reference.md describe it; `view` makes it.
 """
 
@@ -84,7 +84,7 @@ class Operand(TypedDict):
 
 
 class Node(TypedDict):
-    """A control-plane node. `eligible` is None when that cannot be told; `why` says why not, or why it cannot."""
+    """A control-plane node. `eligible` is None when that is not known; `why` says why not, or why it cannot."""
 
     name: str
     ready: str
@@ -102,29 +102,14 @@ class Member(TypedDict):
     node: str | None
 
 
-class Operands(TypedDict):
-    """Operands, and what is to be said of the list itself."""
-
-    items: list[Operand]
-    said: str
-
-
-class Nodes(TypedDict):
-    """Control-plane nodes, and what is to be said of the list itself."""
-
-    items: list[Node]
-    said: str
-
-
-class Members(TypedDict):
-    """Members of etcd, and what is to be said of the list itself."""
-
-    items: list[Member]
-    said: str
+# `said` is why a list is empty, or what it leaves out. It is a key of the JSON, and no name for a field here.
+Operands = TypedDict("Operands", {"items": list[Operand], "said": str})  # noqa: UP013 - as above
+Nodes = TypedDict("Nodes", {"items": list[Node], "said": str})  # noqa: UP013 - as above
+Members = TypedDict("Members", {"items": list[Member], "said": str})  # noqa: UP013 - as above
 
 
 class Advisory(TypedDict):
-    """What a person has to do, with the command that does it."""
+    """An action that is required of an administrator, with the command that does it."""
 
     name: str
     message: str
@@ -132,7 +117,7 @@ class Advisory(TypedDict):
 
 
 class Accepted(TypedDict):
-    """A check that the transition goes, or went, without: what it found then, why it was accepted, and since when."""
+    """A check that the transition does not wait for: its message then, why it was accepted, and since when."""
 
     name: str
     message: str
@@ -148,7 +133,7 @@ class Blocker(TypedDict):
 
 
 class Available(TypedDict):
-    """A transition that could be asked for, and the command that would."""
+    """A transition that could be requested, and the command that requests it."""
 
     name: str
     summary: str
@@ -170,9 +155,9 @@ class Cluster(TypedDict):
 class State(TypedDict):
     """Everything that the status page shows.
 
-    `leads` says whether the process that answers decides; if not, it tells what is recorded, and has no operands, nodes
-    or members. `headline` is the message of Progressing. `disturbed` names watches whose news may be late. `cancel`
-    is the command that takes the request back, None where that is not possible any more.
+    `leads` says whether the process that answers decides; if not, it shows what is recorded, and has no operands, nodes
+    or members. `headline` is the message of Progressing. `disturbed` names watches whose events may be late. `cancel`
+    is the command that cancels the request, None where that is not possible any more.
     """
 
     version: str

@@ -1,12 +1,11 @@
-"""Who asks, and whether they may: in front of every path that is not open.
+"""Authentication and authorization, in front of every path that is not open.
 
 * `right_for` is the table of paths. A right is a path in the sense of RBAC's `nonResourceURLs`, verb get; what is not
-  named there is closed. The page has a path of its own, because OpenShift grants `/` to everybody who is known.
-* `Filter` finds the user of a request: a client certificate that the handshake has verified, else a bearer token, else
-  the session of a browser; the first that is there decides, as in kube-apiserver. 401 is for no accepted credentials (a
-  browser gets the form of `sign_in`), 403 names the ClusterRole that would help.
-* `Reviews` asks the API server whose token it is (TokenReview) and whether a user may (SubjectAccessReview). When it
-  cannot be asked, nobody is let in on a guess: 503.
+  named there is closed. The page has a path of its own, because OpenShift grants `/` to every authenticated user.
+* `Filter` takes the user of a request from a client certificate that the handshake has verified, else from a bearer
+  token, else from the session of a browser; the first that is there decides, as in kube-apiserver. 401 is for no
+  accepted credentials (a browser gets the form of `sign_in`), 403 names the ClusterRole that would help.
+* `Reviews` asks the API server (TokenReview, SubjectAccessReview). Without an answer the request is refused with 503.
 * `Sessions` are the browsers that have signed in.
 """
 
@@ -39,7 +38,7 @@ TOKENS = resources.Resource("authentication.k8s.io", "v1", "tokenreviews", "Toke
 ACCESS = resources.Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
 AUTHENTICATED = "system:authenticated"
 PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
-"""Who may scrape without a question: OpenShift's conventions, so that scrapes do not depend on the API server."""
+"""May scrape without a review: OpenShift's conventions, so that scrapes do not depend on the API server."""
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 COOKIE = "topology_session"
 _CACHED = 256
@@ -49,7 +48,7 @@ _LONGEST_TOKEN = 8 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """`path` is what a role has to grant, `role` the ClusterRole that is shipped, `always` are users without need."""
+    """`path` is what a role has to grant, `role` the shipped ClusterRole; `always` are users without a review."""
 
     path: str
     role: str
@@ -62,10 +61,7 @@ OPEN = frozenset({"/healthz", "/livez", "/readyz", SIGN_IN, SIGN_OUT})
 
 
 def route_path(request: web.Request) -> str:
-    """Return the path of the route that will answer, "" when there is none.
-
-    Not as it was asked for: there are many ways to write a path.
-    """
+    """Return the path of the route that will answer, not as it was written in the request; "" when there is none."""
     resource = request.match_info.route.resource
     return "" if resource is None else resource.canonical
 
@@ -88,11 +84,11 @@ class Identity:
 
 
 class Undecided(Exception):  # noqa: N818 - says what is the case; every caller sees the module's name before it
-    """It cannot be found out who asks, or whether they may; the text is the answer to them."""
+    """A request cannot be authenticated or authorized at the moment; the text is the answer."""
 
 
 class Cache(Generic[K, V]):
-    """At most `size` values, each for some seconds of the loop's clock; the one that ends first makes room."""
+    """At most `size` values, each for some seconds of the loop's clock; the one that ends first is dropped."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -120,12 +116,11 @@ class Cache(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds for which answers are believed (`known`, `unknown`: tokens; `yes`, `no`: access), and the bounds.
+    """Seconds for which reviews are believed (`known`, `unknown`: tokens; `yes`, `no`: access), and the bounds.
 
     The first four are those of controller-runtime's filter for metrics and of OpenShift's conventions. `answer`: how
-    long one question may take. At most `at_once` are asked at a time, `rate` a second in the long run and `burst` in a
-    moment: every client that reaches the port makes this process ask, and the API server allots it one share for
-    everything, the renewal of the lease included.
+    long one review may take. At most `at_once` at a time, `rate` a second in the long run and `burst` in a moment: any
+    client makes this process ask, and the API server allots it one share for all, the renewal of the lease included.
     """
 
     known: float = 60.0
@@ -142,10 +137,10 @@ DEFAULT = Timing()
 
 
 class Reviews:
-    """The two questions to the API server, and their answers for as long as they are believed.
+    """The two reviews, and their results for as long as they are believed.
 
-    A token is kept as its SHA-256 only. Tokens that are not known have a cache of their own, so that a flood of them
-    does not push out those that are.
+    A token is kept as its SHA-256 only. Unknown tokens have a cache of their own, so that a flood of them does not push
+    out those that are known.
     """
 
     def __init__(self, client: clients.Client, timing: Timing = DEFAULT) -> None:
@@ -154,7 +149,7 @@ class Reviews:
         self._known: Cache[bytes, Identity] = Cache(_CACHED)
         self._unknown: Cache[bytes, bool] = Cache(_CACHED)
         self._allowed: Cache[tuple[Identity, str], bool] = Cache(_CACHED)
-        self._places = asyncio.Semaphore(timing.at_once)
+        self._at_once = asyncio.Semaphore(timing.at_once)
         self._left = float(timing.burst)
         self._counted = 0.0
         self._logged = ""
@@ -166,7 +161,7 @@ class Reviews:
         key = hashlib.sha256(token.encode()).digest()
         user = self._known.get(key)
         if user is None and self._unknown.get(key) is None:
-            async with self._places:
+            async with self._at_once:
                 # Another request may have asked the same meanwhile.
                 user = self._known.get(key)
                 if user is None and self._unknown.get(key) is None:
@@ -182,10 +177,15 @@ class Reviews:
         key = (user, path)
         allowed = self._allowed.get(key)
         if allowed is None:
-            async with self._places:
+            async with self._at_once:
                 allowed = self._allowed.get(key)
                 if allowed is None:
-                    status = await self._ask(ACCESS, _access(user, path))
+                    # All that is known of a user counts, as the scopes of a token do.
+                    extra = {name: list(values) for name, values in user.extra}
+                    spec: dict[str, Any] = {"user": user.name, "groups": list(user.groups), "extra": extra}
+                    spec |= {"uid": user.uid} if user.uid else {}
+                    spec["nonResourceAttributes"] = {"verb": "get", "path": path}
+                    status = await self._ask(ACCESS, spec)
                     allowed = status.get("allowed") is True and status.get("denied") is not True
                     self._allowed.put(key, allowed, self._timing.yes if allowed else self._timing.no)
         return allowed
@@ -197,14 +197,14 @@ class Reviews:
         self._left = min(float(self._timing.burst), self._left + (now - self._counted) * self._timing.rate)
         self._counted = now
         if self._left < 1.0:
-            raise Undecided("too many people have to be asked about at the moment: try again in a second")
+            raise Undecided("too many reviews at the moment: try again in a second")
         self._left -= 1.0
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
         try:
             try:
                 review = await self._client.create(resource, body, timeout=self._timing.answer)
             except errors.Unreachable:
-                # Most likely a kept connection that the server had closed. A question can be repeated, unlike a write.
+                # Most likely a kept connection that the server had closed. A review can be repeated, unlike a write.
                 left = now + self._timing.answer - loop.time()
                 review = await self._client.create(resource, body, timeout=max(1.0, left))
         except errors.KubeError as error:
@@ -215,21 +215,10 @@ class Reviews:
     def _unanswered(self, error: errors.KubeError) -> Undecided:
         if str(error) != self._logged:
             self._logged = str(error)
-            _LOG.warning("it cannot be told who asks, or whether they may: %(why)s", {"why": self._logged})
+            _LOG.warning("a request was neither authenticated nor authorized: %(why)s", {"why": self._logged})
         if isinstance(error, errors.Forbidden | errors.Unauthorized):
             return Undecided(f"this operator is not allowed to ask the API server for {error.resource.label}")
         return Undecided("the API server, which knows who may see this, cannot be asked at the moment")
-
-
-def _access(user: Identity, path: str) -> dict[str, Any]:
-    """Return the spec of a SubjectAccessReview; all that is known of a user counts, as the scopes of a token do."""
-    spec: dict[str, Any] = {
-        "user": user.name,
-        "groups": list(user.groups),
-        "extra": {name: list(values) for name, values in user.extra},
-        "nonResourceAttributes": {"verb": "get", "path": path},
-    }
-    return {**spec, "uid": user.uid} if user.uid else spec
 
 
 def _identity(status: dict[str, Any]) -> Identity | None:
@@ -253,7 +242,7 @@ def _identity(status: dict[str, Any]) -> Identity | None:
 def certified(certificate: dict[str, Any] | None) -> Identity | None:
     """Return whom a verified certificate names, as Kubernetes reads it: the common name, and organisations as groups.
 
-    None for no certificate, for one that has ended since the handshake, and for one that does not name exactly one.
+    None for no certificate, for one that has expired since the handshake, and for one without exactly one common name.
     """
     if not certificate:
         return None
@@ -273,8 +262,8 @@ def certified(certificate: dict[str, Any] | None) -> Identity | None:
 class Sessions:
     """Browsers that have signed in, at most 64: a random id in a cookie, and the token that it stands for.
 
-    The token is reviewed again and again as if it were sent with every request: when it ends, so does the session. It
-    is masked with a key that only the cookie has, and found by another: neither stands in this process's memory.
+    The token is reviewed as if it were sent with every request: when it ends, so does the session. It is masked with a
+    key derived from the cookie, and kept under a digest of it: neither the token nor the cookie is in memory.
     """
 
     def __init__(self, lasting: float = 3600.0) -> None:
@@ -298,7 +287,7 @@ class Sessions:
 
 
 def _masked(cookie: str, content: bytes) -> bytes:
-    """Mask, or take the mask away: each cookie is random and used for one token only."""
+    """Mask or unmask; each cookie is random and used for one token only."""
     return bytes(a ^ b for a, b in zip(content, _digest(b"mask", cookie, len(content)), strict=True))
 
 
@@ -307,7 +296,7 @@ def _digest(use: bytes, cookie: str, length: int = 32) -> bytes:
 
 
 class Filter:
-    """Decides about each request. `form` makes the page to sign in, of a status and a problem to tell or ""."""
+    """Decides about each request. `form` makes the page to sign in, of a status and a problem or ""."""
 
     def __init__(self, reviews: Reviews, sessions: Sessions, form: Callable[[int, str], web.Response]) -> None:
         self._reviews = reviews
@@ -315,7 +304,7 @@ class Filter:
         self._form = form
 
     async def refusal(self, request: web.Request, right: Right) -> web.Response | None:
-        """Return the answer to a request that may not have what it asks for; None when it may."""
+        """Return the response to a request that is refused; None when it is authorized."""
         try:
             user = await self._user(request)
             if user is None:
@@ -361,7 +350,7 @@ class Filter:
 
 
 def forget_session(response: web.Response) -> None:
-    """Take the cookie out of the browser."""
+    """Delete the cookie in the browser."""
     response.del_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="Strict")
 
 

@@ -1,12 +1,10 @@
-"""How many connections there may be, how long they may be silent, and which one ends when no place is left.
+"""How many connections there may be, how long they may be silent, and which one is closed at the limit.
 
-aiohttp parses and answers requests; it counts no connections, and keeps one that says nothing for as long as one that
-is kept alive. So each of its protocols is wrapped in a `Connection`, which watches what comes in. `server` asks for a
-place before the TLS handshake, and says when a request begins, is let in, and ends.
+aiohttp counts no connections, and keeps one that sends nothing for as long as one that is kept alive. So each of its
+protocols is wrapped in a `Connection`, which `server` admits before the TLS handshake and whose state it sets.
 
-Who goes when all places are taken is decided in `Connections.admit`: first a connection that has not asked anything
-yet, then one that is idle, then one that asks but was not let in; among equals the oldest, and never one that was let
-in. A kubelet, which asks at once and leaves, always finds a place.
+At the limit `Connections.admit` closes the connection in the lowest state, and the oldest of these, but never one whose
+request was authorized. A kubelet, which asks at once and leaves, is always served.
 """
 
 from __future__ import annotations
@@ -26,17 +24,16 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0
 class Limits:
     """All bounds of serving; times in seconds, sizes in bytes.
 
-    `handshake` and `first_request` (its whole head) follow each other, and each is measured by itself. `keep_alive` is
-    more than Prometheus's half minute between two scrapes, so that the connection is closed by neither in that moment.
-    `stream` is how long an event stream lasts before the browser has to ask, and be let in, again. `line` is one line
-    of a head; `received` is what one request may bring, head and body together.
+    `first_request` (its whole head) begins after the `handshake`. `keep_alive` is more than Prometheus's half minute
+    between two scrapes. `closing` is for what was not read or sent yet. After `stream` a browser has to ask for events,
+    and be authorized, again. `line` is one line of a head; `received` is head and body of one request together.
     """
 
     connections: int = 64
     handshake: float = 5.0
     first_request: float = 5.0
     keep_alive: float = 45.0
-    farewell: float = 2.0
+    closing: float = 2.0
     request: float = 15.0
     stream: float = 900.0
     body_wait: float = 5.0
@@ -50,12 +47,12 @@ DEFAULT = Limits()
 
 
 class State(enum.IntEnum):
-    """What a connection is doing; the lower, the sooner it has to go."""
+    """What a connection is doing; the lower, the sooner it is closed."""
 
     NEW = 0
     IDLE = 1
     ASKING = 2
-    LET_IN = 3
+    AUTHORIZED = 3
 
 
 class Connection(asyncio.Protocol):
@@ -65,7 +62,7 @@ class Connection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self.handler = handler
         self.handshake: asyncio.Task[None] | None = None
-        """The task that shakes hands; `server` sets it."""
+        """Set by `server`."""
         self.state = State.NEW
         self.since = loop.time()
         self._limits = limits
@@ -81,7 +78,7 @@ class Connection(asyncio.Protocol):
         self._silence.cancel()
 
     def drop(self) -> None:
-        """End it at once, in its handshake or later, and give its place free."""
+        """End it at once, in its handshake or later."""
         self._silence.cancel()
         self._forget(self)
         if self._transport is not None:
@@ -99,7 +96,7 @@ class Connection(asyncio.Protocol):
         self.handler.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Hand on what came in, but not more than one request may bring."""
+        """Hand on what came in, up to the limit of one request."""
         if self._transport is None or self._transport.is_closing():
             return
         self._received += len(data)
@@ -141,13 +138,10 @@ class Connections:
         return len(self._open)
 
     def admit(self, handlers: Callable[[], asyncio.Protocol]) -> Connection | None:
-        """Give a place to a newcomer, that of another one if need be; None when all of them were let in.
-
-        `handlers` makes aiohttp's protocol for it.
-        """
+        """Return a new connection with a protocol of aiohttp, None at the limit when all others are authorized."""
         if len(self._open) >= self._limits.connections:
             least = min(self._open.values(), key=lambda connection: (connection.state, connection.since))
-            if least.state is State.LET_IN:
+            if least.state is State.AUTHORIZED:
                 return None
             least.drop()
         connection = Connection(handlers(), self._limits, self.forget)
@@ -155,11 +149,10 @@ class Connections:
         return connection
 
     def move(self, handler: asyncio.BaseProtocol, state: State) -> None:
-        """Let the connection of aiohttp's protocol enter a state; nothing happens when its place was given away."""
-        connection = self._open.get(handler)
-        if connection is not None:
-            connection.move(state)
+        """Let the connection of aiohttp's protocol enter a state, unless it was closed."""
+        if handler in self._open:
+            self._open[handler].move(state)
 
     def forget(self, connection: Connection) -> None:
-        """Take its place away."""
+        """Count it no longer."""
         self._open.pop(connection.handler, None)

@@ -1,13 +1,9 @@
 """The status page: `/`, the state behind it as JSON at `/state`, and the same as a stream of events at `/events`.
 
-A stream says the whole state when it begins and whenever it differs, a few times a second at most, and a comment when
-there was no news for a while, so that the reader knows that the operator is still there. The board has news when the
-loop has decided; a process that does not lead has an empty board, so there the idle watches are looked at every two
-seconds, which asks the API server for nothing. Without a reader nothing is computed, and the page is read from
-`bindata` when it is asked for first.
-
-Who may see it is decided by the server in front of these routes. What may run in the page is said here (`policy`): the
-script and the style that stand in it, by their hashes, and nothing else.
+A stream has the whole state when it begins and whenever it differs, a few times a second at most, and a comment in
+between, so that the reader knows that the operator is still there. `Latest` changes when the loop has decided; a
+process that does not lead has no decision, and looks at its idle watches every two seconds. Without a reader nothing is
+computed. `server` decides who may see it, `policy` what may run in it: its own script and style, by their hashes.
 """
 
 from __future__ import annotations
@@ -30,26 +26,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..observe import facts
-    from ..report import board as boards
+    from ..report import latest as latests
 
 STREAMS = 8
-"""How many streams there may be at once; others are told to come again, and can read /state meanwhile."""
+"""At once; others get 503 with Retry-After, and can read /state meanwhile."""
 _AGAIN = 15
 _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
-    """Seconds that pass in a stream."""
+class Timing:
+    """Seconds of a stream.
 
-    apart: float = 0.25
-    """Between two looks, however much happens."""
-    breath: float = 15.0
-    """Of silence before a comment."""
+    `interval`: between two looks, however much happens; `standby`: in a process that does not lead. `comment`: of
+    silence before a comment. `write`: for which a reader may be too slow to take what is sent.
+    """
+
+    interval: float = 0.25
+    comment: float = 15.0
     standby: float = 2.0
-    """Between two looks in a process that does not lead, whose board has no news."""
-    patience: float = 10.0
-    """For which a reader may be too slow to take what is sent."""
+    write: float = 10.0
 
 
 def policy(page: str, *, forms: bool = False) -> str:
@@ -72,24 +68,20 @@ def policy(page: str, *, forms: bool = False) -> str:
 class Page:
     """`/`, `/state` and `/events`. `async with` it inside of the server: leaving ends all streams in order.
 
-    `known` returns everything that the watches know now.
+    `known` returns everything that the watches know now. `about` may be replaced.
     """
 
     def __init__(
-        self, board: boards.Board, known: Callable[[], facts.Facts], about: view.About, *, rhythm: Rhythm = Rhythm()
+        self, latest: latests.Latest, known: Callable[[], facts.Facts], about: view.About, *, timing: Timing = Timing()
     ) -> None:
-        self._board = board
+        self._latest = latest
         self._known = known
-        self._about = about
-        self._rhythm = rhythm
+        self.about = about
+        self._timing = timing
         self._page: tuple[str, str] | None = None
         self._seen: tuple[int, float, str] | None = None
         self._streams: dict[asyncio.Task[None], web.Request] = {}
         self._closed = False
-
-    def tell(self, about: view.About) -> None:
-        """Show the definitions as they are asked from now on."""
-        self._about = about
 
     def routes(self) -> Iterable[web.RouteDef]:
         """Return what is served."""
@@ -122,7 +114,7 @@ class Page:
         return web.Response(text=_dated(self._look()), content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        # A reader who has left is noticed only when something is sent to it: its place is free all the same.
+        # A reader that has left is noticed only when something is sent to it: its stream does not count.
         await self._end([task for task, theirs in self._streams.items() if _gone(theirs)])
         if self._closed or len(self._streams) >= STREAMS:
             text = f"There are {STREAMS} streams already; /state has the same\n"
@@ -139,41 +131,41 @@ class Page:
     async def _stream(self, request: web.Request, response: web.StreamResponse) -> None:
         """Send what is to be seen until the reader leaves or does not read any more."""
         loop = asyncio.get_running_loop()
-        sent, spoken = "", loop.time()
+        sent, sent_at = "", loop.time()
         try:
             await response.prepare(request)
             while not _gone(request):
-                number, looked = self._board.number, loop.time()
+                number, looked = self._latest.number, loop.time()
                 state = self._look()
                 if state != sent:
                     await self._send(response, f"data: {_dated(state)}\n\n")
-                    sent, spoken = state, loop.time()
-                elif loop.time() - spoken >= self._rhythm.breath:
+                    sent, sent_at = state, loop.time()
+                elif loop.time() - sent_at >= self._timing.comment:
                     await self._send(response, ": still here\n\n")
-                    spoken = loop.time()
-                await self._news(number, spoken + self._rhythm.breath - loop.time())
-                await asyncio.sleep(max(0.0, looked + self._rhythm.apart - loop.time()))
+                    sent_at = loop.time()
+                await self._news(number, sent_at + self._timing.comment - loop.time())
+                await asyncio.sleep(max(0.0, looked + self._timing.interval - loop.time()))
         except (ConnectionError, TimeoutError):
             # The reader takes nothing: a connection in that state is of no use.
             if request.transport is not None:
                 request.transport.abort()
 
     async def _send(self, response: web.StreamResponse, text: str) -> None:
-        async with asyncio.timeout(self._rhythm.patience):
+        async with asyncio.timeout(self._timing.write):
             await response.write(text.encode())
 
     async def _news(self, number: int, longest: float) -> None:
         """Wait until something else may have to be shown, or for so many seconds."""
-        if self._board.pinned is None:
-            longest = min(longest, self._rhythm.standby)
+        if self._latest.snapshot is None:
+            longest = min(longest, self._timing.standby)
         try:
             async with asyncio.timeout(max(0.0, longest)):
-                await self._board.news(number)
+                await self._latest.changed(number)
         except TimeoutError:
             return
-        if self._board.pinned is None:
-            # It leads no more, mostly because it ends: what was decided last is worth more than such a last word.
-            await asyncio.sleep(self._rhythm.standby)
+        if self._latest.snapshot is None:
+            # It leads no more, mostly because it ends: what was decided last is worth more than none.
+            await asyncio.sleep(self._timing.standby)
 
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
         """End these streams; what was sent so far stays sent."""
@@ -186,10 +178,10 @@ class Page:
 
     def _look(self) -> str:
         """Return what is to be shown now, as JSON. Streams that look at the same moment share one look."""
-        number, moment = self._board.number, asyncio.get_running_loop().time()
+        number, moment = self._latest.number, asyncio.get_running_loop().time()
         seen = self._seen
-        if seen is None or seen[0] != number or moment - seen[1] >= self._rhythm.apart:
-            state = view.look(self._board.pinned, self._known(), self._about)
+        if seen is None or seen[0] != number or moment - seen[1] >= self._timing.interval:
+            state = view.look(self._latest.snapshot, self._known(), self.about)
             seen = self._seen = number, moment, json.dumps(state, separators=(",", ":"))
         return seen[2]
 

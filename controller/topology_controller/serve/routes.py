@@ -47,10 +47,7 @@ def probes(
 
 
 def scrape(metrics: measuring.Metrics, *last_activities: Callable[[], dict[str, float]]) -> tuple[web.RouteDef, ...]:
-    """Return /metrics, in the text format of Prometheus.
-
-    Each of `last_activities` returns the Unix time of the last sign of life of some watches.
-    """
+    """Return /metrics; each of `last_activities` returns the Unix time of the last sign of life of some watches."""
 
     async def show(_: web.Request) -> web.Response:
         metrics.watches({name: seen for last_activity in last_activities for name, seen in last_activity().items()})

@@ -1,13 +1,12 @@
 """The HTTP server: where it listens, how it accepts connections, and what every request passes.
 
-Who may see what is decided here, for all routes at once, so that a new page cannot be open by mistake. With `Security`
-everything is served over TLS and passes `authn.Filter`. Without, plain HTTP is spoken on a loopback address, and what
-is asked for must be a name of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser.
+All routes pass the same checks, so that a new page cannot be open by mistake. With `Security` everything is served over
+TLS and passes `authn.Filter`. Without, plain HTTP is served on a loopback address, and the Host header must be a name
+of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser.
 
-Each accepted connection gets the TLS context that is the newest then, and the listening sockets stay the same: a new
-certificate, client CA or profile turns no newcomer away, and connections that are open go on. (asyncio's own `Server`
-is tied to one context. Another one on the same socket, and `close` of the one before, loses every connection that was
-accepted in the same turn of the loop.)
+Each accepted connection gets the newest TLS context, and the listening sockets stay the same: a new certificate, client
+CA or profile refuses no connection, and open ones go on. (asyncio's own `Server` is tied to one context. Another one on
+the same socket, and `close` of the one before, loses every connection that was accepted in the same turn of the loop.)
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import contextlib
 import ipaddress
 import logging
 import os
+import re
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -51,7 +51,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""A browser stores, frames and guesses nothing, and tells no other site. A page has a policy of its own."""
+"""A browser stores, frames and guesses nothing, and sends no referrer. A page has a policy of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Address:
 
     @property
     def loopback(self) -> bool:
-        """Is it reachable from this machine only?"""
+        """Whether it is reachable from this machine only."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -82,10 +82,7 @@ class Address:
 
 
 def refuse_open_http(address: Address, certificates: object) -> None:
-    """Raise ValueError for an address that others can reach while there is no certificate (None).
-
-    What is served tells who runs what where.
-    """
+    """Raise ValueError for an address that others can reach while there is no certificate (None)."""
     if certificates is None and not address.loopback:
         raise ValueError(
             f"--bind-address {address} is not a loopback address and needs --serving-cert-dir: "
@@ -96,7 +93,7 @@ def refuse_open_http(address: Address, certificates: object) -> None:
 class Security:
     """What serving to others needs. Raises tls.CertificateError (OSError) for a folder that holds no usable pair.
 
-    `period` is in seconds between two looks at the folder; `watching` None is the usual timing of watches.
+    `period` is in seconds between two reads of the folder; `watching` is the timing of its watches.
     """
 
     def __init__(
@@ -118,7 +115,7 @@ class Security:
 
 
 class _Quiet(logging.LoggerAdapter[logging.Logger]):
-    """aiohttp logs every request that is no HTTP with a traceback; that is the client's mistake, and one line."""
+    """Logs a request that is no HTTP in one line; aiohttp would log a traceback."""
 
     def error(self, msg: object, *args: object, **_: object) -> None:
         self.logger.debug(msg, *args)
@@ -127,10 +124,10 @@ class _Quiet(logging.LoggerAdapter[logging.Logger]):
 
 
 class Server:
-    """Serves while it is entered. `bound` is the port that was really taken (0 asks for any).
+    """Serves `routes` while it is entered. `bound` is the port that was really taken (0 asks for any).
 
-    `routes` are all that is served. Raises ValueError for an address that may not be served without `security`, OSError
-    for one that cannot be had. Should one of its tasks fail, the body is cancelled, and leaving raises the reason.
+    Raises ValueError for an address that may not be served without `security`, OSError for one that cannot be had.
+    Should one of its tasks fail, the body is cancelled, and leaving raises the reason.
     """
 
     def __init__(
@@ -154,7 +151,7 @@ class Server:
 
     @property
     def connected(self) -> int:
-        """How many are connected, or are about to be."""
+        """How many connections there are, handshakes included."""
         return len(self._connections)
 
     async def __aenter__(self) -> Self:
@@ -186,7 +183,7 @@ class Server:
             handle_signals=False,
             handler_cancellation=True,
             keepalive_timeout=self._limits.keep_alive,
-            lingering_time=self._limits.farewell,
+            lingering_time=self._limits.closing,
             logger=_Quiet(_LOG),
             max_field_size=self._limits.line,
             max_headers=self._limits.headers,
@@ -233,7 +230,7 @@ class Server:
                 lambda: connection,
                 accepted,
                 ssl=context,
-                ssl_shutdown_timeout=None if context is None else self._limits.farewell,
+                ssl_shutdown_timeout=None if context is None else self._limits.closing,
             )
         except OSError:
             # The client's business: an old version, a certificate of another CA, or it has left.
@@ -241,9 +238,9 @@ class Server:
 
     @web.middleware
     async def _respond(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer in time and in plain words, whatever happens; what went wrong inside stands in the log alone.
+        """Respond in time, whatever happens; details of a bug are in the log alone.
 
-        A stream that ends after its time ends in good order: the browser comes back, and is judged again.
+        A stream that ends after its time ends in good order: the browser comes back, and is authorized again.
         """
         streaming = authn.route_path(request) in _STREAMS
         self._connections.move(request.protocol, connections.State.ASKING)
@@ -285,7 +282,7 @@ class Server:
             refusal = await self._security.filter.refusal(request, right)
             if refusal is not None:
                 return refusal
-        self._connections.move(request.protocol, connections.State.LET_IN)
+        self._connections.move(request.protocol, connections.State.AUTHORIZED)
         return None
 
     async def _prepare(self, request: web.Request, response: web.StreamResponse) -> None:
@@ -303,7 +300,7 @@ class Server:
 
 @contextlib.asynccontextmanager
 async def _beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run these while this is entered. One that fails cancels the body; what the body raises stays as it is."""
+    """Run these while this is entered. One that fails cancels the body; what the body raises is not wrapped."""
     failure: Exception | None = None
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(coroutine) for coroutine in coroutines]
@@ -319,10 +316,7 @@ async def _beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]
 
 
 async def _listen(address: Address) -> list[socket.socket]:
-    """Listen on every address that a host name has; without a host, on those of both families with one socket.
-
-    Raises OSError.
-    """
+    """Listen on every address of a host name; without a host, on both families with one socket. Raises OSError."""
     both = not address.host and socket.has_dualstack_ipv6()
     places = [(socket.AF_INET6 if both else socket.AF_INET, "")]
     sockets: list[socket.socket] = []
@@ -345,12 +339,6 @@ async def _listen(address: Address) -> list[socket.socket]:
 
 
 def _names_this_machine(host: str) -> bool:
-    """Is this what a browser on this machine would ask for? `host` is a Host header, with or without a port."""
-    name = host.lower()
-    if not name.endswith("]"):
-        before, colon, port = name.rpartition(":")
-        if colon and (not port or (port.isascii() and port.isdigit())):
-            name = before
-    if name.startswith("[") and name.endswith("]"):
-        name = name[1:-1]
-    return Address(name, 0).loopback
+    """Is this Host header, with or without a port, what a browser on this machine would send?"""
+    name = re.sub(r":[0-9]*\Z", "", host.lower())
+    return Address(re.sub(r"\A\[(.*)\]\Z", r"\1", name), 0).loopback

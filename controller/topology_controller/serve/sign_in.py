@@ -1,7 +1,6 @@
-"""The way in for a browser, which can send neither a token nor (easily) a certificate: a form, and then a cookie.
+"""Signing in with a browser, which can send neither a token nor (easily) a certificate: a form, and then a cookie.
 
-Whoever signs in must be known, and must be allowed to see the page; that is asked at once, so that what is wrong is
-told where it can be put right. The page is bindata/page/sign-in.html; a problem is put in where it says so.
+The user is authenticated and authorized for the page at once, so that the form shows what is wrong.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ _FIELDS = 8
 
 
 def form(status: int, problem: str) -> web.Response:
-    """Return the page to sign in, with a problem to tell or ""."""
-    # Read each time: it is asked for seldom, and need not stay in memory.
+    """Return bindata/page/sign-in.html with a problem, "" for none; read each time, as it is asked for seldom."""
     text = (bindata.root() / "page" / "sign-in.html").read_text(encoding="utf-8")
     headers = {"Content-Security-Policy": page.policy(text, forms=True)}
     if problem:
@@ -110,7 +108,7 @@ class SignIn:
 
 
 def _from_elsewhere(request: web.Request) -> bool:
-    """Did a browser send this for another site? Our page sends Origin: null, because of `no-referrer`."""
+    """Did a browser send this for another site? Our own page sends Origin: null, because of `no-referrer`."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site not in {"same-origin", "none"}

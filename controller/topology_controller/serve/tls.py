@@ -1,15 +1,14 @@
 """TLS of the server: the serving certificate, the client CA and the TLS profile, and a context made of the three.
 
-* `wanted` reads the profile from a raw APIServer `cluster`; pure. The profiles are those of openshift/api
+* `wanted` reads the profile from a raw APIServer `cluster`. The profiles are those of openshift/api
   (config/v1/types_tlssecurityprofile.go), whose ciphers have OpenSSL's names already. Python cannot choose among the
-  three suites of TLS 1.3, so these names are left out: all three are always offered.
+  three suites of TLS 1.3: all three are always offered.
 * `Contexts` makes a new context whenever one of the three differs. A context in use is never changed: `server` takes
-  the newest for each connection that comes in, and connections that are open keep theirs.
-* `ServingTLS` watches the two objects and the certificate folder. They are no facts about the topology, so these
-  watches are not among those of `observe`, and trouble with them does not make the operator unready.
+  the newest for each new connection, and connections that are open keep theirs.
+* `ServingTLS` watches the two objects and the certificate folder. Trouble with them does not make the operator unready.
 
-What is no good is logged once, and the last good one stays in use. Until the objects were read, the strictest holds:
-TLS 1.3, and no client certificate counts.
+What cannot be used is logged once, and the last good one stays in use. Until the objects were read, the strictest
+holds: TLS 1.3, and no client certificate counts.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import logging
 import ssl
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import mounted
 from ..kube import reflector
@@ -87,12 +86,9 @@ _NAMED = {profile.name: profile for profile in (OLD, INTERMEDIATE, MODERN)}
 def wanted(raw: dict[str, Any]) -> Profile:
     """Return the profile that a raw APIServer asks for. Nothing in the object can raise.
 
-    No profile, or one without a type: Intermediate. A type, a version or a form that is not known: Modern, the
-    strictest.
-
-    `.spec.tlsAdherence` (config/v1/types_apiserver.go) says who must follow the profile. StrictAllComponents, and every
-    value that is not known (library-go, pkg/crypto, ShouldHonorClusterTLSProfile): everybody. Without it, and with
-    LegacyAdheringComponentsOnly, the profile is followed too, unless it is weaker than Intermediate.
+    No profile, or one without a type: Intermediate. What is not known: Modern, the strictest. `.spec.tlsAdherence`
+    (config/v1/types_apiserver.go; library-go, pkg/crypto, ShouldHonorClusterTLSProfile): without it, and with
+    LegacyAdheringComponentsOnly, a profile weaker than Intermediate is not followed.
     """
     spec = raw.get("spec")
     if not isinstance(spec, dict):
@@ -107,16 +103,12 @@ def wanted(raw: dict[str, Any]) -> Profile:
 def _profile(given: object) -> Profile:
     if given is None:
         return INTERMEDIATE
-    if not isinstance(given, dict):
-        return MODERN
-    kind = given.get("type") or ""
+    kind = (given.get("type") or "") if isinstance(given, dict) else None
     if kind == "":
         return INTERMEDIATE
-    if kind != "Custom":
-        return _NAMED.get(kind, MODERN) if isinstance(kind, str) else MODERN
-    custom = given.get("custom")
+    custom = given.get("custom") if isinstance(given, dict) and kind == "Custom" else None
     if not isinstance(custom, dict):
-        return MODERN
+        return _NAMED.get(kind, MODERN) if isinstance(kind, str) else MODERN
     version, names = custom.get("minTLSVersion"), custom.get("ciphers")
     minimum = _VERSIONS.get(version) if isinstance(version, str) else None
     if minimum is None or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -136,8 +128,7 @@ class CertificateError(OSError):
     """The serving certificate cannot be used; the text names the file, and nothing that is in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """The serving certificate with its chain, and its key: PEM, as they were read."""
 
     certificate: bytes
@@ -164,11 +155,11 @@ def make(pair: Pair, client_ca: str, profile: Profile) -> ssl.SSLContext:
         # Python advises against TLS 1.0 and 1.1: only a profile can ask for them.
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = profile.minimum
-    ancient = profile.minimum < ssl.TLSVersion.TLSv1_2
+    level = _ANCIENT if profile.minimum < ssl.TLSVersion.TLSv1_2 else ""
     try:
         if profile.ciphers:
-            context.set_ciphers(":".join(profile.ciphers) + (_ANCIENT if ancient else ""))
-        with mounted.lent(pair.certificate) as certificate, mounted.lent(pair.key) as key:
+            context.set_ciphers(":".join(profile.ciphers) + level)
+        with mounted.as_file(pair.certificate) as certificate, mounted.as_file(pair.key) as key:
             # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
             context.load_cert_chain(certificate, key, password=lambda: "")
     except (OSError, ValueError) as error:
@@ -188,10 +179,7 @@ def _reason(error: Exception) -> str:
 
 
 class Contexts:
-    """The newest context that could be made. `current` is never None.
-
-    Raises CertificateError at once when the folder holds no usable pair: there would be nothing to serve with.
-    """
+    """`current` is the newest context that could be made. Raises CertificateError without a usable pair at first."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
@@ -202,9 +190,9 @@ class Contexts:
         self.current = make(self._pair, "", MODERN)
 
     def renew(self, client_ca: str, profile: Profile) -> bool:
-        """Read the folder again and make a new context if anything differs; say whether there is a new one.
+        """Read the folder again and make a new context if anything differs; return whether there is a new one.
 
-        `client_ca` is a bundle in PEM, "" for none. Reads two small files. Never raises.
+        `client_ca` is a bundle in PEM, "" for none. Never raises.
         """
         self._read()
         wanted = (self._pair, client_ca, profile)
@@ -212,9 +200,14 @@ class Contexts:
             return False
         self._wanted = wanted
         if client_ca != self._ca:
-            problem = _problem_of_bundle(client_ca)
-            self._log("ca", problem and f"the client CA cannot be used: {problem}; going on with the one before")
-            self._ca = self._ca if problem else client_ca
+            try:
+                if client_ca:
+                    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=client_ca)
+            except (ssl.SSLError, ValueError) as error:
+                self._log("ca", f"the client CA cannot be used: {_reason(error)}; going on with the one before")
+            else:
+                self._log("ca", "")
+                self._ca = client_ca
         problem = ""
         try:
             self.current = make(self._pair, self._ca, profile)
@@ -245,42 +238,26 @@ class Contexts:
         self._problems[subject] = problem
 
 
-def _problem_of_bundle(client_ca: str) -> str:
-    try:
-        if client_ca:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=client_ca)
-    except (ssl.SSLError, ValueError) as error:
-        return _reason(error)
-    return ""
-
-
 class ServingTLS:
-    """Follows certificate folder, client CA and profile while `run` runs.
+    """Follows certificate folder (every `period` seconds), client CA and profile while `run` runs.
 
-    Raises CertificateError for a folder that holds no usable pair. `period` is in seconds; `timing` is that of the
-    watches, None for the usual one.
+    Raises CertificateError for a folder that holds no usable pair.
     """
 
     def __init__(
-        self,
-        client: clients.Client,
-        folder: pathlib.Path,
-        *,
-        period: float = PERIOD,
-        timing: watch.Timing | None = None,
+        self, client: clients.Client, folder: pathlib.Path, *, period: float, timing: watch.Timing | None
     ) -> None:
         self._contexts = Contexts(folder)
         self._period = period
         self._logged: dict[str, str] = {}
         self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
-            client, API_SERVER, wanted, self._changed,
-            malformed=lambda _name, _error: MODERN, timing=timing, name="apiserver",
-        )  # fmt: skip
+            client, API_SERVER, wanted, self._changed, malformed=lambda *_: MODERN, timing=timing
+        )
         self._client_ca: reflector.Reflector[str] = reflector.Reflector(
-            client, CLIENT_CA, _bundle, self._changed,
-            malformed=lambda _name, _error: "", timing=timing, name="client_ca",
-        )  # fmt: skip
-        self._reflectors: tuple[reflector.Reflector[Any], ...] = (self._api_server, self._client_ca)
+            client, CLIENT_CA, _bundle, self._changed, malformed=lambda *_: "", timing=timing
+        )
+        self._watched: dict[str, reflector.Reflector[Any]]
+        self._watched = {"apiserver": self._api_server, "client_ca": self._client_ca}
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -297,25 +274,25 @@ class ServingTLS:
 
     def last_activity(self) -> dict[str, float]:
         """Unix time of the last sign of life of each watch; 0 before the first."""
-        return {kept.name: kept.last_activity for kept in self._reflectors}
+        return {name: watched.last_activity for name, watched in self._watched.items()}
 
     async def run(self) -> None:
         """Follow all three until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for kept in self._reflectors:
-                group.create_task(kept.run(), name=f"watch {kept.name}")
+            for name, watched in self._watched.items():
+                group.create_task(watched.run(), name=f"watch {name}")
             while True:
                 await asyncio.sleep(self._period)
                 self._renew()
 
     def _changed(self) -> None:
-        for kept in self._reflectors:
-            error, selection = str(kept.snapshot().error or ""), kept.selection.describe()
-            if error and error != self._logged.get(kept.name):
+        for name, watched in self._watched.items():
+            error, selection = str(watched.snapshot().error or ""), watched.selection.describe()
+            if error and error != self._logged.get(name):
                 _LOG.warning("cannot watch %s: %s; going on with what was read last", selection, error)
-            elif self._logged.get(kept.name) and not error:
+            elif self._logged.get(name) and not error:
                 _LOG.info("watching %s again", selection)
-            self._logged[kept.name] = error
+            self._logged[name] = error
         self._renew()
 
     def _renew(self) -> None:

@@ -2,13 +2,13 @@
 
 A table of contents:
 
-* `hub`                `Actors`: starts all of them, stops all of them, hands out those that can be told something
+* `hub`                `Actors`: starts all of them, stops all of them, hands out those that take orders
 * `actor`              what they have in common: look at the mirror, do the next thing, wait for news
 * `kubelets`           nodes become Ready, beat, reboot, and can be taken down
 * `etcd_operator`      unstarted → learner → voter, one at a time; endpoints, conditions, lease
 * `real_etcd_operator` the same with real members behind it
 * `machine_config`     worker labels, pools, and the node-by-node roll-out after a topology change
-* `ingress`            routers, as the topology says unless somebody pinned them
+* `ingress`            routers, as the topology says unless their number is pinned
 * `static_pods`        revisions on every control-plane node, and the budgets of their guards
 * `workloads`          monitoring and the others that deploy something; each in its turn
 * `console`            the same for the console, whose pods every write of Infrastructure restarts

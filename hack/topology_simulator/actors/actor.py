@@ -157,4 +157,4 @@ class Actor(abc.ABC):
     def nodes_with(self, role: str) -> list[dict[str, Any]]:
         """Return the nodes that carry a role's label, by name."""
         label = f"node-role.kubernetes.io/{role}"
-        return [one for one in self.mirror.all(kinds.NODES) if label in (one["metadata"].get("labels") or {})]
+        return [node for node in self.mirror.all(kinds.NODES) if label in (node["metadata"].get("labels") or {})]

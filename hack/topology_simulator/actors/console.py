@@ -52,27 +52,27 @@ class Console(workloads.Workloads):
         await super().step()
 
     def _version(self) -> str:
-        found = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
-        return str(found["metadata"]["resourceVersion"]) if found else ""
+        infrastructure = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
+        return str(infrastructure["metadata"]["resourceVersion"]) if infrastructure else ""
 
-    def _change(self, one: operands.Workload, obj: dict[str, Any], wanted: int) -> dict[str, Any]:
-        change = super()._change(one, obj, wanted)
+    def _change(self, workload: operands.Workload, obj: dict[str, Any], wanted: int) -> dict[str, Any]:
+        change = super()._change(workload, obj, wanted)
         version = self._version()
-        if not _restarts(one) or (_carried(obj) or self._installed) == version:
+        if not _restarts(workload) or (_carried(obj) or self._installed) == version:
             return change
         marked = {"metadata": {"annotations": {ANNOTATION: version}}}
         return {**marked, "spec": {"replicas": wanted, "template": marked}}
 
-    async def _run(self, one: operands.Workload, obj: dict[str, Any]) -> None:
-        if not _restarts(one):
-            await super()._run(one, obj)
+    async def _run(self, workload: operands.Workload, obj: dict[str, Any]) -> None:
+        if not _restarts(workload):
+            await super()._run(workload, obj)
             return
-        generation, lag = obj["metadata"]["generation"], ("observe", one.key)
+        generation, lag = obj["metadata"]["generation"], ("observe", workload.key)
         if _observed(obj) < generation and not self.waits.due(lag, self.pace.observe):
             return
         self.waits.clear(lag)
         replicas = int(obj["spec"]["replicas"])
-        pods = self._replaced(one, obj, replicas)
+        pods = self._replaced(workload, obj, replicas)
         status = {
             "observedGeneration": generation,
             "replicas": replicas + pods.old,
@@ -81,11 +81,11 @@ class Console(workloads.Workloads):
             "availableReplicas": pods.new + pods.old,
             "unavailableReplicas": replicas - pods.new,
         }
-        await self._report(one, obj, status)
+        await self._report(workload, obj, status)
 
-    def _replaced(self, one: operands.Workload, obj: dict[str, Any], replicas: int) -> _Pods:
+    def _replaced(self, workload: operands.Workload, obj: dict[str, Any], replicas: int) -> _Pods:
         """Take the replacement of the pods as far as it is now."""
-        timer = ("replica", one.key)
+        timer = ("replica", workload.key)
         uid, template = obj["metadata"]["uid"], _carried(obj["spec"]["template"])
         if self._pods is None or self._pods.uid != uid:
             self._pods = _Pods(uid, template, int((obj.get("status") or {}).get("readyReplicas") or 0))
@@ -94,7 +94,7 @@ class Console(workloads.Workloads):
             pods.template, pods.old, pods.new = template, pods.old + pods.new, 0
             self.waits.clear(timer)
         places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
-        broken = self.troubles.breaks(one.operator, one.key)
+        broken = self.troubles.breaks(workload.operator, workload.key)
         reachable = min(places, replicas - 1 if broken else replicas)
         pods.new = min(pods.new, reachable)
         if pods.new < reachable and self.waits.due(timer, self.pace.replica):
@@ -109,7 +109,7 @@ class Console(workloads.Workloads):
         return pods
 
     def _underway(self, group: list[operands.Workload]) -> list[str]:
-        console = next(one for one in group if _restarts(one))
+        console = next(workload for workload in group if _restarts(workload))
         obj = self.mirror.get(console.kind, console.name, console.namespace)
         if obj is None:
             return []
@@ -119,8 +119,8 @@ class Console(workloads.Workloads):
         return [] if level and renewed and status.get("availableReplicas") else [console.name]
 
 
-def _restarts(one: operands.Workload) -> bool:
-    return one.name == workloads.CONSOLE
+def _restarts(workload: operands.Workload) -> bool:
+    return workload.name == workloads.CONSOLE
 
 
 def _carried(obj: dict[str, Any]) -> str:

@@ -58,7 +58,7 @@ class EtcdOperator(actor.Actor):
         return {name for name in self._masters() if cluster.member_id(name) in ids}
 
     def _masters(self) -> dict[str, dict[str, Any]]:
-        return {one["metadata"]["name"]: one for one in self.nodes_with("master")}
+        return {node["metadata"]["name"]: node for node in self.nodes_with("master")}
 
     def _unhealthy(self, voters: set[str]) -> tuple[str, ...]:
         masters = self._masters()
@@ -103,7 +103,7 @@ class EtcdOperator(actor.Actor):
         if not self.waits.due(("sync", name), self.pace.etcd_sync) or name in self._stuck:
             return
         addresses = self._masters()[name]["status"]["addresses"]
-        ip = next(one["address"] for one in addresses if one["type"] == "InternalIP")
+        ip = next(address["address"] for address in addresses if address["type"] == "InternalIP")
         await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {cluster.member_id(name): ip}})
         self.waits.clear(("sync", name), "settled")
         self._learner = ""
@@ -137,7 +137,7 @@ class EtcdOperator(actor.Actor):
         """Return the node whose static pod is not at the latest revision."""
         status = (self.mirror.get(kinds.ETCDS, "cluster") or {}).get("status") or {}
         latest = status.get("latestAvailableRevision")
-        old = (one["nodeName"] for one in status.get("nodeStatuses") or [] if one.get("currentRevision") != latest)
+        old = (node["nodeName"] for node in status.get("nodeStatuses") or [] if node.get("currentRevision") != latest)
         return next(old, "")
 
     async def _degrade(self, reason: str, message: str) -> None:

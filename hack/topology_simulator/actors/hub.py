@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 _Actor = TypeVar("_Actor", bound=actor.Actor)
 FOLLOWING = (
     {"ingress", "machine-config"}
-    | {name for one in operands.WORKLOADS for name in (one.operator, one.key)}
-    | {one.operator for one in operands.STATIC_PODS}
+    | {name for workload in operands.WORKLOADS for name in (workload.operator, workload.key)}
+    | {pods.operator for pods in operands.STATIC_PODS}
 )
 """Who follows the topology: ClusterOperators, and single workloads of theirs."""
 
 
 class Actors:
-    """Every actor; use it as an async context manager. Those with something to be told are attributes.
+    """Every actor; use it as an async context manager. Those that take orders are attributes.
 
     `real_etcd` is a cluster whose first member runs, for the etcd operator to drive; without it, it pretends. `hold`
-    names the operators that are held back from the beginning. `release` is the version operator's, with its delays.
+    names the operators that do not react from the beginning. `release` is the version operator's, with its delays.
     """
 
     kubelets: kubelets.Kubelets
@@ -76,7 +76,7 @@ class Actors:
         self._troubles = actor.Troubles(hold)
         self._release: upgradeable.Release | None = release
 
-    # -- what they can be told
+    # -- orders
 
     def hold(self, name: str) -> None:
         """Let an operator not react to a new topology. Raises LookupError for one that does not react anyway."""
@@ -111,8 +111,8 @@ class Actors:
         self._wake()
 
     def _wake(self) -> None:
-        for one in self._cast:
-            one.mirror.wake()
+        for member in self._cast:
+            member.mirror.wake()
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as opening:
@@ -133,7 +133,7 @@ class Actors:
                 await self._open(opening, native.NativeController),
             ]
             group = await opening.enter_async_context(asyncio.TaskGroup())
-            self._tasks = [group.create_task(one.run(), name=one.agent) for one in self._cast]
+            self._tasks = [group.create_task(member.run(), name=member.agent) for member in self._cast]
             self._running = opening.pop_all()
         return self
 
@@ -142,7 +142,7 @@ class Actors:
     ) -> None:
         for task in self._tasks:
             task.cancel()
-        # Nothing of the body's error is told to the task group: it would come out wrapped, and callers look for it.
+        # The body's error is kept from the task group: it would come out wrapped, and callers look for it.
         await self._running.aclose()
 
     async def _open_etcd(self, stack: contextlib.AsyncExitStack) -> etcd_operator.EtcdOperator:
@@ -153,6 +153,6 @@ class Actors:
         )
         return real_etcd_operator.RealEtcdOperator(api, self._pace, self._real_etcd)
 
-    async def _open(self, stack: contextlib.AsyncExitStack, made: type[_Actor]) -> _Actor:
-        api = await stack.enter_async_context(client.Client(self._access, made.agent, strict=True))
-        return made(api, self._pace, self._troubles)
+    async def _open(self, stack: contextlib.AsyncExitStack, actor_class: type[_Actor]) -> _Actor:
+        api = await stack.enter_async_context(client.Client(self._access, actor_class.agent, strict=True))
+        return actor_class(api, self._pace, self._troubles)

@@ -1,4 +1,4 @@
-"""The ingress operator: as many routers as the topology says, unless somebody wrote a number.
+"""The ingress operator: as many routers as the topology says, unless a number is written.
 
 Explicit `spec.replicas` wins over topology: that is how the real operator treats the default controller that it
 created itself with `replicas: 1`, and why a grown cluster can keep a single router for ever. On platforms None and
@@ -27,7 +27,7 @@ class Ingress(actor.Actor):
         if router is None or self.troubles.holds("ingress"):
             return
         wanted = self._wanted(router)
-        ready = sum(conditions.is_true(one, "Ready") for one in self.nodes_with("worker"))
+        ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("worker"))
         available = int((router.get("status") or {}).get("availableReplicas") or 0)
         reachable = min(wanted, ready) - (1 if self.troubles.breaks("ingress") and wanted <= ready else 0)
         if available == reachable:

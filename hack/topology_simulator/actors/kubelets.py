@@ -1,4 +1,4 @@
-"""Kubelets: every Node in the API gets one that boots, beats, reboots when told, and can be taken down.
+"""Kubelets: every Node in the API gets one that boots, beats, reboots on order, and can be taken down.
 
 Joining is nothing but creating a Node (`join` here, or `kubectl create`): the kubelet finds it, and after its boot
 time it is Ready. The not-ready taint, which the API server puts on new nodes, is handled here too, because the
@@ -102,7 +102,7 @@ class Kubelets(actor.Actor):
             change = {"conditions": machines.beat(node, ready=ready), "nodeInfo": {"bootID": boot_id}}
             await self.patch(kinds.NODES, node, {"status": change}, "status")
         taints = (node.get("spec") or {}).get("taints") or []
-        if any(one.get("key") == _TAINT for one in taints) is ready:
-            others = [one for one in taints if one.get("key") != _TAINT]
+        if any(taint.get("key") == _TAINT for taint in taints) is ready:
+            others = [taint for taint in taints if taint.get("key") != _TAINT]
             mine = [] if ready else [{"key": _TAINT, "effect": "NoSchedule"}]
             await self.patch(kinds.NODES, node, {"spec": {"taints": [*others, *mine] or None}})

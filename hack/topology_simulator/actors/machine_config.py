@@ -130,8 +130,10 @@ class MachineConfig(actor.Actor):
         if not self._completed():
             return
         topology = self._topology()
-        wanted = {one["metadata"]["name"]: cluster.rendered(one["metadata"]["name"], topology) for one in self._pools()}
-        behind = [one for one in self._pools() if one["spec"]["configuration"].get("name") != wanted[_name(one)]]
+        wanted = {
+            pool["metadata"]["name"]: cluster.rendered(pool["metadata"]["name"], topology) for pool in self._pools()
+        }
+        behind = [pool for pool in self._pools() if pool["spec"]["configuration"].get("name") != wanted[_name(pool)]]
         if not topology or not behind:
             self.waits.clear("render")
         elif self.waits.due("render", self.pace.render):
@@ -154,7 +156,7 @@ class MachineConfig(actor.Actor):
         """Give Ready nodes their configuration; let masters carry workloads, by label and taint, or not."""
         scheduler = self.mirror.get(kinds.SCHEDULERS, "cluster") or {}
         schedulable = (scheduler.get("spec") or {}).get("mastersSchedulable") is True
-        pools = {_name(one): one for one in self._pools()}
+        pools = {_name(pool): pool for pool in self._pools()}
         for node in self.mirror.all(kinds.NODES):
             name = _name(node)
             if not self._ready(node):
@@ -181,7 +183,10 @@ class MachineConfig(actor.Actor):
         members = self._members(name)
         events = (
             (meta["generation"], meta.get("labels"), meta.get("annotations")),
-            [(_name(one), _told(one), machine_pools.available(one), one["metadata"].get("labels")) for one in members],
+            [
+                (_name(node), _annotations(node), machine_pools.available(node), node["metadata"].get("labels"))
+                for node in members
+            ],
         )
         seen = self._synced.get(name)
         if seen is not None and seen[0] != events[0] and not self.waits.due(("pool", name), self.pace.pool_sync):
@@ -192,8 +197,8 @@ class MachineConfig(actor.Actor):
                 await self._annotate(members)
             await self._move(name, pool["spec"]["configuration"]["name"])
         self._synced[name] = events
-        said = machine_pools.status(pool, self._members(name), self._render_error(name))
-        await self.say(kinds.MACHINE_CONFIG_POOLS, pool, said.pop("states"), **said)
+        status = machine_pools.status(pool, self._members(name), self._render_error(name))
+        await self.say(kinds.MACHINE_CONFIG_POOLS, pool, status.pop("states"), **status)
 
     async def _annotate(self, members: list[dict[str, Any]]) -> None:
         """Tell the daemons the topology: whether a node is drained before it restarts depends on it."""
@@ -208,11 +213,11 @@ class MachineConfig(actor.Actor):
         if members and self.troubles.degraded.get(pool) == actor.NODE:
             await self._degrade(members[0])
             return
-        busy = [one for one in members if machine_pools.notes(one).get(machine_pools.STATE) != machine_pools.DONE]
-        old = [one for one in members if machine_pools.notes(one).get(machine_pools.CURRENT) != wanted]
+        busy = [node for node in members if machine_pools.notes(node).get(machine_pools.STATE) != machine_pools.DONE]
+        old = [node for node in members if machine_pools.notes(node).get(machine_pools.CURRENT) != wanted]
         if busy:
             await self._advance(busy[0], wanted)
-        elif old and all(machine_pools.available(one) for one in members):
+        elif old and all(machine_pools.available(node) for node in members):
             self.waits.clear(("install", _name(old[0])))
             await self._note(
                 old[0], {machine_pools.DESIRED: wanted, machine_pools.STATE: "Working"}, unschedulable=True
@@ -274,8 +279,8 @@ class MachineConfig(actor.Actor):
     def _members(self, pool: str) -> list[dict[str, Any]]:
         """Return the nodes of a pool that have a configuration."""
         pools = self._pools()
-        nodes = [one for one in self.mirror.all(kinds.NODES) if machine_pools.CURRENT in machine_pools.notes(one)]
-        return [one for one in nodes if machine_pools.pool_of(one, pools) == pool]
+        nodes = [node for node in self.mirror.all(kinds.NODES) if machine_pools.CURRENT in machine_pools.notes(node)]
+        return [node for node in nodes if machine_pools.pool_of(node, pools) == pool]
 
     def _ready(self, node: dict[str, Any]) -> bool:
         return conditions.is_true(node, "Ready")
@@ -285,7 +290,7 @@ def _name(obj: dict[str, Any]) -> str:
     return str(obj["metadata"]["name"])
 
 
-def _told(node: dict[str, Any]) -> list[str | None]:
+def _annotations(node: dict[str, Any]) -> list[str | None]:
     """Return what a node's daemon and its controller say to each other: a change of it is an event of the pool."""
     names = (machine_pools.CURRENT, machine_pools.DESIRED, machine_pools.STATE, machine_pools.REASON)
     return [machine_pools.notes(node).get(name) for name in names]
@@ -297,7 +302,7 @@ def _carrying(node: dict[str, Any], *, schedulable: bool) -> dict[str, Any]:
     if (_WORKER in node["metadata"]["labels"]) is not schedulable:
         change["metadata"] = {"labels": {_WORKER: "" if schedulable else None}}
     taints = node["spec"].get("taints") or []
-    others = [one for one in taints if one.get("key") != _MASTER_TAINT["key"]]
+    others = [taint for taint in taints if taint.get("key") != _MASTER_TAINT["key"]]
     wanted = others if schedulable else [*others, _MASTER_TAINT]
     if wanted != taints:
         change["spec"] = {"taints": wanted or None}

@@ -3,7 +3,7 @@
 It works while its feature gate is on for the version that runs, reads `spec.controlPlaneTopology` and leaves conditions
 on configs.operator.openshift.io/cluster, which stay there when the gate goes off: conditions outlive their author. It
 knows one transition, looks at less than it should before it moves the topology, and calls it complete after a pause.
-It does not know of anybody else who moves topologies; whoever else does must stand down by himself.
+It does not know of other controllers that change topologies; they must stand down by themselves.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class NativeController(actor.Actor):
     def _switched_on(self) -> bool:
         version = ((self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or {}).get("status") or {}).get("desired") or {}
         gates = ((self.mirror.get(kinds.FEATURE_GATES, "cluster") or {}).get("status") or {}).get("featureGates") or []
-        enabled = (one.get("enabled") or [] for one in gates if one["version"] == version.get("version"))
+        enabled = (details.get("enabled") or [] for details in gates if details["version"] == version.get("version"))
         return any(gate["name"] == GATE for each in enabled for gate in each)
 
     def _blocked(self) -> str:
-        ready = sum(conditions.is_true(one, "Ready") for one in self.nodes_with("master"))
+        ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("master"))
         if ready < _WANTED_NODES:
             return f"{_WANTED_NODES} ready control-plane nodes are needed, {ready} found"
         endpoints = self.mirror.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE) or {}
@@ -70,9 +70,9 @@ class NativeController(actor.Actor):
 
     async def _say(self, config: dict[str, Any], reason: str, message: str) -> None:
         fine, moving = reason in ("AsExpected", _COMPLETE), reason == _IN_PROGRESS
-        said = [
+        states = [
             conditions.Condition(_PREFIX + "Progressing", "True" if moving else "False", reason, message),
             conditions.Condition(_PREFIX + "Upgradeable", "True" if fine else "False", reason, message),
             conditions.Condition(_PREFIX + "Degraded", "False"),
         ]
-        await self.say(kinds.CONFIGS, config, said)
+        await self.say(kinds.CONFIGS, config, states)

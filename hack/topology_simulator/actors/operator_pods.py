@@ -23,14 +23,14 @@ class OperatorPods(actor.Actor):
         """Make a pod where there is none."""
         if not self.nodes_with("master"):
             return
-        present = {(one["metadata"]["namespace"], _app(one)) for one in self.mirror.all(kinds.PODS)}
-        for one in operands.READERS:
-            timer = ("pod", one.app)
-            if (one.namespace, one.app) in present:
+        present = {(pod["metadata"]["namespace"], _app(pod)) for pod in self.mirror.all(kinds.PODS)}
+        for reader in operands.READERS:
+            timer = ("pod", reader.app)
+            if (reader.namespace, reader.app) in present:
                 self.waits.clear(timer)
             elif self.waits.due(timer, self.pace.replica):
                 self._made += 1
-                await self.create(kinds.PODS, operands.reader(one, self._made))
+                await self.create(kinds.PODS, operands.reader(reader, self._made))
 
 
 def _app(pod: dict[str, Any]) -> str:

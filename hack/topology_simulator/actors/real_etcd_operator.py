@@ -1,7 +1,7 @@
 """The etcd operator with a real etcd behind it: what it publishes is what the members say, and nothing else.
 
 Growing is real: member add as a learner, a process, promotion when etcd lets it. The ConfigMap has the ids that etcd
-gave to its voters and the addresses of their nodes; the processes listen on loopback, so whoever wants to ask them
+gave to its voters and the addresses of their nodes; the processes listen on loopback, so a client of theirs
 needs their URLs (`etcd.cluster.Cluster.urls`). A node that is not Ready is a machine that is off, and its member with
 it. When members cannot be listed (no quorum), the ConfigMap falls to node names, as the real operator's does, and the
 conditions stay as they were: what looks like three voters then proves nothing, which is the point of having it here.
@@ -39,15 +39,15 @@ class _Seen:
 
     @property
     def voters(self) -> dict[str, gateway.Member]:
-        return {name: one for name, one in self.members.items() if not one.learner}
+        return {name: member for name, member in self.members.items() if not member.learner}
 
     @property
     def learners(self) -> tuple[str, ...]:
-        return tuple(name for name, one in self.members.items() if one.learner and one.name)
+        return tuple(name for name, member in self.members.items() if member.learner and member.name)
 
     @property
     def unstarted(self) -> tuple[str, ...]:
-        return tuple(name for name, one in self.members.items() if not one.name)
+        return tuple(name for name, member in self.members.items() if not member.name)
 
 
 class RealEtcdOperator(etcd_operator.EtcdOperator):
@@ -76,7 +76,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
                 await self._cannot_look(endpoints, etcd, error)
                 return
             await self._publish(
-                endpoints, {one.hexadecimal: self._home(name, one) for name, one in seen.voters.items()}
+                endpoints, {member.hexadecimal: self._home(name, member) for name, member in seen.voters.items()}
             )
             await self._tell_seen(etcd, seen)
             if await self._change(seen):
@@ -87,8 +87,8 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
     # -- what is seen, and said
 
     async def _look(self) -> _Seen:
-        members = {self._etcd.name_of(one) or one.hexadecimal: one for one in await self._etcd.listed()}
-        started = [name for name, one in members.items() if one.client_urls]
+        members = {self._etcd.name_of(member) or member.hexadecimal: member for member in await self._etcd.listed()}
+        started = [name for name, member in members.items() if member.client_urls]
         healthy = await asyncio.gather(*(self._etcd.client.healthy(members[name].client_urls[0]) for name in started))
         return _Seen(members, tuple(name for name, well in zip(started, healthy, strict=True) if not well))
 
@@ -116,9 +116,9 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         await self.say(kinds.ETCDS, etcd, [*states, controller])
         await self._tell_operator(rolling[0] if rolling else "", seen.unhealthy)
 
-    def _home(self, name: str, one: gateway.Member) -> str:
+    def _home(self, name: str, member: gateway.Member) -> str:
         """Return the address of a member's node; the last known one when the node is gone."""
-        return self._addresses.get(name) or str(parse.urlsplit(one.peer_urls[0]).hostname)
+        return self._addresses.get(name) or str(parse.urlsplit(member.peer_urls[0]).hostname)
 
     # -- what is done
 
@@ -176,5 +176,5 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
 
 def _address(node: dict[str, Any]) -> str:
     """Return the InternalIP of a node, empty when it has not said one yet."""
-    found = (node.get("status") or {}).get("addresses") or []
-    return next((one["address"] for one in found if one["type"] == "InternalIP"), "")
+    addresses = (node.get("status") or {}).get("addresses") or []
+    return next((address["address"] for address in addresses if address["type"] == "InternalIP"), "")

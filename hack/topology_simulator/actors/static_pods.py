@@ -24,68 +24,70 @@ class StaticPods(actor.Actor):
         kinds.NODES,
         kinds.CLUSTER_OPERATORS,
         kinds.DISRUPTION_BUDGETS,
-        *(one.kind for one in operands.STATIC_PODS),
+        *(pods.kind for pods in operands.STATIC_PODS),
     )
 
     async def step(self) -> None:
         """Make revisions, install them, keep budgets, report."""
         if not self.topology:
             return
-        masters = {one["metadata"]["name"]: one for one in self.nodes_with("master")}
-        for one in operands.STATIC_PODS:
-            if self.mirror.get(one.kind, "cluster") is None:
+        masters = {node["metadata"]["name"]: node for node in self.nodes_with("master")}
+        for pods in operands.STATIC_PODS:
+            if self.mirror.get(pods.kind, "cluster") is None:
                 continue
-            held = self.troubles.holds(one.operator)
-            if one.differs and not held:
-                await self._revise(one)
-            await self._install(one, masters)
+            held = self.troubles.holds(pods.operator)
+            if pods.differs and not held:
+                await self._revise(pods)
+            await self._install(pods, masters)
             if not held:
-                await self._guard(one, len(masters))
+                await self._guard(pods, len(masters))
 
-    async def _revise(self, one: operands.StaticPods) -> None:
-        obj = self.mirror.get(one.kind, "cluster") or {}
+    async def _revise(self, pods: operands.StaticPods) -> None:
+        obj = self.mirror.get(pods.kind, "cluster") or {}
         wanted = operands.observed_config(single=self._single)
-        timer = ("revise", one.operator, self._single)
+        timer = ("revise", pods.operator, self._single)
         if obj["spec"].get("observedConfig") == wanted:
             self.waits.clear(timer)
         elif self.waits.due(timer, self.pace.react):
             latest = int(obj["status"]["latestAvailableRevision"]) + 1
-            await self.patch(one.kind, obj, {"status": {"latestAvailableRevision": latest}}, "status")
-            await self.patch(one.kind, obj, {"spec": {"observedConfig": wanted}})
+            await self.patch(pods.kind, obj, {"status": {"latestAvailableRevision": latest}}, "status")
+            await self.patch(pods.kind, obj, {"spec": {"observedConfig": wanted}})
 
-    async def _install(self, one: operands.StaticPods, masters: dict[str, dict[str, Any]]) -> None:
-        obj = self.mirror.get(one.kind, "cluster") or {}
+    async def _install(self, pods: operands.StaticPods, masters: dict[str, dict[str, Any]]) -> None:
+        obj = self.mirror.get(pods.kind, "cluster") or {}
         latest = int(obj["status"]["latestAvailableRevision"])
-        present = await self._listed(one, masters)
-        obj = self.mirror.get(one.kind, "cluster") or {}
+        present = await self._listed(pods, masters)
+        obj = self.mirror.get(pods.kind, "cluster") or {}
         nodes = {name: present[name] for name in sorted(masters)}
         old = [name for name, each in nodes.items() if each.get("currentRevision") != latest or _target(each)]
-        # Whoever has begun goes on, also after its node was away.
+        # A node that has begun goes on, also after it was away.
         old.sort(key=lambda name: not _target(nodes[name]))
         if old:
             name = old[0]
             ready = conditions.is_true(masters[name], "Ready")
-            nodes[name] = self._advance(one, nodes[name], latest, ready=ready)
+            nodes[name] = self._advance(pods, nodes[name], latest, ready=ready)
         wanted = list(nodes.values())
         if list(present.values()) != wanted or obj["status"].get("observedGeneration") != obj["metadata"]["generation"]:
             change = {"nodeStatuses": wanted, "observedGeneration": obj["metadata"]["generation"]}
-            await self.patch(one.kind, obj, {"status": change}, "status")
-        if one.kind is not kinds.ETCDS:
-            await self._tell(one, [each["nodeName"] for each in wanted if each.get("currentRevision") != latest])
+            await self.patch(pods.kind, obj, {"status": change}, "status")
+        if pods.kind is not kinds.ETCDS:
+            await self._tell(pods, [each["nodeName"] for each in wanted if each.get("currentRevision") != latest])
 
-    async def _listed(self, one: operands.StaticPods, masters: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    async def _listed(self, pods: operands.StaticPods, masters: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Return the status of every node; a new one is listed before it has a revision, as the definition asks."""
-        obj = self.mirror.get(one.kind, "cluster") or {}
+        obj = self.mirror.get(pods.kind, "cluster") or {}
         present: list[dict[str, Any]] = obj["status"].get("nodeStatuses") or []
         names = {each["nodeName"] for each in present}
         if fresh := [{"nodeName": name} for name in sorted(masters) if name not in names]:
             present = [*present, *fresh]
-            await self.patch(one.kind, obj, {"status": {"nodeStatuses": present}}, "status")
+            await self.patch(pods.kind, obj, {"status": {"nodeStatuses": present}}, "status")
         return {each["nodeName"]: each for each in present}
 
-    def _advance(self, one: operands.StaticPods, status: dict[str, Any], latest: int, *, ready: bool) -> dict[str, Any]:
+    def _advance(
+        self, pods: operands.StaticPods, status: dict[str, Any], latest: int, *, ready: bool
+    ) -> dict[str, Any]:
         """Return what becomes of one node's static pod."""
-        timer = ("install", one.operator, status["nodeName"])
+        timer = ("install", pods.operator, status["nodeName"])
         if _target(status) != latest:
             self.waits.start(timer, self.pace.static_pod)
             return {**status, "targetRevision": latest}
@@ -94,29 +96,31 @@ class StaticPods(actor.Actor):
             return status
         if not self.waits.due(timer, self.pace.static_pod):
             return status
-        if self.troubles.breaks(one.operator):
+        if self.troubles.breaks(pods.operator):
             failed = {"lastFailedRevision": latest, "lastFailedReason": "OperandFailed", "lastFailedCount": 1}
             return {"lastFailedTime": conditions.now(), **status, **failed}
         return {**status, "currentRevision": latest, "targetRevision": 0}
 
-    async def _tell(self, one: operands.StaticPods, old: list[str]) -> None:
+    async def _tell(self, pods: operands.StaticPods, old: list[str]) -> None:
         if old:
             are = "is" if len(old) == 1 else "are"
             message = f"NodeInstallerProgressing: {', '.join(old)} {are} at an old revision"
-            await self.say_operator(one.operator, conditions.Condition("Progressing", "True", "NodeInstaller", message))
+            await self.say_operator(
+                pods.operator, conditions.Condition("Progressing", "True", "NodeInstaller", message)
+            )
         else:
             message = "NodeInstallerProgressing: all nodes are at the latest revision"
-            await self.say_operator(one.operator, conditions.Condition("Progressing", "False", message=message))
+            await self.say_operator(pods.operator, conditions.Condition("Progressing", "False", message=message))
 
-    async def _guard(self, one: operands.StaticPods, masters: int) -> None:
-        obj = self.mirror.get(kinds.DISRUPTION_BUDGETS, one.budget, one.namespace)
-        wanted = operands.budget(one, masters)
+    async def _guard(self, pods: operands.StaticPods, masters: int) -> None:
+        obj = self.mirror.get(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
+        wanted = operands.budget(pods, masters)
         if self._single:
             if obj is not None:
-                await self.api.delete(kinds.DISRUPTION_BUDGETS, one.budget, one.namespace)
+                await self.api.delete(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
         elif obj is None:
-            if self.waits.due(("guard", one.operator), self.pace.guard):
-                self.waits.clear(("guard", one.operator))
+            if self.waits.due(("guard", pods.operator), self.pace.guard):
+                self.waits.clear(("guard", pods.operator))
                 await self.create(kinds.DISRUPTION_BUDGETS, wanted)
         elif obj["spec"].get("minAvailable") != wanted["spec"]["minAvailable"]:
             change = {"spec": {"minAvailable": wanted["spec"]["minAvailable"]}}

@@ -57,11 +57,13 @@ class Version(actor.Actor):
     async def _echo(self, version: dict[str, Any]) -> None:
         release = self.release or upgradeable.of_version(version["status"]["desired"]["version"])
         opinion = upgradeable.echo(release, version, self.mirror.all(kinds.CLUSTER_OPERATORS))
-        found = conditions.merged(version, opinion, without=set(upgradeable.TYPES) - {one.type for one in opinion})
-        if not self._looks(version, opinion, news=found is not None) or found is None:
+        merged = conditions.merged(
+            version, opinion, without=set(upgradeable.TYPES) - {condition.type for condition in opinion}
+        )
+        if not self._looks(version, opinion, news=merged is not None) or merged is None:
             return
         # Its own write is an event of ClusterVersion too.
-        await self.patch(kinds.CLUSTER_VERSIONS, version, {"status": {"conditions": found}}, "status")
+        await self.patch(kinds.CLUSTER_VERSIONS, version, {"status": {"conditions": merged}}, "status")
 
     def _looks(self, version: dict[str, Any], opinion: list[conditions.Condition], *, news: bool) -> bool:
         """Whether this is a moment at which the release looks at ClusterOperators."""
@@ -93,7 +95,7 @@ class Version(actor.Actor):
     async def _upgrade(self, version: dict[str, Any]) -> None:
         status = version["status"]
         wanted = ((version.get("spec") or {}).get("desiredUpdate") or {}).get("version") or ""
-        running = next((one["version"] for one in status["history"] if one["state"] == "Completed"), "")
+        running = next((update["version"] for update in status["history"] if update["state"] == "Completed"), "")
         if wanted in ("", running):
             return
         if status["desired"]["version"] != wanted:

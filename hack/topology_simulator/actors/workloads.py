@@ -1,7 +1,7 @@
 """The operators that deploy: monitoring, packageserver, multus, registry, the API servers and oauth.
 
 Each has Deployments or StatefulSets in the table of `operands` and wants as many replicas as that says. What matters to
-whoever watches is the manner: nobody reacts at once, they do not react together, between two of them the cluster looks
+a watcher is the manner: no operator reacts at once, they do not react together, between two of them the cluster looks
 calm, and one is Progressing only while it rolls out, not when a node goes away for a moment. Replicas become ready one
 after the other and need a Ready node each. There is no controller manager, so the status of the workloads is written
 here too. `static_pods`, `ingress`, `machine_config` and `etcd_operator` have actors of their own; `console` does the
@@ -33,15 +33,16 @@ class Workloads(actor.Actor):
         kinds.STATEFUL_SETS,
         *_CONFIGURATIONS,
     )
-    operators: ClassVar = frozenset(one.operator for one in operands.WORKLOADS) - {CONSOLE}
+    operators: ClassVar = frozenset(workload.operator for workload in operands.WORKLOADS) - {CONSOLE}
     reason: ClassVar = "RollingOut"
     """Of Progressing while something is rolled out."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._groups: dict[str, list[operands.Workload]] = {}
-        for one in (one for one in operands.WORKLOADS if one.operator in self.operators):
-            self._groups.setdefault(one.operator, []).append(one)
+        for workload in operands.WORKLOADS:
+            if workload.operator in self.operators:
+                self._groups.setdefault(workload.operator, []).append(workload)
         self._rolling: set[str] = set()
 
     async def step(self) -> None:
@@ -55,47 +56,47 @@ class Workloads(actor.Actor):
         if not seen.masters:
             return  # a hosted control plane has its workloads elsewhere
         for turn, (operator, group) in enumerate(self._groups.items(), start=1):
-            for one in group:
-                await self._tend(one, seen, turn)
+            for workload in group:
+                await self._tend(workload, seen, turn)
             await self._tell(operator, group)
 
-    async def _tend(self, one: operands.Workload, seen: operands.Sight, turn: int) -> None:
-        obj, wanted = self.mirror.get(one.kind, one.name, one.namespace), seen.wanted(one)
+    async def _tend(self, workload: operands.Workload, seen: operands.Sight, turn: int) -> None:
+        obj, wanted = self.mirror.get(workload.kind, workload.name, workload.namespace), seen.wanted(workload)
         if wanted is None:
             if obj is not None:
-                await self.api.delete(one.kind, one.name, one.namespace)
-            self._rolling.discard(one.key)
+                await self.api.delete(workload.kind, workload.name, workload.namespace)
+            self._rolling.discard(workload.key)
         elif obj is None:
-            if self._reacts(one, wanted, turn):
-                await self.create(one.kind, {**operands.workload(one, wanted), "status": {}})
+            if self._reacts(workload, wanted, turn):
+                await self.create(workload.kind, {**operands.workload(workload, wanted), "status": {}})
         else:
-            change = self._change(one, obj, wanted)
-            if change and self._reacts(one, wanted, turn):
-                await self.patch(one.kind, obj, change)
-                obj = self.mirror.get(one.kind, one.name, one.namespace) or obj
-            await self._run(one, obj)
+            change = self._change(workload, obj, wanted)
+            if change and self._reacts(workload, wanted, turn):
+                await self.patch(workload.kind, obj, change)
+                obj = self.mirror.get(workload.kind, workload.name, workload.namespace) or obj
+            await self._run(workload, obj)
 
-    def _change(self, one: operands.Workload, obj: dict[str, Any], wanted: int) -> dict[str, Any]:  # noqa: ARG002 - console's
+    def _change(self, workload: operands.Workload, obj: dict[str, Any], wanted: int) -> dict[str, Any]:  # noqa: ARG002 - console's
         """Return what its operator would write into the object now, empty when nothing."""
         return {} if obj["spec"].get("replicas") == wanted else {"spec": {"replicas": wanted}}
 
-    def _reacts(self, one: operands.Workload, wanted: int, turn: int) -> bool:
+    def _reacts(self, workload: operands.Workload, wanted: int, turn: int) -> bool:
         """Whether it is this operator's turn to see what has changed."""
-        key = ("react", one.key, wanted)
-        if self.troubles.holds(one.operator, one.key) or not self.waits.due(key, self.pace.react * turn):
+        key = ("react", workload.key, wanted)
+        if self.troubles.holds(workload.operator, workload.key) or not self.waits.due(key, self.pace.react * turn):
             return False
         self.waits.clear(key)
-        self._rolling.add(one.key)
+        self._rolling.add(workload.key)
         return True
 
-    async def _run(self, one: operands.Workload, obj: dict[str, Any]) -> None:
+    async def _run(self, workload: operands.Workload, obj: dict[str, Any]) -> None:
         """Start and stop replicas, as the controllers of a cluster do."""
         replicas, ready = int(obj["spec"]["replicas"]), int((obj.get("status") or {}).get("readyReplicas") or 0)
         places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
         reachable = min(replicas, places)
-        if self.troubles.breaks(one.operator, one.key):
+        if self.troubles.breaks(workload.operator, workload.key):
             reachable = min(reachable, replicas - 1)
-        timer = ("replica", one.key)
+        timer = ("replica", workload.key)
         if ready > reachable:
             ready = reachable
         elif ready < reachable and self.waits.due(timer, self.pace.replica):
@@ -104,15 +105,17 @@ class Workloads(actor.Actor):
             if ready < reachable:
                 self.waits.due(timer, self.pace.replica)
         if ready == replicas:
-            self._rolling.discard(one.key)
+            self._rolling.discard(workload.key)
             self.waits.clear(timer)
-        await self._report(one, obj, operands.workload_status(one, obj["metadata"]["generation"], replicas, ready))
+        await self._report(
+            workload, obj, operands.workload_status(workload, obj["metadata"]["generation"], replicas, ready)
+        )
 
-    async def _report(self, one: operands.Workload, obj: dict[str, Any], status: dict[str, int]) -> None:
+    async def _report(self, workload: operands.Workload, obj: dict[str, Any], status: dict[str, int]) -> None:
         present = obj.get("status") or {}
         change = {name: value for name, value in status.items() if (present.get(name) or 0) != value}
         if change:
-            await self.patch(one.kind, obj, {"status": change}, "status")
+            await self.patch(workload.kind, obj, {"status": change}, "status")
 
     async def _tell(self, operator: str, group: list[operands.Workload]) -> None:
         rolling = self._underway(group)
@@ -124,7 +127,7 @@ class Workloads(actor.Actor):
 
     def _underway(self, group: list[operands.Workload]) -> list[str]:
         """Return what the operator calls progress: the names of its workloads."""
-        return [one.name for one in group if one.key in self._rolling]
+        return [workload.name for workload in group if workload.key in self._rolling]
 
     def _reports(self, operator: str) -> dict[str, Any]:
         return conditions.of(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")

@@ -1,7 +1,7 @@
 """`python -m topology_simulator.apiserver`: the embedded API server as a process of its own.
 
 Serves until SIGTERM or SIGINT, on loopback only. `--kubeconfig-out` is written when the port is open, so
-whoever waits for that file can connect. `--crd-dir` may be given more than once; every YAML or JSON file in
+a client that waits for that file can connect. `--crd-dir` may be given more than once; every YAML or JSON file in
 it is created in the order of names, whatever its kind.
 """
 

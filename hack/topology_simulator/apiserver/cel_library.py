@@ -1,15 +1,14 @@
 """The CEL functions of Kubernetes that rules here may use besides those of the runtime.
 
-Strings, math, optional values and bindings come with the runtime. Added are `isSorted`, and what OpenShift's own
-definitions of the simulated kinds use: addresses and URLs. A rule with any other function (quantities, sets, `find`,
-formats, two-variable macros) is refused when its definition is created: the compiler does not know it. Values of the
+Strings, math, optional values and bindings come with the runtime. Added is what OpenShift's own definitions of the
+simulated kinds use: addresses and URLs. A rule with any other function (sorting, quantities, sets, `find`, formats,
+two-variable macros) is refused when its definition is created: the compiler does not know it. Values of the
 opaque types (an IP, a URL) are maps, which rules cannot tell.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import itertools
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -19,7 +18,7 @@ from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_string
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LIST, _OPAQUE = cel.Type.List(cel.Type.DYN), cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+_OPAQUE = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 
 
 def _parses(parse: Callable[[str], Any], text: str) -> bool:
@@ -42,15 +41,6 @@ def _is_url(text: str) -> bool:
     return _parses(urlsplit, text) and (text.startswith("/") or bool(urlsplit(text).scheme))
 
 
-def _url(text: str) -> dict[str, str]:
-    parts = urlsplit(text)
-    return {"scheme": parts.scheme, "path": parts.path}
-
-
-def _is_sorted(items: list[Any]) -> bool:
-    return all(left <= right for left, right in itertools.pairwise(items))
-
-
 def _function(
     name: str, parameter: cel.Type, result: cel.Type, body: Callable[[Any], Any], *, member: bool = False
 ) -> cel.FunctionDecl:
@@ -62,15 +52,13 @@ def extensions() -> list[cel.CelExtensionBase]:
     """Return all extensions that a rule may use."""
     text, truth = cel.Type.STRING, cel.Type.BOOL
     functions = [
-        _function("isSorted", _LIST, truth, _is_sorted, member=True),
         _function("isIP", text, truth, _is_ip),
         _function("ip", text, _OPAQUE, lambda address: {"family": ipaddress.ip_address(address).version}),
         _function("family", _OPAQUE, cel.Type.INT, lambda address: address["family"], member=True),
         _function("isCIDR", text, truth, _is_cidr),
         _function("isURL", text, truth, _is_url),
-        _function("url", text, _OPAQUE, _url),
+        _function("url", text, _OPAQUE, lambda url: {"scheme": urlsplit(url).scheme}),
         _function("getScheme", _OPAQUE, text, lambda url: url["scheme"], member=True),
-        _function("getEscapedPath", _OPAQUE, text, lambda url: url["path"], member=True),
     ]
     return [
         ext_strings.ExtStrings(),

@@ -172,7 +172,9 @@ PODS = (
     NAME,
     Column("Ready", "string", _pod_ready, "Containers that are ready"),
     Column("Status", "string", _pod_status, "The phase, or the reason"),
-    Column("Restarts", "string", lambda obj: str(sum(one.get("restartCount", 0) for one in _containers(obj)))),
+    Column(
+        "Restarts", "string", lambda obj: str(sum(container.get("restartCount", 0) for container in _containers(obj)))
+    ),
     AGE,
     Column("IP", "string", _at("status", "podIP"), "", 1),
     Column("Node", "string", _at("spec", "nodeName"), "", 1),

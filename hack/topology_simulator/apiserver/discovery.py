@@ -112,7 +112,7 @@ def _further_names(kind: resources.Resource) -> dict[str, Any]:
 
 
 def _aggregated_kind(kind: resources.Resource) -> dict[str, Any]:
-    # Built-in kinds are told without group and version: they are those of the entry around them.
+    # Built-in kinds are listed without group and version: they are those of the entry around them.
     where = (kind.group, kind.version) if kind.custom else ("", "")
     response_kind = {"group": where[0], "version": where[1], "kind": kind.kind}
     entry: dict[str, Any] = {

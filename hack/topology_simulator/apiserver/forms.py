@@ -1,7 +1,7 @@
 """The built-in kinds that this project writes and reads, as the real server's types decode and encode them.
 
 A small description of each type (`Struct`, `Map`, `List` and leaves) says which fields there are. `bring_into_form`
-does what decoding into those types and encoding them again does to a body: unknown fields go and are told, values of
+does what decoding into those types and encoding them again does to a body: unknown fields go with a warning, values of
 the wrong type are refused, empty values vanish unless the type always shows them, times and quantities get their one
 form. Kinds without a description here are stored as they come.
 

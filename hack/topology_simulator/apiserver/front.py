@@ -111,7 +111,7 @@ class Front(abc.ABC):
 
 
 def vanish(http: web.Request) -> web.Response:
-    """End the connection without an answer; the response is for aiohttp, nobody sees it."""
+    """End the connection without an answer; the response is for aiohttp, no client sees it."""
     if http.transport is not None:
         http.transport.abort()
     return web.Response(status=500)

@@ -173,7 +173,7 @@ class Handlers:
         key = (target.namespace, target.name)
         if request.verb == "patch":
             if media not in requests.PATCH_TYPES:
-                # The real server's list; apply is not available here, and not offered to whoever tries it.
+                # The real server's list; apply is not available here, and not offered.
                 offered = media != requests.APPLY_PATCH and resource.custom
                 also = (requests.APPLY_PATCH,) if offered else ()
                 if not resource.custom and media not in (requests.STRATEGIC_PATCH, requests.APPLY_PATCH):

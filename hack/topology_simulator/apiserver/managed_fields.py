@@ -2,7 +2,7 @@
 
 One entry for each (manager, operation, subresource, apiVersion), with the time of its last change and, in
 `fieldsV1`, the paths that this manager was the last to change: one owner for a path, as it is on the real
-server as long as nobody applies. Lists are one path unless their schema says otherwise: items of a map-list are
+server as long as no client applies. Lists are one path unless their schema says otherwise: items of a map-list are
 named by their keys (`k:{"name":"x"}`), those of a set by themselves (`v:"x"`). A value that has owned parts and is
 owned itself has a dot among them. Entries without a field left vanish.
 
@@ -162,7 +162,7 @@ def record(  # noqa: PLR0913  # two states, and who made the second from the fir
 ) -> list[dict[str, Any]]:
     """Return the managedFields of `new`, which `writer` made from `old` (what is there before anybody created it).
 
-    An object without any owner is not tracked: whoever cleared the list, or created an object with nothing in it,
+    An object without any owner is not tracked: a client that cleared the list, or created an object with nothing in it,
     is the last who is known. That is how the real server does it until the first apply.
     """
     entries: list[dict[str, Any]] = list((old or {}).get("metadata", {}).get("managedFields") or [])

@@ -25,7 +25,7 @@ FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 class Intent:
     """How a write is to be done: by whom, on what, really or not, and how strict about unknown fields.
 
-    `warnings` collects what the client is told besides the answer.
+    `warnings` collects what the client is shown besides the answer.
     """
 
     writer: managed_fields.Writer

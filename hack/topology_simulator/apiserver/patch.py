@@ -82,7 +82,7 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
         case "move":
             source = _pointer(operation.get("from"))
             if path[: len(source)] == source and path != source:
-                raise PatchError("a value cannot be moved into itself")
+                raise PatchError("a value cannot be put into itself")
             value = read(document, source)
             return _write(_remove(document, source), path, value, insert=True)
         case "copy":

@@ -1,7 +1,7 @@
 """What a request asks for: path and query as verb, kind and object, and the form of answer wanted.
 
 `parse` knows the shape of API paths and nothing of which kinds exist. `negotiate` picks what to answer
-with: plain JSON, a Table, or metadata only; whoever accepts nothing of these (protobuf alone, say) gets
+with: plain JSON, a Table, or metadata only; a client that accepts none of these (protobuf alone, say) gets
 406. Request bodies are JSON or YAML; a patch is a merge patch or a JSON patch; the rest is 415.
 """
 

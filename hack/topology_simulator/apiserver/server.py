@@ -118,7 +118,7 @@ class ApiServer(front.Front):
         return Snapshot(self.storage.dump(), tuple(self.registry.all()), time.monotonic())
 
     def restore(self, saved: Snapshot) -> None:
-        """Hold what a snapshot holds, as if it were of now: every time in it is moved. Nobody may watch yet."""
+        """Hold what a snapshot holds, as if it were of now: every time in it is shifted. No client may watch yet."""
         self.storage.load(times.moved(saved.objects, int(time.monotonic() - saved.taken)))
         self.registry.replace(saved.kinds)
 

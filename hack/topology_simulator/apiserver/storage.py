@@ -1,8 +1,8 @@
 """What etcd and the watch cache are to the real server: objects, one ordered log, one resourceVersion.
 
 Every write of any kind takes the next revision, is appended to the log and handed to the subscribers of its
-store in the same step, so that whoever lists at revision N and watches from N misses nothing. Objects are
-dicts that nobody changes after they were stored (a writer makes new ones and may share unchanged parts),
+store in the same step, so that a client that lists at revision N and watches from N misses nothing. Objects are
+dicts that no reader or writer changes after they were stored (a writer makes new ones and may share unchanged parts),
 which is what makes it safe to hand the same object to many readers. `Item` keeps the encoded form too: a
 list or a watch event costs one encoding however many read it.
 
@@ -11,7 +11,7 @@ The log is bounded (`history` changes) and can be compacted on request; what is 
 log still covers can be rebuilt (`items(at=...)`), which gives paged lists and exact reads a consistent
 snapshot.
 
-Neighbours: `writes` decides what is stored; `watch` subscribes; nobody else touches the log.
+Neighbours: `writes` decides what is stored; `watch` subscribes; nothing else touches the log.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Compacted(Exception):  # noqa: N818  # the word that the field uses for it
 
 
 class FutureRevision(Exception):  # noqa: N818  # as above
-    """Somebody asked for a revision that was not handed out yet."""
+    """A client asked for a revision that was not handed out yet."""
 
     def __init__(self, revision: int, current: int) -> None:
         super().__init__(f"Too large resource version: {revision}, current: {current}")
@@ -94,13 +94,13 @@ class Change:
 
 
 class Subscriber(Protocol):
-    """Who is told about every change of a store, in order, in the same step as the write; must not block."""
+    """Receives every change of a store, in order, in the same step as the write; must not block."""
 
     def offer(self, change: Change) -> None:
         """Take one change."""
 
     def close(self) -> None:
-        """End once all that was offered has been told."""
+        """End once all that was offered has been delivered."""
 
 
 class Storage:
@@ -222,7 +222,7 @@ class Storage:
         return json.dumps({store: [item.obj for item in objects.values()] for store, objects in self._stores.items()})
 
     def load(self, dumped: str) -> None:
-        """Hold what was dumped and nothing else, with a log that begins after it. Nobody may have subscribed."""
+        """Hold what was dumped and nothing else, with a log that begins after it. There may be no subscriber."""
         self._stores.clear()
         self._order.clear()
         for store, objects in json.loads(dumped).items():

@@ -1,10 +1,10 @@
 """One open watch: from the log's changes to lines of JSON, in order, for one client at its own pace.
 
-`Selection` is which objects a client asked for and in which form; lists use it as well. `Watcher` is told
+`Selection` is which objects a client asked for and in which form; lists use it as well. `Watcher` receives
 of every change in the same step as the write (`storage.Subscriber`), turns it into a line right away, and
 keeps lines until its client has taken them. An object that enters the selection is ADDED, one that leaves
 is DELETED with its last state in it. Lines in plain JSON are encoded once per object version however many
-watch. A client that lets more than `limit` lines pile up is dropped: it re-lists, and nobody else waits for
+watch. A client that lets more than `limit` lines pile up is dropped: it re-lists, and no other client waits for
 it.
 
 The sending itself, with its clock (bookmarks, timeoutSeconds), is in `streams`.

@@ -1,4 +1,4 @@
-"""Owns the server processes, so that they are gone when whoever asked for them is: stopped, crashed or killed.
+"""Owns the server processes, so that they are gone when its parent is: stopped, crashed or killed.
 
 Runs as `python keeper.py FOLDER` and takes orders as JSON lines on its standard input:
 
@@ -80,7 +80,7 @@ def _die_with_the_keeper() -> functools.partial[int] | None:
 
 
 def _tell(what: dict[str, Any]) -> None:
-    # Nobody may be listening any more; the end of the input tells so too.
+    # The parent may not listen any more; the end of the input tells so too.
     with contextlib.suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), json.dumps(what).encode() + b"\n")
 

@@ -36,7 +36,9 @@ class UnknownKindError(Exception):
 
 def definitions() -> list[dict[str, Any]]:
     """Return every definition of the simulated cluster. Raises binaries.MissingError, UnknownKindError."""
-    return [_patched(one) if one["metadata"]["name"] == crd.NAME else one for one in payload()]
+    return [
+        _patched(definition) if definition["metadata"]["name"] == crd.NAME else definition for definition in payload()
+    ]
 
 
 def payload() -> list[dict[str, Any]]:
@@ -47,11 +49,11 @@ def payload() -> list[dict[str, Any]]:
 @functools.cache
 def _read() -> tuple[str, ...]:
     texts = [path.read_text() for path in sorted(binaries.definitions().glob(_MANIFESTS))]
-    found = []
+    crds = []
     for stand_in in install.definitions():
         name = stand_in["metadata"]["name"]
-        found.append(stand_in if name in STAND_INS else yaml.load(_default(name, texts), install.LOADER))  # noqa: S506 - a safe one
-    return tuple(json.dumps(one) for one in found)
+        crds.append(stand_in if name in STAND_INS else yaml.load(_default(name, texts), install.LOADER))  # noqa: S506 - a safe one
+    return tuple(json.dumps(definition) for definition in crds)
 
 
 def _default(name: str, texts: list[str]) -> str:

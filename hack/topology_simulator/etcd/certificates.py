@@ -41,13 +41,13 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         now = dt.datetime.now(dt.UTC)
-        made = (
+        certificate = (
             self._builder(self._name, self._key.public_key(), now - _SLACK, now + _LIFE)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(_usage(signs_certificates=True), critical=True)
             .sign(self._key, hashes.SHA256())
         )
-        self.certificate = made.public_bytes(serialization.Encoding.PEM)
+        self.certificate = certificate.public_bytes(serialization.Encoding.PEM)
         """The CA's own certificate, in PEM."""
 
     def member(self, name: str, hosts: tuple[str, ...] = LOOPBACK, *, expired: bool = False) -> Pair:
@@ -57,7 +57,7 @@ class Authority:
         )
 
     def server_only(self, name: str) -> Pair:
-        """Return a certificate that may serve and not dial: what somebody takes for a client's by mistake."""
+        """Return a certificate that may serve and not dial: what is taken for a client's by mistake."""
         return self._issue(name, LOOPBACK, (ExtendedKeyUsageOID.SERVER_AUTH,), expired=False)
 
     def client(self, name: str = "topology-operator", *, expired: bool = False) -> Pair:
@@ -78,10 +78,12 @@ class Authority:
             .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
         )
         if hosts:
-            builder = builder.add_extension(x509.SubjectAlternativeName([_host(one) for one in hosts]), critical=False)
-        made = builder.sign(self._key, hashes.SHA256())
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False
+            )
+        certificate = builder.sign(self._key, hashes.SHA256())
         return Pair(
-            made.public_bytes(serialization.Encoding.PEM),
+            certificate.public_bytes(serialization.Encoding.PEM),
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             ),

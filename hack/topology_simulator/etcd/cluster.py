@@ -1,7 +1,7 @@
 """Several members that are one etcd: founded by one, grown by learners that become voters, shrunk again.
 
 The membership is never remembered here, it is asked of the members; only which process has which peer URL is known,
-which is how a member that has no name yet is told apart. Growing goes as it goes in OpenShift: add a learner, start
+which is how a member that has no name yet is recognised. Growing goes as it goes in OpenShift: add a learner, start
 it into the existing cluster, promote it once it has caught up. etcd refuses that before, so it is asked again.
 """
 
@@ -80,7 +80,7 @@ class Cluster:
     @property
     def urls(self) -> tuple[str, ...]:
         """Client URLs of all members that were ever started and not removed, in the order in which they joined."""
-        return tuple(one.url for one in self.members.values())
+        return tuple(process.url for process in self.members.values())
 
     def client_folder(self, name: str = "topology-operator") -> pathlib.Path:
         """Write a client's certificate of its own into a new folder, as `ca.crt`, `tls.crt`, `tls.key`."""
@@ -103,35 +103,35 @@ class Cluster:
 
     async def named(self, name: str) -> gateway.Member:
         """Return one member as the others list it, also one that has not started. Raises LookupError, GatewayError."""
-        found = {one.peer_urls: one for one in await self.listed()}
-        return found[(self.members[name].peer_url,)]
+        entries = {entry.peer_urls: entry for entry in await self.listed()}
+        return entries[(self.members[name].peer_url,)]
 
-    def name_of(self, one: gateway.Member) -> str:
+    def name_of(self, entry: gateway.Member) -> str:
         """Return the name of a listed member, also of one that has not started; empty when it is a stranger."""
         own = {ours.peer_url: ours.name for ours in self.members.values()}
-        return one.name or next((own[url] for url in one.peer_urls if url in own), "")
+        return entry.name or next((own[url] for url in entry.peer_urls if url in own), "")
 
     async def leader(self) -> member.Member:
-        """Return the leader, as the first member that knows one says. Raises ClusterError when nobody does in time."""
+        """Return the leader, as the first member that knows one says. Raises ClusterError when none does in time."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 while True:
                     with contextlib.suppress(gateway.GatewayError):
-                        for one in await self.listed(linearizable=False):
-                            found = self.members.get(one.name)
-                            if found is not None and found.answering and await self._leads(found, one.id):
-                                return found
+                        for entry in await self.listed(linearizable=False):
+                            leader = self.members.get(entry.name)
+                            if leader is not None and leader.answering and await self._leads(leader, entry.id):
+                                return leader
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
-            raise ClusterError(f"nobody leads\n{self.last_words()}") from None
+            raise ClusterError(f"no member leads\n{self.last_words()}") from None
 
     # -- what is done to them
 
-    async def found(self, name: str) -> None:
+    async def bootstrap(self, name: str) -> None:
         """Start the first member. Raises KeepingError, MemberError."""
-        made = self._new(name, None)
-        await made.start({name: made.peer_url}, joins=False, strict=self._strict)
-        await made.ready(self.client)
+        first = self._new(name, None)
+        await first.start({name: first.peer_url}, joins=False, strict=self._strict)
+        await first.ready(self.client)
 
     async def announce(
         self, name: str, *, learner: bool = True, secrets: member.Secrets | None = None
@@ -140,28 +140,28 @@ class Cluster:
 
         Raises GatewayError, code 14 while the voters have not been connected for long enough.
         """
-        made = self._new(name, secrets)
+        newcomer = self._new(name, secrets)
         try:
-            await self._any(lambda url: self.client.add(url, made.peer_url, learner=learner))
+            await self._any(lambda url: self.client.add(url, newcomer.peer_url, learner=learner))
         except BaseException:
             del self.members[name]
             raise
-        return made
+        return newcomer
 
     async def start(self, name: str) -> member.Member:
         """Start a member that was announced. Raises GatewayError, KeepingError, MemberError."""
-        made = self.members[name]
-        known = {self.name_of(one): one.peer_urls[0] for one in await self.listed() if one.name}
-        await made.start({**known, name: made.peer_url}, joins=True, strict=self._strict)
+        newcomer = self.members[name]
+        known = {self.name_of(entry): entry.peer_urls[0] for entry in await self.listed() if entry.name}
+        await newcomer.start({**known, name: newcomer.peer_url}, joins=True, strict=self._strict)
 
         async def joined() -> str | None:
             try:
-                await made.ready(self.client)
+                await newcomer.ready(self.client)
             except member.MemberError as error:
-                # A cluster that was founded a moment ago has not agreed on its version; whoever joins then ends.
+                # A cluster that was founded a moment ago has not agreed on its version; a member that joins then ends.
                 if _UNDECIDED not in str(error):
                     raise
-                await made.start_again()
+                await newcomer.start_again()
                 return _UNDECIDED
             return None
 
@@ -172,7 +172,7 @@ class Cluster:
             return None if (await self.named(name)).name else "the others list it without a name"
 
         await self._patiently(f"{name} has not started", published)
-        return made
+        return newcomer
 
     async def add(self, name: str) -> member.Member:
         """Add a learner as soon as etcd lets it, and start it.
@@ -199,11 +199,11 @@ class Cluster:
 
         Raises GatewayError for what waiting does not mend.
         """
-        found = await self.named(name)
-        if not found.learner:
+        entry = await self.named(name)
+        if not entry.learner:
             return None
         try:
-            await self._any(lambda url: self.client.promote(url, found.id))
+            await self._any(lambda url: self.client.promote(url, entry.id))
         except gateway.GatewayError as error:
             return _later(error)
         return None
@@ -212,18 +212,18 @@ class Cluster:
         """Take a member away, from the membership first, then its process. Raises GatewayError, KeepingError."""
         gone = (await self.named(name)).id
         await self._any(lambda url: self.client.remove(url, gone))
-        made = self.members.pop(name)
-        await made.kill()
-        made.forget()
+        removed = self.members.pop(name)
+        await removed.kill()
+        removed.forget()
 
     async def grow(self, *names: str) -> Self:
         """Make these voters, one after the other, the first of an empty cluster by founding it.
 
-        Raises what `found`, `add` and `promote` raise.
+        Raises what `bootstrap`, `add` and `promote` raise.
         """
         for name in names:
             if not self.members:
-                await self.found(name)
+                await self.bootstrap(name)
             else:
                 await self.add(name)
                 await self.promote(name)
@@ -231,40 +231,40 @@ class Cluster:
 
     def last_words(self) -> str:
         """Return the ends of all logs."""
-        return "\n".join(one.last_words() for one in self.members.values())
+        return "\n".join(process.last_words() for process in self.members.values())
 
     def _new(self, name: str, secrets: member.Secrets | None) -> member.Member:
         if name in self.members:
             raise ValueError(f"there is a member {name} already")
-        made = member.Member(name, self.binary, self._processes, secrets or self.secrets(name))
-        self.members[name] = made
-        return made
+        newcomer = member.Member(name, self.binary, self._processes, secrets or self.secrets(name))
+        self.members[name] = newcomer
+        return newcomer
 
     async def _patiently(self, what: str, attempt: Callable[[], Awaitable[str | None]]) -> None:
         """Try until there is no reason to wait any more; each attempt returns the reason why it was refused."""
-        said: str | None = "nothing"
+        problem: str | None = "nothing"
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
-                while (said := await attempt()) is not None:  # noqa: ASYNC110 - a process of its own sets no event here
+                while (problem := await attempt()) is not None:  # noqa: ASYNC110 - a process of its own sets no event here
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
-            words = f"{what} after {_PATIENCE_SECONDS:g} s: {said}"
+            words = f"{what} after {_PATIENCE_SECONDS:g} s: {problem}"
             raise ClusterError(f"{words}\n{self.last_words()}") from None
 
-    async def _leads(self, one: member.Member, member_id: int) -> bool:
+    async def _leads(self, process: member.Member, member_id: int) -> bool:
         try:
-            return (await self.client.status(one.url)).leader == member_id
+            return (await self.client.status(process.url)).leader == member_id
         except gateway.GatewayError:
             return False
 
     async def _any(self, call: Callable[[str], Awaitable[T]]) -> T:
         """Ask one running member after the other until one does not fail for lack of an answer."""
         last = gateway.GatewayError("etcd", 0, "no member answers")
-        for one in tuple(self.members.values()):
-            if not one.answering:
+        for process in tuple(self.members.values()):
+            if not process.answering:
                 continue
             try:
-                return await call(one.url)
+                return await call(process.url)
             except gateway.GatewayError as error:
                 last = error
                 if error.code not in {0, _UNAVAILABLE} and not error.by_learner:

@@ -35,7 +35,7 @@ class GatewayError(etcd.EtcdError):
 
     @property
     def by_learner(self) -> bool:
-        """Whether it came from a learner, which refuses everything about membership: ask somebody else."""
+        """Whether it came from a learner, which refuses everything about membership: ask another member."""
         return "not supported for learner" in self.message
 
 
@@ -70,10 +70,10 @@ class Status:
 
 def tls(folder: pathlib.Path) -> ssl.SSLContext:
     """Return a client's TLS context from `ca.crt`, `tls.crt` and `tls.key`; without the latter two, no certificate."""
-    made = ssl.create_default_context(cafile=folder / certificates.CA_FILE)
+    context = ssl.create_default_context(cafile=folder / certificates.CA_FILE)
     if (folder / certificates.CERTIFICATE_FILE).exists():
-        made.load_cert_chain(folder / certificates.CERTIFICATE_FILE, folder / certificates.KEY_FILE)
-    return made
+        context.load_cert_chain(folder / certificates.CERTIFICATE_FILE, folder / certificates.KEY_FILE)
+    return context
 
 
 class Gateway:
@@ -99,34 +99,34 @@ class Gateway:
 
     async def members(self, url: str, *, linearizable: bool = True) -> tuple[Member, ...]:
         """List the members; not linearizable: as this one knows them, which needs no quorum. Raises GatewayError."""
-        found = await self.call(url, "cluster/member/list", linearizable=linearizable)
-        return tuple(_member(one) for one in found["members"])
+        answer = await self.call(url, "cluster/member/list", linearizable=linearizable)
+        return tuple(_member(entry) for entry in answer["members"])
 
     async def status(self, url: str) -> Status:
         """Ask one member about itself. Raises GatewayError."""
-        found = await self.call(url, "maintenance/status")
+        answer = await self.call(url, "maintenance/status")
         return Status(
-            id=int(found["header"]["member_id"]),
-            leader=int(found.get("leader", 0)),
-            term=int(found.get("raftTerm", 0)),
-            raft_index=int(found.get("raftIndex", 0)),
-            learner=bool(found.get("isLearner", False)),
-            version=str(found.get("version", "")),
-            errors=tuple(found.get("errors", ())),
+            id=int(answer["header"]["member_id"]),
+            leader=int(answer.get("leader", 0)),
+            term=int(answer.get("raftTerm", 0)),
+            raft_index=int(answer.get("raftIndex", 0)),
+            learner=bool(answer.get("isLearner", False)),
+            version=str(answer.get("version", "")),
+            errors=tuple(answer.get("errors", ())),
         )
 
     async def healthy(self, url: str) -> bool:
         """Whether one member says on /health that it can serve; no answer is no. Learners say so too."""
         with contextlib.suppress(aiohttp.ClientError, TimeoutError, ValueError):
             async with self._opened().get(f"{url}/health") as response:
-                found = json.loads(await response.read())
-                return response.status == 200 and str(found.get("health")) == "true"
+                answer = json.loads(await response.read())
+                return response.status == 200 and str(answer.get("health")) == "true"
         return False
 
     async def add(self, url: str, peer_url: str, *, learner: bool) -> Member:
         """Add a member that is to listen for its peers at `peer_url`. Raises GatewayError."""
-        found = await self.call(url, "cluster/member/add", peerURLs=[peer_url], isLearner=learner)
-        return _member(found["member"])
+        answer = await self.call(url, "cluster/member/add", peerURLs=[peer_url], isLearner=learner)
+        return _member(answer["member"])
 
     async def promote(self, url: str, member: int) -> None:
         """Make a learner a voter. Raises GatewayError, code 9 while it has not caught up."""
@@ -145,13 +145,13 @@ class Gateway:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise GatewayError(f"{what} at {url}", 0, repr(error)) from error
         try:
-            found: dict[str, Any] = json.loads(raw)
+            answer: dict[str, Any] = json.loads(raw)
         except ValueError:
             text = raw[:200].decode(errors="replace")
             raise GatewayError(f"{what} at {url}", 0, f"HTTP {status}: {text}") from None
         if status != 200:
-            raise GatewayError(f"{what} at {url}", int(found.get("code", 0)), str(found.get("message") or found))
-        return found
+            raise GatewayError(f"{what} at {url}", int(answer.get("code", 0)), str(answer.get("message") or answer))
+        return answer
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

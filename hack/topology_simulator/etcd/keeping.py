@@ -52,7 +52,7 @@ class Keeping:
     async def __aenter__(self) -> Self:
         self.folder = pathlib.Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=self._prefix))
         try:
-            # A session of its own: Ctrl-C in a terminal is for whoever asked, who then closes this.
+            # A session of its own: Ctrl-C in a terminal is for the parent, which then closes this.
             self._keeper = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-I",
@@ -147,13 +147,13 @@ class Keeping:
         if owner.stdout is None:
             return
         while line := await owner.stdout.readline():
-            told = json.loads(line)
+            news = json.loads(line)
             async with self._news:
-                if "started" in told:
-                    self._pids[told["started"]] = told["pid"]
-                    self._starts[told["started"]] += 1
+                if "started" in news:
+                    self._pids[news["started"]] = news["pid"]
+                    self._starts[news["started"]] += 1
                 else:
-                    self._pids.pop(told["ended"], None)
+                    self._pids.pop(news["ended"], None)
                 self._news.notify_all()
         async with self._news:
             self._gone = True

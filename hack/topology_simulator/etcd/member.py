@@ -133,7 +133,7 @@ class Member:
         await self._processes.end(self.name, signal.SIGTERM)
 
     async def pause(self) -> None:
-        """SIGSTOP: connections are accepted by the kernel, and nobody answers. Raises KeepingError."""
+        """SIGSTOP: connections are accepted by the kernel, and not answered. Raises KeepingError."""
         await self._processes.hold(self.name)
         self.paused = True
 
@@ -148,23 +148,23 @@ class Member:
 
     async def ready(self, asked: gateway.Gateway, seconds: float = _READY_SECONDS) -> gateway.Status:
         """Wait until it is healthy and knows a leader, and return what it says of itself. Raises MemberError."""
-        said: object = "nothing"
+        answer: object = "nothing"
         try:
             async with asyncio.timeout(seconds):
                 while True:
                     try:
-                        found = await asked.status(self.url)
+                        status = await asked.status(self.url)
                     except gateway.GatewayError as error:
-                        said = error
+                        answer = error
                     else:
-                        said = found
-                        if found.leader and await asked.healthy(self.url):
-                            return found
+                        answer = status
+                        if status.leader and await asked.healthy(self.url):
+                            return status
                     if not self.running:
                         raise MemberError(f"{self.name} has ended\n{self.last_words()}")
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
-            words = f"{self.name} is not ready after {seconds:g} s; it says {said}"
+            words = f"{self.name} is not ready after {seconds:g} s; it says {answer}"
             raise MemberError(f"{words}\n{self.last_words()}") from None
 
     def last_words(self) -> str:
@@ -181,8 +181,8 @@ def _files(kind: str, folder: pathlib.Path) -> list[str]:
 
 
 def free_ports(number: int) -> list[int]:
-    """Return ports on which nobody listens, all different."""
-    found: list[int] = []
+    """Return ports on which no process listens, all different."""
+    ports: list[int] = []
     for port in random.sample(_PORTS, _TRIES):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -190,7 +190,7 @@ def free_ports(number: int) -> list[int]:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        found.append(port)
-        if len(found) == number:
-            return found
+        ports.append(port)
+        if len(ports) == number:
+            return ports
     raise MemberError(f"no {number} free ports between {_PORTS.start} and {_PORTS.stop}")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _STATUS = f"{policy_server.INFRASTRUCTURE}/status"
+_REPORT = f"{policy_server.OPERATOR}/status"
+COPY = {"phase": "Converging", "name": "sno-to-ha-compact"}
 _JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 _OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "somebody", "uid": "11111111-2222-3333-4444-555555555555"}
@@ -29,6 +31,7 @@ _GONE = object()
 async def prepare(ground: policy_server.PolicyServer) -> Object:
     """Make the Infrastructure what the changes begin with, and return it."""
     await ground.anew()
+    await ground.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"extension": COPY})
     marks = {"labels": {MARK: "old"}, "annotations": {MARK: "old"}}
     await ground.api.patch(
         kinds.INFRASTRUCTURES, "cluster", {"metadata": marks, "spec": {"desiredTopology": "HighlyAvailable"}}
@@ -108,5 +111,15 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     "take an annotation": _operations({"op": "remove", "path": "/metadata/annotations/example.com~1mark"}),
     "hold with a finalizer": _merge({"metadata": {"finalizers": [MARK]}}),
     "own": _merge({"metadata": {"ownerReferences": [_OWNER]}}),
+    "forget who wrote what": _merge({"metadata": {"managedFields": [{}]}}),
     "request and label": _merge({"metadata": {"labels": {MARK: "new"}}, "spec": {"desiredTopology": _BACK}}),
+    "write the copy": _merge({"status": {"extension": {"phase": "Completed"}}}, _REPORT),
+    "forge the copy with the rest of the report": _merge(
+        {"status": {"extension": {**COPY, "phase": "Completed"}, "versions": []}}, _REPORT
+    ),
+    "drop the copy": _operations({"op": "remove", "path": "/status/extension"}, path=_REPORT),
+    "report something else": _merge({"status": {"versions": [{"name": "operator", "version": "9"}]}}, _REPORT),
+    "create another ClusterOperator": lambda _: Request(
+        "POST", kinds.CLUSTER_OPERATORS.new("stranger", spec={}), "application/json", kinds.CLUSTER_OPERATORS.path()
+    ),
 }

@@ -34,7 +34,9 @@ ROLES = kinds.Kind(_RBAC, "clusterroles", "ClusterRole")
 ROLE_BINDINGS = kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding")
 STATUS_POLICY = "cluster-topology-operator-status"
 REQUEST_POLICY = "cluster-topology-operator-request"
+REPORT_POLICY = "cluster-topology-operator-report"
 INFRASTRUCTURE = kinds.INFRASTRUCTURES.path("cluster")
+OPERATOR = kinds.CLUSTER_OPERATORS.path("topology")
 _REQUEST_SECONDS = 10.0
 _IN_FORCE_SECONDS = 30.0
 _CONFIG = "config.openshift.io"
@@ -59,7 +61,11 @@ _OWN_ROLES = {
     ],
     STATUS_WRITER: [
         {"apiGroups": [_CONFIG], "resources": ["infrastructures"], "verbs": ["get"]},
-        {"apiGroups": [_CONFIG], "resources": ["infrastructures/status"], "verbs": ["update", "patch"]},
+        {
+            "apiGroups": [_CONFIG],
+            "resources": ["infrastructures/status", "clusteroperators/status"],
+            "verbs": ["update", "patch"],
+        },
     ],
     MOVER: [
         {
@@ -74,9 +80,12 @@ PEOPLE = {
     "masters": Person("root", group=server.MASTERS),
     "admin": Person("carla", ("cluster-admin",)),
     "operator": Person(_account(cluster.OWN_NAMESPACE, "cluster-topology-operator")),
-    # Bound to cluster-admin on a cluster; here to less, so that it is the name that counts.
-    "native": Person(_account("openshift-config-operator", "openshift-config-operator"), (EDITOR, STATUS_WRITER)),
-    "version": Person(_account("openshift-cluster-version", "cluster-version-operator"), (EDITOR, STATUS_WRITER)),
+    # As on a cluster: cluster-config-operator manifests/0000_10_config-operator_01_openshift-config-operator-rbac.yaml
+    # and cluster-version-operator install/0000_00_cluster-version-operator_03_roles.yaml bind both to cluster-admin.
+    "native": Person(_account("openshift-config-operator", "openshift-config-operator"), ("cluster-admin",)),
+    "version": Person(_account("openshift-cluster-version", "cluster-version-operator"), ("cluster-admin",)),
+    # The same name with less: it is the rights that count.
+    "squatter": Person(_account("openshift-config-operator", "default"), (EDITOR, STATUS_WRITER)),
     "namesake": Person(_account("default", "cluster-topology-operator"), (EDITOR, STATUS_WRITER)),
     "ingress": Person(_account("openshift-ingress-operator", "ingress-operator"), (STATUS_WRITER,)),
     "mover": Person("marta", (STATUS_WRITER, MOVER)),
@@ -113,7 +122,7 @@ class Answer:
         """The policy that refused, `rbac`, or nothing."""
         if self.code != 403:
             return ""
-        for policy in (STATUS_POLICY, REQUEST_POLICY):
+        for policy in (STATUS_POLICY, REQUEST_POLICY, REPORT_POLICY):
             if f"ValidatingAdmissionPolicy '{policy}'" in self.said:
                 return policy
         return "rbac"
@@ -164,6 +173,8 @@ class PolicyServer:
             await self.api.delete(kinds.INFRASTRUCTURES, "cluster")
         (wanted,) = [one for one in simulated.objects(simulated.Shape()) if kinds.of(one) is kinds.INFRASTRUCTURES]
         made = await self.api.create(kinds.INFRASTRUCTURES, wanted)
+        if await self.api.find(kinds.CLUSTER_OPERATORS, "topology") is None:
+            await self.api.create(kinds.CLUSTER_OPERATORS, kinds.CLUSTER_OPERATORS.new("topology", spec={}))
         if installed:
             made = await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", wanted["status"])
         return made
@@ -195,8 +206,14 @@ class PolicyServer:
         moved = Request("PATCH", {"status": {"controlPlaneTopology": "External"}}, path=f"{INFRASTRUCTURE}/status")
         return (await self.send("ingress", moved)).refused_by == STATUS_POLICY
 
+    async def copy_refused(self) -> bool:
+        """Is the policy about the copy of the record in force?"""
+        forged = Request("PATCH", {"status": {"extension": {"phase": "Forged"}}}, path=f"{OPERATOR}/status")
+        return (await self.send("ingress", forged)).refused_by == REPORT_POLICY
+
     async def in_force(self) -> None:
-        """Wait until both policies count."""
+        """Wait until all policies count."""
+        await polling.until("the policy about the copy is in force", self.copy_refused, _IN_FORCE_SECONDS)
         await polling.until("the policy about the request is in force", self.request_refused, _IN_FORCE_SECONDS)
         await polling.until("the policy about status is in force", self.move_refused, _IN_FORCE_SECONDS)
 

@@ -42,7 +42,7 @@ async def test_no_expression_has_a_warning(ground: policy_server.PolicyServer) -
             await ground.api.delete(policy_server.POLICIES, MISTAKEN)
     (warning,) = warnings.pop(MISTAKEN)
     assert "undefined field 'notThere'" in warning["warning"], "a mistake would be seen"
-    assert len(warnings) == 2
+    assert len(warnings) == 3
     assert not any(warnings.values()), warnings
 
 

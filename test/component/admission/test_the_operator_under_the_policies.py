@@ -27,8 +27,8 @@ async def staged(furnished: real.Session, tmp_path: pathlib.Path) -> AsyncIterat
 async def test_a_requester_asks_and_the_operator_moves_the_topology(
     staged: restricted_world.RestrictedWorld, ground: policy_server.PolicyServer
 ) -> None:
-    await ground.in_force()
     await staged.idle_operator()
+    await ground.in_force()
     patch = json.dumps({"spec": {"desiredTopology": "HighlyAvailable"}})
     code, _, said = await ground.kubectl("requester", "patch", "infrastructure", "cluster", "--type=merge", "-p", patch)
     assert code == 0, said
@@ -38,6 +38,10 @@ async def test_a_requester_asks_and_the_operator_moves_the_topology(
         "PATCH", {"status": {"controlPlaneTopology": "SingleReplica"}}, path=f"{policy_server.INFRASTRUCTURE}/status"
     )
     assert (await ground.send("ingress", moved, dry=False)).refused_by == policy_server.STATUS_POLICY
+    forged = policy_server.Request(
+        "PATCH", {"status": {"extension": {"phase": "Idle"}}}, path=f"{policy_server.OPERATOR}/status"
+    )
+    assert (await ground.send("ingress", forged, dry=False)).refused_by == policy_server.REPORT_POLICY
     code, _, said = await ground.kubectl(
         "requester", "patch", "infrastructure", "cluster", "--type=merge", "-p", '{"spec":{"desiredTopology":null}}'
     )

@@ -1,7 +1,8 @@
 """Everybody tries everything, and the table says what becomes of it.
 
-`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `REQUEST` and `REST` our
-policies refuse it: the topology in status, the request, and all else for holders of the delegated role.
+`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `REQUEST`, `REST` and
+`REPORT` our policies refuse it: the topology in status, the request, all else for holders of the delegated role, and
+the copy of the record in ClusterOperator `topology`.
 """
 
 from __future__ import annotations
@@ -14,48 +15,56 @@ from test.component.admission import changes, policy_server
 from topology_simulator import kinds
 
 TABLE = """
-                                      masters admin operator native  version namesake ingress mover editor  requester both   full late nobody
-move the control plane                yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-move the infrastructure               yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-move by replacing                     yes     yes   rbac     yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-let the default move it               yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-take all of status away               yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-write another record                  yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-move and drop the record              yes     yes   yes      yes     yes     STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-drop the record                       yes     yes   rbac     yes     yes     yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
-write something else of status        yes     yes   yes      yes     yes     yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
-send the same status                  yes     yes   rbac     yes     yes     yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
-request                               yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
-cancel                                yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
-request by a JSON patch               yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
-request by applying                   yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
-request by replacing                  yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac
-drop the request by replacing         yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac
-send nothing new                      yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     yes       yes    yes  yes  rbac
-replace with the same                 yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac
-change spec                           yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-change spec deep down                 yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-add to spec                           yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-take from spec                        yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-label                                 yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-take a label                          yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-annotate                              yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-take an annotation                    yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-hold with a finalizer                 yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-own                                   yes     yes   rbac     yes     yes     yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-request and label                     yes     yes   rbac     REQUEST REQUEST REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac
+                                          masters admin operator native version squatter namesake ingress mover editor  requester both   full late nobody
+move the control plane                    yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+move the infrastructure                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+move by replacing                         yes     yes   rbac     yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+let the default move it                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+take all of status away                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+write another record                      yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+move and drop the record                  yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
+drop the record                           yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
+write something else of status            yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
+send the same status                      yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
+request                                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
+cancel                                    yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
+request by a JSON patch                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
+request by applying                       yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
+request by replacing                      yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac
+drop the request by replacing             yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac
+send nothing new                          yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     yes       yes    yes  yes  rbac
+replace with the same                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac
+change spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+change spec deep down                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+add to spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+take from spec                            yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+label                                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+take a label                              yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+annotate                                  yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+take an annotation                        yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+hold with a finalizer                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+own                                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+forget who wrote what                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
+request and label                         yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac
+write the copy                            yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac
+forge the copy with the rest of the reportyes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac
+drop the copy                             yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac
+report something else                     yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
+create another ClusterOperator            yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac
 """  # noqa: E501 - a table is read in its columns
 _HEAD, *_LINES = TABLE.strip("\n").splitlines()
 PEOPLE = _HEAD.split()
-ROWS = {line[:38].strip(): line[38:].split() for line in _LINES}
+ROWS = {line[:42].strip(): line[42:].split() for line in _LINES}
 
 
 def verdict(answer: policy_server.Answer) -> str:
     match answer.refused_by:
         case "":
-            return "yes" if answer.code == 200 else f"{answer.code} {answer.said}"
+            return "yes" if answer.code in {200, 201} else f"{answer.code} {answer.said}"
         case policy_server.STATUS_POLICY:
             return "STATUS"
+        case policy_server.REPORT_POLICY:
+            return "REPORT"
         case policy_server.REQUEST_POLICY:
             return "REST" if "may change nothing" in answer.said else "REQUEST"
         case other:
@@ -66,7 +75,7 @@ def test_the_table_has_everybody_and_everything() -> None:
     assert list(policy_server.PEOPLE) == PEOPLE
     assert list(ROWS) == list(changes.CHANGES)
     assert {len(one) for one in ROWS.values()} == {len(PEOPLE)}
-    assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "REQUEST", "REST"}
+    assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "REQUEST", "REST", "REPORT"}
 
 
 async def test_everybody_tries_everything(ground: policy_server.PolicyServer) -> None:
@@ -86,8 +95,8 @@ REFUSALS = {
     ("ingress", "move and drop the record"): """
         User system:serviceaccount:openshift-ingress-operator:ingress-operator may not change
         status.controlPlaneTopology, status.infrastructureTopology of Infrastructure cluster: these follow what is
-        proven, and only the topology operators, the version operator and cluster administrators write them. Ask for
-        a topology with spec.desiredTopology; for the right to write these (set infrastructures/observedtopology in
+        proven, and only the topology operator and cluster administrators write them. Request a topology
+        with spec.desiredTopology; for the right to write these (set infrastructures/observedtopology in
         group topology.openshift.io) ask an administrator of this cluster.""",
     ("editor", "cancel"): """
         User edith may not change spec.desiredTopology of Infrastructure cluster: that takes the right to set

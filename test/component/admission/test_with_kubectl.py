@@ -157,9 +157,9 @@ async def test_what_was_changed_stands_in_the_audit_log(ground: policy_server.Po
         (200, "request-changed", "HighlyAvailable to nothing"),
         (403, "request-changed", "HighlyAvailable to SingleReplica"),
         (200, "record-dropped", "Pending"),
-        (200, "topology-moved", both.format("HighlyAvailable")),
+        (200, "topology-changed", both.format("HighlyAvailable")),
         (403, "record-dropped", "Pending"),
-        (403, "topology-moved", both.format("nothing")),
+        (403, "topology-changed", both.format("nothing")),
         (200, "record-dropped", "Pending"),
     ]
     assert (await ground.api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"]["desiredTopology"] == "HighlyAvailable"

@@ -39,7 +39,8 @@ ALL: tuple[Difference, ...] = (
     Difference(
         "no protobuf and no YAML answers",
         "Bodies in YAML are read, answers are JSON; a client that accepts nothing else gets 406, one that sends "
-        "protobuf 415. The real server even drops the connection of whoever sends it protobuf for a custom resource.",
+        "protobuf 415. The real server even drops the connection of a client that sends it protobuf for a custom "
+        "resource.",
         {
             "other forms of an answer": ("0", "6.*"),
             "discovery in another form": ("0",),
@@ -54,13 +55,13 @@ ALL: tuple[Difference, ...] = (
     ),
     Difference(
         "a namespace is gone at once",
-        "Beside the real server nobody plays the namespace controller, so there it stays Terminating for ever; the "
+        "Beside the real server there is no namespace controller, so there it stays Terminating for ever; the "
         "embedded one plays it, and empties and removes a namespace in one step.",
         {"a namespace is emptied before it goes": ("0.*", "1")},
     ),
     Difference(
         "the decoder has its own words for malformed JSON and YAML",
-        "Code and reason are the same. The text comes from the decoder; nobody acts on it.",
+        "Code and reason are the same. The text comes from the decoder; no client acts on it.",
         {
             "malformed JSON": ("*.body.message",),
             "malformed YAML": ("*.body.message",),
@@ -79,7 +80,7 @@ ALL: tuple[Difference, ...] = (
         },
     ),
     Difference(
-        "fields that stand twice in a body are not told",
+        "fields that stand twice in a body are not reported",
         "The last one counts in both; the real server warns, or refuses when asked to be strict. Our clients make "
         "their bodies from dictionaries, which cannot hold a name twice.",
         {"fields that stand twice in a body are told": ("0.warnings", "1")},
@@ -137,7 +138,7 @@ ALL: tuple[Difference, ...] = (
         "odd paths and methods",
         "The real server takes a GET below a status sub-resource for one of the status, answers any method on the "
         "discovery of a custom group, does not tidy double slashes, and reads an empty namespace as all of them. "
-        "Nobody asks for any of this on purpose.",
+        "No client asks for any of this on purpose.",
         {
             "a sub-resource that is not there": ("3",),
             "discovery is read only": ("1",),

@@ -133,7 +133,7 @@ _RULE_SPEC = {
             "maxLength": 50,
             "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "name never changes"}],
         },
-        desired={"type": "string", "maxLength": 50},
+        request={"type": "string", "maxLength": 50},
         locked={
             "type": "string",
             "maxLength": 50,

@@ -75,7 +75,7 @@ class Served:
         cluster = ground.Cluster()
         cluster.know(TOKEN, "alice", authn.METRICS.path)
         # Who sends half a request is waited for; here that is not what is looked at.
-        soon = dataclasses.replace(connections.DEFAULT, first_request=0.2, body_wait=0.2, keep_alive=0.2, farewell=0.2)
+        soon = dataclasses.replace(connections.DEFAULT, first_request=0.2, body_wait=0.2, keep_alive=0.2, closing=0.2)
         async with ground.served(cluster, ground.serving_pair(self._folder), limits=soon) as server:
             self.port = server.bound
             self._ready.set()

@@ -79,7 +79,7 @@ async def test_a_transition_as_a_person_sees_it(
     await node("master-2", spec={"unschedulable": None})(world.api)
     await browser.phase("Converging")
     await browser.says("#checks-open", "MonitoringReplicas", "ConsoleReplicas", "MultusAdmissionReplicas")
-    await browser.says("#operands-side", "20 of 24 have followed")
+    await browser.says("#operands-side", "20 of 24 updated")
     await pictured("converging")
 
     # The deadline is a minute: the operator was away for most of it, as the record says.

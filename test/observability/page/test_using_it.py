@@ -140,7 +140,7 @@ async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(h
         "theme: Theme: auto",
         "met-title: 8 met",
         "button: Copy the command of DnsmasqConfigurationLeft",
-        "button: Copy the command that takes the request back",
+        "button: Copy the command that cancels the request",
         "a: This as JSON",
     )
     assert tuple(reached) == wanted

@@ -48,8 +48,6 @@ def run(rule, value, old=validation.MISSING, schema=None, **more):
         ("self.?deep.?a.?b.orValue('x') == 'x'", {}, True),
         ("self.?deep.a.b.orValue('x') == 'y'", {"deep": {"a": {"b": "y"}}}, True),
         ("self.l.all(x, x.matches('^[a-z]+$'))", {"l": ["a", "B"]}, False),
-        ("self.list.isSorted()", {"list": [1, 2, 2]}, True),
-        ("self.list.isSorted()", {"list": [2, 1]}, False),
         ("self.s.split(',').join('-') == 'a-b'", {"s": "a,b"}, True),
         ("self.s.lowerAscii().replace('x', 'y').trim().substring(1) == 'bc'", {"s": " ABC "}, True),
         ("size(self.s) == 1 && self.s.size() == 1", {"s": "\u00e9"}, True),
@@ -66,7 +64,6 @@ def run(rule, value, old=validation.MISSING, schema=None, **more):
         ("isCIDR(self.s)", {"s": "192.0.2.0/24"}, True),
         ("isCIDR(self.s)", {"s": "192.0.2.1"}, False),
         ("isURL(self.s) && url(self.s).getScheme() == 'https'", {"s": "https://example.com/x"}, True),
-        ("isURL(self.s) && url(self.s).getEscapedPath() == '/x'", {"s": "https://example.com/x"}, True),
         ("'%s' .format([self.s]) == 'x'", {"s": "x"}, True),
     ],
 )

@@ -19,7 +19,7 @@ from topology_controller import act, reconcile
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors, queue, resource
 from topology_controller.observe import catalog, facts, members, watches
-from topology_controller.report import board, events, metrics
+from topology_controller.report import events, latest, metrics
 from topology_simulator.apiserver import patch as merge_patches
 
 from . import cluster_objects, raw_operands, worlds
@@ -301,7 +301,7 @@ class Running:
     told: Told
     lease: Lease
     topologies: list[str]
-    board: board.Board
+    latest: latest.Latest
 
 
 class Etcd:
@@ -347,10 +347,10 @@ async def running(
     async with watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll) as watched:
         watched.installed = facts.Installed()
         await watched.first_answers()
-        hands, shown = act.Act(client, lease), board.Board()
-        rooms = reconcile.Rooms(client, watched, work, hands, events_told, measured, shown, way, configuration)
+        hands, shown = act.Act(client, lease), latest.Latest()
+        deps = reconcile.Dependencies(client, watched, work, hands, events_told, measured, shown, way, configuration)
         settings = reconcile.Settings("1.2.3", "ns")
-        loop = reconcile.Reconciler(rooms, transitions, settings, on_topology=topologies.append, now=cluster.now)
+        loop = reconcile.Reconciler(deps, transitions, settings, on_topology=topologies.append, now=cluster.now)
         work.add()
         task = asyncio.create_task(loop.run())
         try:

@@ -206,10 +206,29 @@ def test_a_lost_record_is_rebuilt_when_topology_is_the_target_of_the_copy(make: 
     assert found.record.admitted_time is not None
 
 
-def test_a_lost_completed_record_is_rebuilt() -> None:
-    found = worlds.decide(later(None, own_operator=worlds.copy_of(worlds.completed())), now=AFTER)
+def test_a_lost_completed_record_is_rebuilt_from_what_this_leader_decided_itself() -> None:
+    found = worlds.decide(later(None), worlds.term(latest=worlds.completed()), now=AFTER)
     assert found.phase is Phase.COMPLETED
     assert found.steps == (Step.SAVE, Step.REPORT)
+
+
+def test_the_copy_of_a_lost_record_is_no_proof_of_its_end() -> None:
+    """Others may write status.extension: what it calls Completed is proven again, and accepts nothing."""
+    done = worlds.completed()
+    found = worlds.decide(later(None, own_operator=worlds.copy_of(done)), now=AFTER)
+    assert found.phase is Phase.CONVERGING
+    assert found.record is not None
+    assert (found.record.completed_time, found.record.accepted) == (None, ())
+    assert (found.record.attempt, found.record.baseline) == (done.attempt, done.baseline)
+
+
+def test_a_forged_copy_does_not_replace_what_this_leader_has_seen() -> None:
+    latest = worlds.converging()
+    forged = worlds.copy_of(worlds.completed().model_copy(update={"baseline": None}))
+    found = worlds.decide(later(None, own_operator=forged), worlds.term(latest=latest), now=AFTER)
+    assert found.phase is Phase.CONVERGING
+    assert found.record is not None
+    assert found.record.baseline == latest.baseline
 
 
 def test_a_lost_record_before_the_change_is_decided_from_the_start() -> None:

@@ -10,7 +10,7 @@ import pytest
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.checks import catalog
 from topology_controller.observe import facts
-from topology_controller.report import board, metrics, view
+from topology_controller.report import latest, metrics, view
 
 from . import measured_cluster, page_state, worlds
 
@@ -76,7 +76,7 @@ def test_neither_the_page_nor_a_scrape_asks_a_check(known: facts.Facts, monkeypa
     assert decided.results
     measured = metrics.Metrics(worlds.ONLY_COMPACT, lease="l")
     monkeypatch.setattr(catalog, "CHECKS", {})
-    shown = view.look(board.Pinned(decided, known, worlds.NOW, 1), known, page_state.about())
+    shown = view.look(latest.Snapshot(decided, known), known, page_state.about())
     measured.decided(decided, known)
     scraped = prometheus_client.generate_latest(measured.registry).decode()
     assert [one["eligible"] for one in shown["nodes"]["items"]] == [True, True, True]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topology_api.types import TopologyTransition
+from topology_api.vocabulary import Phase
 from topology_controller.observe import catalog, facts, fields, parse
 
 from . import worlds
@@ -516,14 +517,35 @@ def test_any_value_of_the_pause_but_false_pauses(value: str) -> None:
         lambda record: {key: value for key, value in record.items() if key != "phase"},
     ],
 )
-def test_a_record_that_is_not_what_the_schema_promises_is_unobserved_and_no_copy(spoil: Callable[[Raw], Raw]) -> None:
+def test_a_record_that_is_not_what_the_schema_promises_is_unobserved(spoil: Callable[[Raw], Raw]) -> None:
     record = spoil(worlds.converging().to_api())
     found = parse_as("infrastructure", put(OBJECTS["infrastructure"], ("status", "topologyTransition"), record))
     assert isinstance(found.record, facts.Unobserved)
     assert "topologyTransition" in found.record.why
     assert found.raw_record == record
     own = parse_as("own_operator", put(OBJECTS["own_operator"], ("status", "extension"), record))
-    assert own.copy is None
+    if "phase" in record and record["target"]["controlPlane"]:
+        # That it was under way is all that is taken from it, and what is spoilt is left out.
+        assert own.copy is not None
+        assert (own.copy.phase, own.copy.target) == (Phase.CONVERGING, worlds.converging().target)
+    else:
+        assert own.copy is None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        {"name": "$(id)"},
+        {"name": "\x1b[2J"},
+        {"name": "x" * 65},
+        {"target": {"controlPlane": "High; rm", "infrastructure": "HighlyAvailable"}},
+        {"source": {"controlPlane": "SingleReplica", "infrastructure": "a b"}},
+    ],
+)
+def test_a_copy_with_names_that_nothing_has_is_none(spoil: Raw) -> None:
+    """Its definition and its topologies become part of messages and commands."""
+    record = {**worlds.converging().to_api(), **spoil}
+    assert parse_as("own_operator", put(OBJECTS["own_operator"], ("status", "extension"), record)).copy is None
 
 
 def test_fields_of_a_newer_version_do_not_matter() -> None:

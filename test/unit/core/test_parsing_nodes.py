@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import tracemalloc
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_controller.observe import facts, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROLE = "node-role.kubernetes.io/"
 INFRA = {"key": ROLE + "infra", "value": "reserved", "effect": "NoSchedule"}
@@ -125,3 +129,34 @@ def test_a_toleration_never_covers_more_than_it_says(
         assert tolerates is (key == taint.key and value == taint.value)
     else:
         assert not tolerates
+
+
+@pytest.mark.parametrize("reduce", [parse.node, parse.worker, parse.other_node])
+def test_nothing_of_hostile_nodes_stays_in_memory(reduce: Callable[[dict[str, Any]], Any]) -> None:
+    """A kubelet writes what it likes into its Node: what is kept or cached of it is bounded in length and number."""
+
+    def hostile(number: int) -> dict[str, Any]:
+        long = f"{number:08}" * 25_000
+        return {
+            "metadata": {
+                "name": f"node-{number}",
+                "labels": {f"{long}/label": long, "node-role.kubernetes.io/worker": ""},
+                "annotations": {"machineconfiguration.openshift.io/controlPlaneTopology": long},
+            },
+            "spec": {"taints": [{"key": long, "value": long, "effect": "NoSchedule"}]},
+            "status": {
+                "conditions": [{"type": "Ready", "status": long}, {"type": long, "status": "True"}],
+                "addresses": [{"type": "InternalIP", "address": long}],
+                "nodeInfo": {"kubeletVersion": long},
+                "capacity": {"cpu": "4", "memory": "16Gi"},
+            },
+        }
+
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        nodes = [reduce(hostile(number)) for number in range(100)]
+        kept = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert kept < 512 * 1024, f"{kept} bytes stay of {len(nodes)} nodes of 1.4 MB each"

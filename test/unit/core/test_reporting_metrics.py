@@ -347,18 +347,18 @@ def test_who_cannot_see_infrastructure_claims_no_phase() -> None:
 
 def test_a_transition_is_counted_once_also_when_its_record_was_lost_and_rebuilt() -> None:
     found = registry()
-    found.moved(worlds.admitting(), worlds.converging(), "HighlyAvailable", LATER)
+    found.changed(worlds.admitting(), worlds.converging(), "HighlyAvailable", LATER)
     assert value(found, "topology_transition_started_total", **ROUTE) == 1
     assert value(found, "topology_transition_phase_duration_seconds_sum", phase="Admitting") == 420
-    found.moved(None, worlds.converging(), "HighlyAvailable", LATER)
-    found.moved(worlds.converging(), worlds.converging(), "HighlyAvailable", LATER)
+    found.changed(None, worlds.converging(), "HighlyAvailable", LATER)
+    found.changed(worlds.converging(), worlds.converging(), "HighlyAvailable", LATER)
     assert value(found, "topology_transition_started_total", **ROUTE) == 1
-    found.moved(worlds.converging(), worlds.completed(), "HighlyAvailable", LATER)
+    found.changed(worlds.converging(), worlds.completed(), "HighlyAvailable", LATER)
     assert value(found, "topology_transition_completed_total", **ROUTE) == 1
     idle = TopologyTransition(phase=Phase.IDLE)
-    found.moved(worlds.admitting(), idle, None, LATER)
+    found.changed(worlds.admitting(), idle, None, LATER)
     assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
-    found.moved(worlds.completed(), idle, None, LATER)
+    found.changed(worlds.completed(), idle, None, LATER)
     assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
 
 
@@ -379,7 +379,7 @@ def test_a_request_that_leads_nowhere_is_counted_as_rejected(
     source: Any, desired: str, labels: tuple[str, str]
 ) -> None:
     found = registry()
-    found.moved(None, UNSUPPORTED.model_copy(update={"source": source}), desired, LATER)
+    found.changed(None, UNSUPPORTED.model_copy(update={"source": source}), desired, LATER)
     counted = {key: number for key, number in series(found, "topology_transition_rejected_total").items() if number}
     assert counted == {labels: 1}
 
@@ -388,7 +388,7 @@ def test_cancelling_such_a_request_is_counted_from_where_it_would_have_led_away(
     found = registry()
     source = {"source": ROUTE["source"], "target": "other"}
     assert value(found, "topology_transition_cancelled_total", **source) == 0
-    found.moved(UNSUPPORTED, TopologyTransition(phase=Phase.IDLE), None, LATER)
+    found.changed(UNSUPPORTED, TopologyTransition(phase=Phase.IDLE), None, LATER)
     assert value(found, "topology_transition_cancelled_total", **source) == 1
     assert value(found, "topology_transition_phase_duration_seconds_count", phase="Unsupported") is None
 
@@ -396,9 +396,9 @@ def test_cancelling_such_a_request_is_counted_from_where_it_would_have_led_away(
 def test_a_request_that_somebody_else_fulfilled_was_not_cancelled() -> None:
     found = registry()
     idle = TopologyTransition(phase=Phase.IDLE)
-    found.moved(worlds.admitting(), idle, "HighlyAvailable", LATER)
+    found.changed(worlds.admitting(), idle, "HighlyAvailable", LATER)
     assert value(found, "topology_transition_cancelled_total", **ROUTE) == 0
-    found.moved(worlds.admitting(), idle, "SingleReplica", LATER)
+    found.changed(worlds.admitting(), idle, "SingleReplica", LATER)
     assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
 
 
@@ -420,7 +420,7 @@ def test_what_stood_there_when_we_came_is_shown_and_not_counted() -> None:
 
 def test_a_clock_that_went_back_does_not_make_a_negative_duration() -> None:
     found = registry()
-    found.moved(worlds.admitting(now=LATER), worlds.converging(), "HighlyAvailable", worlds.NOW)
+    found.changed(worlds.admitting(now=LATER), worlds.converging(), "HighlyAvailable", worlds.NOW)
     assert value(found, "topology_transition_phase_duration_seconds_sum", phase="Admitting") == 0
 
 

@@ -95,9 +95,9 @@ def everything_happened(found: metrics.Metrics) -> None:
     idle = TopologyTransition(phase=Phase.IDLE)
     for source in (None, *pairs):
         for desired in (*Topology, "External", "Mine"):
-            found.moved(idle, TopologyTransition(phase=Phase.UNSUPPORTED, source=source), desired, worlds.NOW)
+            found.changed(idle, TopologyTransition(phase=Phase.UNSUPPORTED, source=source), desired, worlds.NOW)
         unsupported = TopologyTransition(phase=Phase.UNSUPPORTED, source=source)
-        found.moved(unsupported, idle, None, worlds.NOW)
+        found.changed(unsupported, idle, None, worlds.NOW)
         for target in (None, *pairs):
             for way in (
                 (Phase.PENDING, Phase.ADMITTING),
@@ -109,7 +109,7 @@ def everything_happened(found: metrics.Metrics) -> None:
                     TopologyTransition(phase=phase, source=source, target=target, phase_transition_time=worlds.NOW)
                     for phase in way
                 )
-                found.moved(before, after, None, worlds.NOW)
+                found.changed(before, after, None, worlds.NOW)
     for code in (*map(str, range(100, 600)), "error", "9" * 40):
         found.etcd_request(code)
         for verb in VERBS:
@@ -190,7 +190,7 @@ RECORD = st.builds(TopologyTransition, phase=st.sampled_from(Phase), source=PAIR
 @given(st.none() | RECORD, RECORD, st.none() | st.text(max_size=12), st.text(max_size=5))
 def test_no_record_request_or_status_becomes_a_label(before: Any, after: Any, desired: Any, code: str) -> None:
     found = registry()
-    found.moved(before, after, desired, worlds.NOW)
+    found.changed(before, after, desired, worlds.NOW)
     found.observed(before, desired, worlds.NOW)
     found.observed(after, desired, worlds.NOW)
     found.request("get", "nodes", code, 0.1)

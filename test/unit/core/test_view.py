@@ -10,7 +10,7 @@ import pytest
 from topology_api.types import AvailableTransition, Blocker
 from topology_api.vocabulary import CheckName, Phase, Topology
 from topology_controller.observe import facts
-from topology_controller.report import board, conditions, view
+from topology_controller.report import conditions, latest, view
 
 from . import page_state, worlds
 
@@ -131,7 +131,7 @@ def test_why_no_learner_could_be_seen():
     before = page_state.led(worlds.healthy(etcd_members=silent))
     assert before["etcd"]["said"] == "Voters only: cannot tell more: the members of etcd: none of them answered"
     after = page_state.led(dataclasses.replace(moved(), etcd_members=silent))
-    assert after["etcd"]["said"] == "Voters only: etcd itself is asked until the topology moves"
+    assert after["etcd"]["said"] == "Voters only: etcd itself is asked until the topology changes"
 
 
 def test_members_that_cannot_be_told_say_why():
@@ -217,7 +217,7 @@ def test_the_deadline_the_settle_time_and_the_times_of_the_record():
     assert (going["deadline"], going["deadlineMinutes"]) == ("2026-03-01T14:00:00Z", 120)
     assert (going["settleSeconds"], going["completed"], going["attempt"]) == (60, None, "mine")
     known = moved()
-    pinned = board.Pinned(worlds.decide(known), known, worlds.NOW, 1)
+    pinned = latest.Snapshot(worlds.decide(known), known)
     told = view.look(pinned, known, page_state.about(settle_seconds=3))
     assert told["transition"] is not None
     assert told["transition"]["settleSeconds"] == 3
@@ -318,7 +318,7 @@ def test_a_standby_tells_what_the_leader_has_written():
     assert shown["advisories"] == led["advisories"]
     assert {one["since"] for one in shown["conditions"]} == {"2026-03-01T13:01:00Z"}
     for part in ("nodes", "etcd", "operands"):
-        assert shown[part] == {"items": [], "said": "Told by the operator process that leads"}
+        assert shown[part] == {"items": [], "said": "Shown by the operator process that leads"}
 
 
 def test_a_standby_without_anything_to_read_is_idle_and_silent():
@@ -338,8 +338,8 @@ def test_conditions_that_make_no_sense_are_left_out(found):
 def test_the_same_is_shown_at_another_time():
     known = moved()
     at = [
-        board.Pinned(worlds.decide(known, now=now), known, now, number)
-        for number, now in enumerate((worlds.NOW, worlds.NOW + timedelta(seconds=50)))
+        latest.Snapshot(worlds.decide(known, now=now), known)
+        for now in (worlds.NOW, worlds.NOW + timedelta(seconds=50))
     ]
     first, again = [view.look(pinned, known, page_state.about()) for pinned in at]
     assert first == again, "a page that is open is told news only"

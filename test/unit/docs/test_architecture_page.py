@@ -1,10 +1,10 @@
-"""docs/architecture.md names files, functions and tests that exist, and a walk has no more than seven rooms."""
+"""docs/architecture.md names files, functions and tests that exist, and its two walks are true."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
-import itertools
 import re
 import sys
 
@@ -31,7 +31,7 @@ def test_every_function_that_is_named_exists(file, name):
 
 
 def test_every_file_that_is_named_exists():
-    # A row of the table of rooms names several files of one folder.
+    # A row of the table of packages names several files of one folder.
     folders = ["", *(f"{one.name}/" for one in pages.SOURCES[0].iterdir() if one.is_dir())]
     folders += ["topology_simulator/"]
     missing = [file for file in FILES if not any(pages.source(folder + file) for folder in folders)]
@@ -55,54 +55,73 @@ def test_every_decision_is_complete():
         assert "`test/" in parts[2], f"decision {number} is held by no test"
 
 
-@pytest.mark.parametrize("walk", ["The walk of one request", "A walk: be one Node event"])
-def test_a_walk_has_at_most_seven_rooms_and_passes_none_twice(walk):
-    steps = re.findall(r"(?m)^(\d+)\. \*\*([^*]+)\*\*", section(walk))
-    assert [int(number) for number, _ in steps] == list(range(1, len(steps) + 1))
-    assert 5 <= len(steps) <= 7, steps
-    rooms = [room for _, room in steps]
-    assert all(one != other for one, other in itertools.pairwise(rooms))
-    assert len(set(rooms)) == len(rooms), rooms
+REQUEST, NODE = "The walk of one request", "A walk: be one Node event"
 
 
-@pytest.mark.looptime
-async def test_a_node_event_takes_the_way_of_the_page():
-    """Traced: the files of the page are entered in its order, from the event to the write."""
-    files = re.findall(r"(?m)^\d+\. \*\*`([a-z_/]+\.py)`\*\*", section("A walk: be one Node event"))
-    cluster = clusters.Cluster()
-    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-    cluster.ask_for("HighlyAvailable")
-    entered: list[str] = []
+def steps(walk: str) -> list[str]:
+    """The files of a walk, in the order of its numbers."""
+    numbered = re.findall(r"(?m)^(\d+)\. \*\*`([a-z_/]+\.py)`\*\*", section(walk))
+    assert [int(number) for number, _ in numbered] == list(range(1, len(numbered) + 1))
+    return [file for _, file in numbered]
+
+
+@pytest.mark.parametrize("walk", [REQUEST, NODE])
+def test_a_walk_passes_at_most_seven_modules_and_none_twice(walk):
+    files = steps(walk)
+    assert 5 <= len(files) <= 7, files
+    assert len(set(files)) == len(files)
+
+
+@contextlib.contextmanager
+def entered(files):
+    """Those of the files that are entered, in the order in which it happens first."""
+    places: list[str] = []
 
     def enter(frame, event, _argument):
         # A coroutine that goes on is entered again from without, by those that wait for it.
         place = frame.f_code.co_filename.partition("/topology_controller/")[2]
         goes_on = frame.f_code.co_flags & (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)
-        if event == "call" and not goes_on and place in files and place not in entered:
-            entered.append(place)
+        if event == "call" and not goes_on and place in files and place not in places:
+            places.append(place)
 
+    sys.setprofile(enter)
+    try:
+        yield places
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.looptime
+async def test_a_request_takes_the_way_of_the_page():
+    """Traced: the files of the page are entered in its order, from the event to the one write."""
+    cluster = clusters.Cluster()
+    async with clusters.running(cluster):
+        await asyncio.sleep(70)
+        with entered(steps(REQUEST)) as places:
+            cluster.ask_for("HighlyAvailable")
+            await asyncio.sleep(5)
+        assert (cluster.topology, cluster.phase, cluster.changes) == ("HighlyAvailable", "Converging", 1)
+    assert places == steps(REQUEST)
+
+
+@pytest.mark.looptime
+async def test_a_node_event_takes_the_way_of_the_page():
+    """Traced: the files of the page are entered in its order, from the event to the write."""
+    cluster = clusters.Cluster()
+    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    cluster.ask_for("HighlyAvailable")
     async with clusters.running(cluster):
         # After a minute the newest answers may be written at once.
         await asyncio.sleep(70)
-        sys.setprofile(enter)
-        try:
+        with entered(steps(NODE)) as places:
             cluster.change(("nodes", None, "node-2"), {"spec": {"unschedulable": True}})
             await asyncio.sleep(1)
-        finally:
-            sys.setprofile(None)
         assert "node-2 (is cordoned)" in str(cluster.record["checks"])
-    assert entered == files
+    assert places == steps(NODE)
 
 
-def test_the_walk_of_a_request_names_its_rooms_by_their_folders():
-    rooms = re.findall(r"(?m)^\d+\. \*\*([a-z]+)\.\*\*", section("The walk of one request"))
-    assert rooms == ["kube", "observe", "reconcile", "decide", "checks", "act", "report"]
-    operator = pages.SOURCES[0]
-    assert all((operator / room).is_dir() or (operator / f"{room}.py").is_file() for room in rooms)
-
-
-def test_every_folder_of_the_operator_is_a_room():
-    rooms = section("Architecture") or TEXT.partition("\n## ")[0]
+def test_every_folder_of_the_operator_is_a_row_of_the_table():
+    packages = section("Architecture") or TEXT.partition("\n## ")[0]
     folders = {one.name for one in pages.SOURCES[0].iterdir() if (one / "__init__.py").is_file()}
-    missing = {folder for folder in folders if f"/{folder}`" not in rooms}
+    missing = {folder for folder in folders if f"/{folder}`" not in packages}
     assert not missing

@@ -9,7 +9,7 @@ from test.unit.docs import pages
 
 TEXT = (pages.ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 TESTS = sorted(set(re.findall(r"`(test/[a-z_/]+\.py)::(test_\w+)`", TEXT)))
-THREATS = TEXT.partition("\n## What somebody could do\n")[2].partition("\n## ")[0]
+THREATS = TEXT.partition("\n## What an attacker could do\n")[2].partition("\n## ")[0]
 ROWS = [line for line in THREATS.splitlines() if line.startswith("| ") and not line.endswith("| shown by |")]
 
 

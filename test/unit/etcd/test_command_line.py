@@ -36,7 +36,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
 
     async def run(options: process.Options, transitions: load.Transitions) -> None:
-        found.extend((options.etcd, transitions.asks(vocabulary.CheckName.ETCD_MEMBERS_DIRECT)))
+        found.extend(
+            (
+                options.etcd_certificates,
+                options.etcd_endpoints,
+                transitions.asks(vocabulary.CheckName.ETCD_MEMBERS_DIRECT),
+            )
+        )
 
     monkeypatch.setattr(process, "run", run)
     monkeypatch.setattr(gc, "freeze", lambda: None)
@@ -46,11 +52,11 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_a_certificate_folder_makes_the_definitions_ask(started, tmp_path):
     assert cli.main(["run", *ADDRESS]) == cli.OK
-    assert started == [None, False]
+    assert started == [None, (), False]
     started.clear()
     flags = ["--etcd-cert-dir", str(tmp_path), "--etcd-endpoints", "https://A:1,https://192.0.2.1,https://a:1"]
     assert cli.main(["run", *ADDRESS, *flags]) == cli.OK
-    assert started == [process.EtcdAccess(tmp_path, ("https://a:1", "https://192.0.2.1:2379")), True]
+    assert started == [tmp_path, ("https://a:1", "https://192.0.2.1:2379"), True]
 
 
 @pytest.mark.parametrize("imported", ["topology_controller.process", "topology_controller.checks.catalog"])

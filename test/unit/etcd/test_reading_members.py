@@ -78,7 +78,7 @@ async def test_a_voter_that_nobody_named_and_that_is_gone_is_known_as_silent(etc
     gone = etcd.gateways[2].url
     await etcd.gateways[2].close()
     found = await read(folder, etcd.gateways[0].url)
-    assert found.silences == (facts.EtcdSilence(gone, ("3",), "nobody listens there (connection refused)", down=True),)
+    assert found.silences == (facts.EtcdSilence(gone, ("3",), "nothing listens there (connection refused)", down=True),)
 
 
 async def test_addresses_are_taken_from_what_is_published(folder, monkeypatch):
@@ -178,7 +178,10 @@ async def test_the_health_of_etcd_3_4_has_no_reason(etcd, folder):
         (lambda: web.Response(status=404, text="Not Found\n"), "404 Not Found"),
         (lambda: web.Response(text="<html>"), "answered what etcd does not"),
         (lambda: web.json_response([]), "answered what etcd does not"),
-        (lambda: web.json_response({"header": {"cluster_id": "1"}, "members": []}), "names no cluster or no member"),
+        (
+            lambda: web.json_response({"header": {"cluster_id": "1"}, "members": []}),
+            "header: member_id: Field required",
+        ),
         (lambda: web.Response(status=302, headers={"Location": "https://127.0.0.1:1/"}), "302 Found"),
         (lambda: web.Response(body=b"x" * (2**20 + 1)), "more than 1048576 bytes"),
         (lambda: web.Response(body=b"[" * 100_000), "answered what etcd does not"),
@@ -220,7 +223,7 @@ async def test_nobody_answers(folder):
         port = taken.getsockname()[1]
     said = await unread(folder, f"https://127.0.0.1:{port}")
     assert said == (
-        f"the members of etcd: none of them answered: https://127.0.0.1:{port}: nobody listens there "
+        f"the members of etcd: none of them answered: https://127.0.0.1:{port}: nothing listens there "
         "(connection refused)"
     )
 

@@ -32,6 +32,8 @@ INSTEAD = {
 }
 _WORDS = re.compile(rf"(?<![\w.:/-])({'|'.join(INSTEAD)})(?![\w:/-])", re.IGNORECASE)
 _SPAN = re.compile(r"`[^`\n]*`")
+_KEY = re.compile(r'"[\w.:/-]+"')
+"""A name in a JSON document: a key, or one of those that are required."""
 SOURCES = ("controller", "api", "hack")
 TEXTS = ("README.md", "docs", "bindata")
 
@@ -84,6 +86,6 @@ def test_what_users_read_is_in_their_words(path: pathlib.Path) -> None:
     words = [
         f"{path}:{number}: {word}; say {INSTEAD[word]}"
         for number, line in enumerate(path.read_text().splitlines(), 1)
-        for word in _banned(line)
+        for word in _banned(_KEY.sub("", line) if path.suffix == ".json" else line)
     ]
     assert not words, "\n".join(words)

@@ -52,7 +52,7 @@ def test_it_starts_without_a_shell_as_a_number_in_group_zero():
 
 def test_the_base_is_never_the_latest_one():
     base = RECIPE.arguments["BASE"]
-    assert re.fullmatch(r"registry\.access\.redhat\.com/ubi9/python-312-minimal:\d+\.\d+", base)
+    assert re.fullmatch(r"registry\.access\.redhat\.com/ubi9/python-312-minimal:\d+\.\d+(@sha256:[0-9a-f]{64})?", base)
 
 
 def test_what_stays_source_is_the_same_here_and_there():

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from test.polling import PATIENCE
 
-from topology_controller.kube import client, errors, lazy, resource, watch
+from topology_controller.kube import client, errors, resource, slim_import, watch
 
 if TYPE_CHECKING:
     import ssl
@@ -180,7 +180,7 @@ async def connect(faulty: FaultyServer) -> AsyncIterator[Callable[..., Awaitable
     async with contextlib.AsyncExitStack() as stack:
 
         async def opened(**options: Any) -> client.Client:
-            configuration = options.pop("configuration", None) or lazy.library().make_configuration()
+            configuration = options.pop("configuration", None) or slim_import.library().client.Configuration()
             port = (options.pop("server", None) or faulty).port
             configuration.host = f"http://127.0.0.1:{port}"
             configuration.proxy = ""

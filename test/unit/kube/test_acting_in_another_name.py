@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from topology_controller.kube import client, config, resource
-from topology_controller.plugin import cluster
+from topology_controller.plugin import arguments, cluster, errors
 
 if TYPE_CHECKING:
     import pathlib
@@ -99,15 +99,16 @@ async def test_whoever_acts_for_nobody_sends_nothing_of_it(server: HeaderRecorde
 
 
 async def test_the_flag_takes_the_place_of_all_of_it(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:
-    access = cluster.Access(kubeconfig(tmp_path, EVERYTHING, server.url), acting=cluster.Acting.of("joe", ["dev"]))
-    async with cluster.opened(access) as made:
+    flags = ["--kubeconfig", kubeconfig(tmp_path, EVERYTHING, server.url), "--as", "joe", "--as-group", "dev"]
+    async with cluster.opened(arguments.parse(["plan", *flags]), errors.Interruption()) as made:
         await made.client.get(WIDGETS, "a")
     assert server.heard == [("Impersonate-User", "joe"), ("Impersonate-Group", "dev")]
     assert str(made.acting) == "joe in dev"
 
 
 async def test_messages_name_who_the_kubeconfig_acts_for(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:
-    async with cluster.opened(cluster.Access(kubeconfig(tmp_path, EVERYTHING, server.url))) as made:
+    options = arguments.parse(["plan", "--kubeconfig", kubeconfig(tmp_path, EVERYTHING, server.url)])
+    async with cluster.opened(options, errors.Interruption()) as made:
         await made.client.get(WIDGETS, "a")
     assert server.heard == SENT
     assert str(made.acting) == "jane doe in ops, all users"

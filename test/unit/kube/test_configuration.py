@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from topology_controller.kube import config, credentials, errors, lazy, resource
+from topology_controller.kube import config, credentials, errors, resource, slim_import
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 NOWHERE = {"HOME": "/nonexistent"}
@@ -180,7 +180,7 @@ async def test_a_pod_with_an_empty_token(pod, text):
 async def test_a_token_is_read_again_once_a_minute(pod):
     now = [0.0]
     source = credentials.TokenFile(pod.folder / "token", lambda: now[0])
-    loaded = lazy.library().make_configuration()
+    loaded = slim_import.library().client.Configuration()
 
     def used():
         source(loaded)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from topology_controller import logs
-from topology_controller.kube import config, errors, logged, resource, transport
+from topology_controller.kube import config, errors, redact, resource, transport
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 # Neither looks like a credential.
@@ -24,7 +24,7 @@ print(json.dumps({{"apiVersion": version, "kind": "ExecCredential", "status": {{
 
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch):
-    monkeypatch.setattr(logged, "_known", {})
+    monkeypatch.setattr(redact, "_known", {})
 
 
 def by_token(folder):
@@ -69,7 +69,7 @@ async def echo(asked, reply):
 
 @pytest.mark.parametrize("user", [by_token, by_file, by_plugin])
 async def test_what_the_server_repeats_is_not_logged(user, tmp_path, faulty, connect, caplog):
-    caplog.set_level(logged.REQUESTS, logger="topology_controller")
+    caplog.set_level(redact.REQUESTS, logger="topology_controller")
     faulty.behave = echo
     client = await connect(configuration=await config.load(kubeconfig(tmp_path, user(tmp_path))))
     log = logging.getLogger(transport.__name__)
@@ -81,7 +81,7 @@ async def test_what_the_server_repeats_is_not_logged(user, tmp_path, faulty, con
         # As a body that somebody logs without having cleaned it, and with a cause that nobody cleaned.
         log.warning("%s", TOKEN)
     assert faulty.asked[0].headers["Authorization"] == f"Bearer {TOKEN}", "else nothing is shown here"
-    requests = [record.getMessage() for record in caplog.records if record.levelno == logged.REQUESTS]
+    requests = [record.getMessage() for record in caplog.records if record.levelno == redact.REQUESTS]
     assert [line.partition(" after ")[0] for line in requests] == [
         "GET /apis/example.org/v1/widgets/a: 403",
         "PATCH /apis/example.org/v1/widgets/a: 500",

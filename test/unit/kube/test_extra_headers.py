@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from topology_controller.kube import client, lazy, resource
+from topology_controller.kube import client, resource, slim_import
 
 if TYPE_CHECKING:
     import multidict
@@ -33,7 +33,7 @@ async def test_every_request_carries_them_watches_and_writes_too() -> None:
     try:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        configuration = lazy.library().make_configuration()
+        configuration = slim_import.library().client.Configuration()
         configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
         configuration.proxy = ""
         async with client.Client(

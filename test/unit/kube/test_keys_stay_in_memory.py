@@ -237,7 +237,7 @@ async def test_a_passphrase_is_never_asked_for(tmp_path, where):
     (tmp_path / "tls.key").write_bytes(key)
     user = {"client-certificate-data": encoded(ADMIN.certificate)}
     user[where] = encoded(key) if where == "client-key-data" else str(tmp_path / "tls.key")
-    with pytest.raises(config.ConfigError, match="has a passphrase, and nobody is asked for one"):
+    with pytest.raises(config.ConfigError, match="has a passphrase, which is not supported"):
         await ask(kubeconfig(tmp_path, 1, user))
 
 

@@ -254,12 +254,11 @@ async def test_it_stops_by_itself_at_the_deadline_before_anybody_else_may_begin(
             await asyncio.sleep(30)
             last = store.requests[-1][0] if verbs(store)[-1] == "update" else 26
             setattr(api, how, True)
-            with pytest.raises(lease.LeaseLost, match="not renewed for 107 s") as caught:
+            with pytest.raises(lease.LeaseLost, match="not renewed for 107 s"):
                 await asyncio.shield(task)
             assert loop.time() == pytest.approx(26 + 107, abs=0.01), last
             assert not first.leading.is_set()
             assert first.time_left() == 0
-            assert caught.value.holder is None
             assert not second.leading.is_set()
             await second.leading.wait()
             assert loop.time() - 26 >= 137
@@ -301,9 +300,8 @@ async def test_somebody_else_in_the_lease_ends_it_at_the_next_renewal(store, ele
     async with running(elector) as (task,):
         await elector.leading.wait()
         store.put("lock", spec={"holderIdentity": "thief", "leaseDurationSeconds": 137})
-        with pytest.raises(lease.LeaseLost, match="thief holds it") as caught:
+        with pytest.raises(lease.LeaseLost, match="thief holds it"):
             await asyncio.shield(task)
-        assert caught.value.holder == "thief"
         assert asyncio.get_running_loop().time() == 26
         assert spec(store)["holderIdentity"] == "thief"
 

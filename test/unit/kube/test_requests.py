@@ -10,7 +10,7 @@ import pytest
 from test.polling import PATIENCE
 
 from topology_controller.kube import client as clients
-from topology_controller.kube import errors, lazy, resource, transport
+from topology_controller.kube import errors, resource, slim_import, transport
 
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
 REVIEWS = resource.Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
@@ -200,7 +200,7 @@ async def test_retries_stop_early_rather_than_overshoot_the_budget(monkeypatch, 
         raise request.error(errors.ServerError, 503, "", "no")
 
     monkeypatch.setattr(transport.Transport, "ask", unavailable)
-    configuration = lazy.library().make_configuration()
+    configuration = slim_import.library().client.Configuration()
     async with clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=2.0) as client:
         with pytest.raises(errors.ServerError):
             await client.get(CLUSTER, "a", timeout=1.0)

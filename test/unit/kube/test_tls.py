@@ -9,7 +9,7 @@ import ssl
 import pytest
 
 from topology_controller.kube import client as clients
-from topology_controller.kube import errors, lazy, resource
+from topology_controller.kube import errors, resource, slim_import
 from topology_simulator.etcd import certificates
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
@@ -52,7 +52,7 @@ async def reach(faulty, make_widget):
     async with contextlib.AsyncExitStack() as stack:
 
         async def opened(**files):
-            configuration = lazy.library().make_configuration()
+            configuration = slim_import.library().client.Configuration()
             configuration.host, configuration.proxy = f"https://127.0.0.1:{faulty.port}", ""
             for name, value in files.items():
                 setattr(configuration, name, str(value))

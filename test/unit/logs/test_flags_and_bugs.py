@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_controller import cli, logs, process
-from topology_controller.kube import logged
+from topology_controller.kube import redact
 
 if TYPE_CHECKING:
     from topology_controller.definitions import load
@@ -41,9 +41,9 @@ def began(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         ([], logging.INFO),
         (["-v", "0"], logging.WARNING),
         (["-v=4"], logging.DEBUG),
-        (["-v6"], logged.REQUESTS),
+        (["-v6"], redact.REQUESTS),
         (["--v=2", "--log-level", "info"], logging.INFO),
-        (["--v", "9"], logged.REQUESTS),
+        (["--v", "9"], redact.REQUESTS),
         (["--log-level", "error"], logging.ERROR),
     ],
 )

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import http_exceptions
 
 from topology_controller import logs
-from topology_controller.kube import errors, logged, resource, transport
+from topology_controller.kube import errors, redact, resource, transport
 
 INFRASTRUCTURES = resource.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
 CONFLICT = errors.Conflict("patch", INFRASTRUCTURES, None, "cluster", 409, "Conflict", "the object has been modified")
@@ -67,7 +67,7 @@ def test_times_are_utc_wherever_the_process_runs(monkeypatch: pytest.MonkeyPatch
         (logging.WARNING, "W", "warning"),
         (logging.INFO, "I", "info"),
         (logging.DEBUG, "I", "debug"),
-        (logged.REQUESTS, "I", "debug"),
+        (redact.REQUESTS, "I", "debug"),
     ],
 )
 def test_levels_are_letters_and_words(level: int, letter: str, name: str) -> None:
@@ -170,8 +170,8 @@ def test_a_bug_is_one_record_with_its_trace(caplog: pytest.LogCaptureFixture) ->
         (None, 3, logging.INFO),
         (None, 4, logging.DEBUG),
         (None, 5, logging.DEBUG),
-        (None, 6, logged.REQUESTS),
-        (None, 10, logged.REQUESTS),
+        (None, 6, redact.REQUESTS),
+        (None, 10, redact.REQUESTS),
         ("info", 2, logging.INFO),
         ("warning", 0, logging.WARNING),
         ("debug", 5, logging.DEBUG),
@@ -197,11 +197,11 @@ def test_a_contradiction_is_refused(named: str, number: int, words: str) -> None
 def test_others_are_heard_from_warnings_on_whatever_is_asked(
     untouched: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    logs.set_up(logged.REQUESTS, "text")
+    logs.set_up(redact.REQUESTS, "text")
     for name in ("asyncio", "aiohttp.client", "kubernetes_asyncio.client.rest"):
         logging.getLogger(name).info("chatter")
         logging.getLogger(name).warning("trouble of %s", name)
-    logging.getLogger("topology_controller.kube.transport").log(logged.REQUESTS, "a request")
+    logging.getLogger("topology_controller.kube.transport").log(redact.REQUESTS, "a request")
     logs.flush()
     lines = capfd.readouterr().err.splitlines()
     assert [line.partition("] ")[2] for line in lines] == [
@@ -224,7 +224,7 @@ def test_the_default_is_quiet_about_requests_and_conflicts(untouched: None, capf
     logs.set_up(logs.level(None, None), "json")
     ours = logging.getLogger("topology_controller.reconcile")
     ours.debug("%(error)s", {"error": CONFLICT})
-    logging.getLogger(transport.__name__).log(logged.REQUESTS, "a request")
+    logging.getLogger(transport.__name__).log(redact.REQUESTS, "a request")
     ours.info("phase %(phase)s", {"phase": "Idle"})
     logs.flush()
     (line,) = capfd.readouterr().err.splitlines()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_controller import logs
-from topology_controller.kube import logged
+from topology_controller.kube import redact
 
 JWT = "eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJpc3MiOiJrdWJlIn0.c2lnbmF0dXJl-x_y"
 OAUTH = "sha256~Qm9uam91ciBsZSBtb25kZQ-abc_def"
@@ -82,29 +82,29 @@ def test_a_trace_is_cleaned_too() -> None:
     ],
 )
 def test_what_is_none_is_left(text: str) -> None:
-    assert logged.redacted(text) == text
+    assert redact.redacted(text) == text
 
 
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logged, "_known", {})
+    monkeypatch.setattr(redact, "_known", {})
 
 
 @given(value=st.text(st.characters(codec="ascii", categories=("L", "N"), include_characters="-._~+/"), min_size=16))
 def test_what_we_send_ourselves_is_removed_wherever_it_appears(value: str) -> None:
-    known = dict(logged._known)
+    known = dict(redact._known)
     try:
-        logged.remember(f"Bearer {value}")
-        assert value not in logged.redacted(f"x{value}y and {value}")
+        redact.remember(f"Bearer {value}")
+        assert value not in redact.redacted(f"x{value}y and {value}")
     finally:
-        logged._known.clear()
-        logged._known.update(known)
+        redact._known.clear()
+        redact._known.update(known)
 
 
 def test_only_the_newest_are_remembered_and_no_words(forgetful: None) -> None:
-    logged.remember("Bearer operator-a")
-    assert logged.redacted("leading as operator-a") == "leading as operator-a"
+    redact.remember("Bearer operator-a")
+    assert redact.redacted("leading as operator-a") == "leading as operator-a"
     for number in range(100):
-        logged.remember(f"Bearer {number:020d}")
-    assert len(logged._known) == 16
-    assert logged.redacted(f"{99:020d}") == "(removed)"
+        redact.remember(f"Bearer {number:020d}")
+    assert len(redact._known) == 16
+    assert redact.redacted(f"{99:020d}") == "(removed)"

@@ -130,5 +130,5 @@ def families(running: clusters.Running) -> list[str]:
 
 def page(running: clusters.Running) -> list[str]:
     """What the status page would show now."""
-    shown = view.look(running.board.pinned, running.watches.known(), page_state.about())
+    shown = view.look(running.latest.snapshot, running.watches.known(), page_state.about())
     return [f"{path}: {value}" for path, value in flat(shown)]

@@ -15,7 +15,7 @@ from topology_api.types import Accepted, TopologyTransition
 from topology_api.vocabulary import CheckName, Phase
 from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.observe import facts
-from topology_controller.plugin import asking, document, errors, printing
+from topology_controller.plugin import document, errors, printing
 from topology_controller.plugin.commands import accept, status
 
 from ..core import worlds
@@ -100,7 +100,7 @@ def test_a_check_that_is_not_waited_for_is_refused() -> None:
 def test_in_any_other_phase_there_is_nothing_to_accept(phase: Phase) -> None:
     found = refused(replies.in_phase(phase))
     assert found.code == errors.ExitCode.BLOCKED
-    assert "a check is accepted while the cluster follows" in found.message
+    assert "a check can be accepted only past the deadline" in found.message
     assert ("none" if phase is Phase.IDLE else phase.value) in found.message
 
 
@@ -141,7 +141,7 @@ def test_a_person_is_told_what_they_give_up() -> None:
             sheet = document.Document(width)
             printing.offer(sheet, accept.Offer(record, "mine", answer, "operator-a leads"))
             text = sheet.text()
-            assert f"If you accept that {check} does not come" in text
+            assert f"If you accept that {check} will not be met" in text
             assert "It is not repaired: " in text
             assert "final for this attempt" in " ".join(text.split())
 
@@ -175,7 +175,7 @@ def terminal() -> Iterator[tuple[int, TextIO]]:
 async def test_a_line_is_read_from_the_terminal(terminal: tuple[int, TextIO]) -> None:
     ours, given = terminal
     shown = io.StringIO()
-    asked = asyncio.create_task(asking.line("Type it: ", given, shown))
+    asked = asyncio.create_task(accept.typed("Type it: ", given, shown))
     await asyncio.sleep(0)
     assert shown.getvalue() == "Type it: "
     os.write(ours, b"RouterReplicas\n")
@@ -184,7 +184,7 @@ async def test_a_line_is_read_from_the_terminal(terminal: tuple[int, TextIO]) ->
 
 async def test_the_end_of_the_input_is_no_consent(terminal: tuple[int, TextIO]) -> None:
     ours, given = terminal
-    asked = asyncio.create_task(asking.line("Type it: ", given, io.StringIO()))
+    asked = asyncio.create_task(accept.typed("Type it: ", given, io.StringIO()))
     await asyncio.sleep(0)
     os.write(ours, b"\x04")
     assert await asyncio.wait_for(asked, 10.0) == ""
@@ -192,7 +192,7 @@ async def test_the_end_of_the_input_is_no_consent(terminal: tuple[int, TextIO]) 
 
 async def test_whoever_asks_can_be_stopped_at_once(terminal: tuple[int, TextIO]) -> None:
     _, given = terminal
-    asked = asyncio.create_task(asking.line("Type it: ", given, io.StringIO()))
+    asked = asyncio.create_task(accept.typed("Type it: ", given, io.StringIO()))
     await asyncio.sleep(0)
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -93,7 +93,7 @@ async def test_what_others_have_asked_for_stays_and_the_operator_is_waited_for(l
     }
     assert ended.code == errors.ExitCode.TIMED_OUT
     assert ended.message.startswith("RouterReplicas is not recorded as accepted after 30 s; the request stands")
-    assert connection.interruption.said.startswith("the request stands")
+    assert connection.interruption.text.startswith("the request stands")
     assert looptime == 30.0
 
 
@@ -119,7 +119,7 @@ async def test_it_is_judged_again_when_somebody_else_writes_in_between(reads: li
     assert ended.code == errors.ExitCode.BLOCKED
     assert "another attempt is under way" in ended.message
     assert client.patches == []
-    assert "nothing was accepted" in connection.interruption.said
+    assert "nothing was accepted" in connection.interruption.text
 
 
 @pytest.mark.usefixtures("reads")
@@ -138,7 +138,7 @@ async def test_after_an_answer_that_was_lost_the_record_decides() -> None:
     assert (await accepted(client))[0].code == errors.ExitCode.DONE
     ended, connection = await accepted(Client(kube.TimedOut))
     assert ended.code == errors.ExitCode.TIMED_OUT
-    assert connection.interruption.said.startswith("whether the request was written is not known")
+    assert connection.interruption.text.startswith("whether the request was written is not known")
 
 
 @pytest.mark.usefixtures("reads")

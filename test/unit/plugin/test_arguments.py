@@ -28,7 +28,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         ("highlyavailable", "did you mean HighlyAvailable?"),
         ("HA", "Legal are SingleReplica, HighlyAvailable, HighlyAvailableArbiter, DualReplica"),
         ("DualReplicas", "did you mean DualReplica?"),
-        ("External", "made on the management cluster"),
+        ("External", "created on the management cluster"),
     ],
 )
 def test_an_unknown_target_names_those_that_are_known(

@@ -116,7 +116,7 @@ def test_a_cluster_that_has_just_moved_is_not_called_broken() -> None:
     known = worlds.moved(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), worlds.converging())
     found, code = _ended(known)
     assert (found["phase"], code) == ("Converging", 3)
-    assert "some of it ends by itself" in replies.printed(found)
+    assert "some of this resolves by itself" in replies.printed(found)
 
 
 @given(known=worlds_of_any_kind())

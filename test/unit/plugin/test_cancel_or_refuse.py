@@ -92,7 +92,7 @@ async def cancelled(api: Api) -> tuple[Any, int]:
     try:
         return await cancel.cancel(made, worlds.TRANSITIONS, "openshift-topology-operator")
     finally:
-        api.left = made.interruption.said
+        api.left = made.interruption.text
 
 
 def idle(api: Api) -> None:
@@ -134,7 +134,7 @@ async def test_a_change_that_comes_in_between_wins_and_is_told() -> None:
     found, code = await cancelled(api)
     assert (found["result"], code, api.written) == ("Refused", 3, [])
     assert found["message"].startswith(
-        "Infrastructure changed while the request was being cancelled. The topology has moved"
+        "Infrastructure changed while the request was being cancelled. The topology has changed"
     )
 
 

@@ -58,7 +58,7 @@ def test_each_change_is_one_line_and_what_stays_is_not_repeated() -> None:
     assert [line.partition(":")[0] for line in advisories] == [one["name"] for one in CONVERGING["advisories"]]
     last = said(pipe.show({**COMPLETED, "advisories": []}))
     assert last[0] == sentences.COMPLETED
-    assert all(line.endswith(": no longer to be done") for line in last[1:])
+    assert all(line.endswith(": no longer required") for line in last[1:])
 
 
 def test_what_goes_without_saying_is_said_when_it_was_not_so() -> None:

@@ -148,14 +148,14 @@ def test_operands_that_have_not_followed_are_counted_and_listed() -> None:
          "status": "Unmet", "message": ""},
     ]  # fmt: skip
     lines = part(
-        drawn({**CONVERGING, "checks": [], "operands": {"items": operands, "said": ""}}), "Who has followed: 1 of 3"
+        drawn({**CONVERGING, "checks": [], "operands": {"items": operands, "said": ""}}), "Components updated: 1 of 3"
     )
     assert [line.split() for line in lines] == [
         ["Unmet", "1/2", "replicas", "RouterReplicas", "ns/router"],
         ["Unmet", "Guards", "ns/guard"],
     ]
     followed = {"items": operands[:1], "said": ""}
-    assert "Who has followed: 1 of 1" in drawn({**CONVERGING, "operands": followed}, 120, 200)
+    assert "Components updated: 1 of 1" in drawn({**CONVERGING, "operands": followed}, 120, 200)
 
 
 def test_what_is_odd_of_nodes_and_members_outlasts_what_is_in_order() -> None:
@@ -237,7 +237,7 @@ def test_without_a_request_it_tells_what_could_be_asked_for() -> None:
         {"name": "sno-to-ha-compact", "summary": "It grows", "available": True, "blockers": []},
         {"name": "other", "summary": "", "available": False, "blockers": [{"name": "EtcdHealthy", "message": "no"}]},
     ]
-    lines = part(drawn({**replies.told(replies.WITHOUT_REQUEST), "available": ways}, 120), "What could be asked for")
+    lines = part(drawn({**replies.told(replies.WITHOUT_REQUEST), "available": ways}, 120), "What can be requested")
     assert [line.split() for line in lines] == [
         ["Possible", "sno-to-ha-compact", "It", "grows"],
         ["Blocked", "other", "EtcdHealthy"],

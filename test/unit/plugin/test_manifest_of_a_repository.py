@@ -126,7 +126,7 @@ def test_other_objects_are_named_when_they_could_have_been_meant(tmp_path: pathl
     ("text", "line", "told"),
     [
         (ONE.replace("HighlyAvailable", "HighAvailable"), 6, "unknown target 'HighAvailable'; did you mean HighlyAv"),
-        (ONE.replace("HighlyAvailable", "External"), 6, "a hosted control plane is made on the management cluster"),
+        (ONE.replace("HighlyAvailable", "External"), 6, "a hosted control plane is created on the management cluster"),
         (ONE.replace("HighlyAvailable", "3"), 6, "'3', which reads as int; wanted one of SingleReplica"),
         (ONE.replace("HighlyAvailable", "[HighlyAvailable]"), 6, "spec.desiredTopology is a list"),
         (ONE.replace("HighlyAvailable", '""'), 6, "unknown target ''"),
@@ -249,8 +249,8 @@ def test_a_manifest_with_a_request_is_judged_as_plan_judges_that_target(phase: P
 @pytest.mark.parametrize(
     ("phase", "verdict", "code", "told"),
     [
-        (Phase.IDLE, "Fulfilled", 0, "The manifest asks for nothing, and nothing is wanted"),
-        (Phase.UNSUPPORTED, "Possible", 0, "DualReplica is wanted: to prune that field"),
+        (Phase.IDLE, "Fulfilled", 0, "The manifest requests nothing, and nothing is requested"),
+        (Phase.UNSUPPORTED, "Possible", 0, "DualReplica is requested: to prune that field"),
         (Phase.PENDING, "Possible", 0, "would cancel the request"),
         (Phase.ADMITTING, "Possible", 0, "would cancel the request"),
         (Phase.CONVERGING, "Blocked", 3, "is refused until the cluster has followed to Highly"),

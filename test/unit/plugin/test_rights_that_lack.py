@@ -39,7 +39,7 @@ async def test_other_trouble_is_no_matter_of_rights() -> None:
     api.refusal = kube.ServerError
     seen = await cluster.everything(api.made(), worlds.TRANSITIONS, NAMESPACE)
     assert seen.unread
-    assert {one.right for one in seen.unread} == {None}
+    assert {fact["right"] for fact in seen.unread} == {None}
 
 
 @pytest.mark.parametrize(

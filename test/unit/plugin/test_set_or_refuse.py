@@ -101,7 +101,7 @@ def test_whoever_does_not_run_is_warned_about() -> None:
     seen = replies.seen(replies.WITHOUT_REQUEST, operator=stopped)
     found, code = setting.judged(seen, worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True))
     assert code == 0
-    assert found["warnings"] == ["The operator was stopped: nobody acts on a request until it runs"]
+    assert found["warnings"] == ["The operator was stopped: no request is acted on until it runs"]
     assert "The operator goes on as soon as it runs" in told({**found, "result": "Written"})
 
 
@@ -110,7 +110,7 @@ def test_without_confirm_it_is_the_plan_and_what_would_be_sent() -> None:
     assert "What to expect" in text
     assert "Nothing was written, because --confirm was not given." in text
     assert text.endswith("  Make the request:\n    oc topology set HighlyAvailable --confirm\n")
-    assert "Ask for it with" not in text
+    assert "Request it with" not in text
 
 
 def test_a_refusal_says_why_and_how_to_wait_instead_and_nothing_else() -> None:

@@ -9,7 +9,7 @@ import pytest
 from test import sentences
 
 from topology_controller.kube import errors as kube
-from topology_controller.plugin import cluster, errors, interruption
+from topology_controller.plugin import cluster, errors
 from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
@@ -36,7 +36,7 @@ async def ask_for(api: Api, acting: cluster.Acting | None = None, **asked: Any) 
     try:
         return await setting.request(made, worlds.TRANSITIONS, "openshift-topology-operator", wanted)
     finally:
-        api.left = made.interruption.said
+        api.left = made.interruption.text
 
 
 def records(phase: str) -> Any:
@@ -67,7 +67,7 @@ async def test_an_operator_that_does_not_answer_is_said(looptime: Any) -> None:
 async def test_where_no_operator_runs_nobody_is_asked(looptime: Any) -> None:
     found, code = await ask_for(Api(runs=False))
     assert (found["result"], code) == ("Written", 0)
-    assert found["warnings"] == ["The operator has no Lease: it has not run yet, or not in this place"]
+    assert found["warnings"] == ["The operator has no Lease: it has not run yet, or not in this namespace"]
     assert looptime == 0.0
 
 
@@ -120,7 +120,7 @@ async def test_a_topology_that_moves_meanwhile_is_seen() -> None:
     api.meets = [elsewhere("op", controlPlaneTopology="HighlyAvailableArbiter", topologyTransition=record)]
     found, code = await ask_for(api)
     assert (found["result"], code, api.written) == ("Refused", 3, [])
-    assert "the request cannot be changed before the cluster has followed" in found["message"]
+    assert "the request cannot be changed until the cluster has followed" in found["message"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ async def test_whoever_ends_it_in_the_middle_of_the_write_is_told_that_nobody_kn
 
 @pytest.mark.parametrize("verb", ["plan", "status", "graph", "audit", "wait", "set", "cancel", "accept"])
 def test_before_anything_was_sent_every_verb_says_so(verb: str) -> None:
-    left = interruption.Interruption()
+    left = errors.Interruption()
     left.begin(verb)
-    assert left.said.startswith("nothing was written")
-    assert not left.said.endswith(".")
+    assert left.text.startswith("nothing was written")
+    assert not left.text.endswith(".")

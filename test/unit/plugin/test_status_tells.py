@@ -9,7 +9,6 @@ import pytest
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import cluster
 from topology_controller.plugin.commands import status
 
 from ..core import worlds
@@ -75,7 +74,10 @@ def test_no_record_is_said_to_be_none() -> None:
 
 
 def test_what_could_not_be_read_is_listed_with_the_right_that_lacks() -> None:
-    unread = (cluster.Unread("nodes", "Forbidden", "list nodes"), cluster.Unread("etcds/cluster", "malformed"))
+    unread = (
+        {"what": "nodes", "why": "Forbidden", "right": "list nodes"},
+        {"what": "etcds/cluster", "why": "malformed", "right": None},
+    )
     found = replies.told(replies.WITHOUT_REQUEST, unread=unread)
     assert [one["right"] for one in found["unread"]] == ["list nodes", None]
     text = replies.printed(found)

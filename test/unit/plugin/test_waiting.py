@@ -59,14 +59,14 @@ def _unsupported() -> facts.Facts:
     ],
 )  # fmt: skip
 def test_where_it_stands(known: facts.Facts, code: int | None, words: str) -> None:
-    found = wait.standing(known)
+    found = wait.standing(known, worlds.TRANSITIONS)
     assert found.code == code
     assert words in found.message
 
 
 def test_a_record_of_an_older_request_does_not_count() -> None:
     known = worlds.with_infrastructure(replies.in_phase(Phase.COMPLETED), generation=99)
-    found = wait.standing(known)
+    found = wait.standing(known, worlds.TRANSITIONS)
     assert found.code is None
     assert "has not said anything" in found.message
 
@@ -74,17 +74,17 @@ def test_a_record_of_an_older_request_does_not_count() -> None:
 @pytest.mark.parametrize("changes", [{"desired": None}, {"desired": None, "record": None}])
 def test_without_a_request_there_is_nothing_to_wait_for(changes: dict[str, Any]) -> None:
     with pytest.raises(errors.PluginError, match="no request"):
-        wait.standing(worlds.with_infrastructure(replies.in_phase(Phase.PENDING), **changes))
+        wait.standing(worlds.with_infrastructure(replies.in_phase(Phase.PENDING), **changes), worlds.TRANSITIONS)
 
 
 def test_a_request_that_was_fulfilled_before_anybody_acted_is_fulfilled() -> None:
     known = worlds.with_infrastructure(worlds.healthy(), desired="SingleReplica")
     record = worlds.decide(known, worlds.term(available=())).record
     assert record is not None
-    assert wait.standing(worlds.recorded(known, record)).code == 0
+    assert wait.standing(worlds.recorded(known, record), worlds.TRANSITIONS).code == 0
 
 
 def test_an_api_without_our_fields_is_an_error() -> None:
     known = _with_condition(replies.in_phase(Phase.PENDING), "Degraded", "APINotInstalled", "install it")
     with pytest.raises(errors.PluginError, match="install it"):
-        wait.standing(known)
+        wait.standing(known, worlds.TRANSITIONS)

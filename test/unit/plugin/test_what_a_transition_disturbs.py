@@ -55,7 +55,7 @@ def test_two_voters_are_warned_of_until_there_are_three(count: int, words: str |
 
 def test_voters_that_cannot_be_counted_are_no_reason_to_be_silent() -> None:
     found = replies.planned(dataclasses.replace(replies.WITHOUT_REQUEST, etcd_endpoints=worlds.BROKEN))
-    assert "cannot be told" in _named(found["expected"])["TwoVoters"]
+    assert "is not known" in _named(found["expected"])["TwoVoters"]
 
 
 def test_the_newest_backup_that_is_known_of_is_named() -> None:

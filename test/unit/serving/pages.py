@@ -1,4 +1,4 @@
-"""The status page on a port of its own, in front of a board and facts that a test puts there."""
+"""The status page on a port of its own, in front of a decision and facts that a test puts there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from test.unit.core import page_state, worlds
 
-from topology_controller.report import board as boards
+from topology_controller.report import latest
 from topology_controller.serve import connections, page, server
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from topology_controller.observe import facts
 
-QUICK = page.Rhythm(apart=0.05, breath=0.3, standby=0.1, patience=0.5)
+QUICK = page.Timing(interval=0.05, comment=0.3, standby=0.1, write=0.5)
 LONG = 10.0
 
 
@@ -31,24 +31,24 @@ class Watches:
 
 
 class House:
-    """A board, watches, and the page that shows them, on a port of its own."""
+    """The latest decision, watches, and the page that shows them, on a port of its own."""
 
-    def __init__(self, rhythm: page.Rhythm) -> None:
-        self.board = boards.Board()
+    def __init__(self, timing: page.Timing) -> None:
+        self.latest = latest.Latest()
         self.watches = Watches()
-        self.page = page.Page(self.board, self.watches.known, page_state.about(), rhythm=rhythm)
+        self.page = page.Page(self.latest, self.watches.known, page_state.about(), timing=timing)
         self.url = ""
 
     def pin(self, known: facts.Facts, now: datetime = worlds.NOW) -> None:
         """Let the loop have decided from these facts."""
         self.watches.facts = known
-        self.board.pin(worlds.decide(known, now=now), known, now)
+        self.latest.set(worlds.decide(known, now=now), known)
 
 
 @contextlib.asynccontextmanager
-async def opened(rhythm: page.Rhythm = QUICK, limits: connections.Limits = connections.DEFAULT) -> AsyncIterator[House]:
+async def opened(timing: page.Timing = QUICK, limits: connections.Limits = connections.DEFAULT) -> AsyncIterator[House]:
     """Serve it as the operator does on loopback."""
-    house = House(rhythm)
+    house = House(timing)
     where = server.Address.parse("127.0.0.1:0")
     async with server.Server(where, house.page.routes(), limits=limits) as served, house.page:
         house.url = f"http://127.0.0.1:{served.bound}"

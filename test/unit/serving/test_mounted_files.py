@@ -101,7 +101,7 @@ def test_a_file_that_cannot_be_read_is_named_as_it_is_seen(tmp_path):
 
 def test_what_is_lent_has_a_name_until_it_is_given_back(monkeypatch):
     for _ in range(2):
-        with mounted.lent(b"content") as name:
+        with mounted.as_file(b"content") as name:
             assert pathlib.Path(name).read_bytes() == b"content"
         assert not pathlib.Path(name).exists()
         monkeypatch.delattr(os, "memfd_create", raising=False)

@@ -130,7 +130,7 @@ async def test_a_decision_that_changes_nothing_is_no_news(house, session):
 
 
 async def test_many_decisions_in_a_moment_are_few_events_and_the_last_one_is_told(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, apart=0.25)) as house:
+    async with pages.opened(dataclasses.replace(pages.QUICK, interval=0.25)) as house:
         house.pin(worlds.healthy(scheduler=worlds.BROKEN))
         async with session.get(f"{house.url}/events") as answer:
             await told(answer)
@@ -146,7 +146,7 @@ async def test_many_decisions_in_a_moment_are_few_events_and_the_last_one_is_tol
 
 
 async def test_streams_that_look_at_the_same_moment_share_one_look(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, apart=1.0)) as house:
+    async with pages.opened(dataclasses.replace(pages.QUICK, interval=1.0)) as house:
         house.pin(worlds.healthy())
         answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
         for answer in answers:
@@ -165,7 +165,7 @@ async def test_a_standby_tells_what_the_leader_writes(house, session):
 
 
 async def test_a_process_that_begins_to_lead_says_so_at_once(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, standby=pages.LONG, breath=pages.LONG)) as house:
+    async with pages.opened(dataclasses.replace(pages.QUICK, standby=pages.LONG, comment=pages.LONG)) as house:
         answer = await session.get(f"{house.url}/events")
         assert (await told(answer))["leads"] is False
         house.pin(worlds.healthy())
@@ -194,7 +194,7 @@ async def test_there_are_only_so_many_streams(house, session):
 
 
 async def test_a_reader_who_left_makes_room(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, breath=pages.LONG)) as house:
+    async with pages.opened(dataclasses.replace(pages.QUICK, comment=pages.LONG)) as house:
         house.pin(worlds.healthy())
         answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
         for answer in answers:
@@ -224,7 +224,7 @@ async def test_streams_end_when_the_reader_leaves(house, session):
 
 
 async def test_a_reader_who_does_not_read_is_let_go(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, apart=0.001)) as house:
+    async with pages.opened(dataclasses.replace(pages.QUICK, interval=0.001)) as house:
         house.pin(worlds.healthy())
         reader, writer = await asyncio.open_connection("127.0.0.1", int(house.url.rpartition(":")[2]), limit=2**12)
         writer.write(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -255,7 +255,7 @@ async def test_a_stream_whose_time_is_over_ends_in_good_order(session):
 
 
 async def test_shutting_down_ends_streams_at_once_and_in_order(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, breath=pages.LONG, standby=pages.LONG)) as house:
+    async with pages.opened(dataclasses.replace(pages.QUICK, comment=pages.LONG, standby=pages.LONG)) as house:
         house.pin(worlds.healthy())
         answers = [await session.get(f"{house.url}/events") for _ in range(3)]
         for answer in answers:
@@ -269,11 +269,11 @@ async def test_shutting_down_ends_streams_at_once_and_in_order(session):
 
 
 async def test_the_last_word_of_a_process_that_ends_is_what_it_decided(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, standby=pages.LONG, breath=pages.LONG)) as house:
+    async with pages.opened(dataclasses.replace(pages.QUICK, standby=pages.LONG, comment=pages.LONG)) as house:
         house.pin(worlds.healthy())
         async with session.get(f"{house.url}/events") as answer:
             await told(answer)
-            house.board.clear()
+            house.latest.clear()
             await asyncio.sleep(0.2)
             await house.page.__aexit__()
             assert await block(answer) == ""

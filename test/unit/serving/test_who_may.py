@@ -203,7 +203,7 @@ async def test_a_missing_right_of_ours_is_named(cluster, folder, tmp_path, caplo
             code, text = await ground.get(server, ground.client_tls(tmp_path), "/metrics", **bearer("alices"))
     named = "this operator is not allowed to ask the API server for tokenreviews.authentication.k8s.io\n"
     assert (code, text) == (503, named)
-    assert len([one for one in caplog.records if "cannot be told who asks" in one.getMessage()]) == 1
+    assert len([one for one in caplog.records if "neither authenticated nor authorized" in one.getMessage()]) == 1
 
 
 async def test_a_browser_signs_in_looks_and_signs_out(cluster, folder, tmp_path):

@@ -48,7 +48,7 @@ async def test_an_evicted_operator_is_followed_by_another_one_and_the_log_goes_o
 
 async def until_it_holds(box, question):
     """Ask again and again, of an operator that may not serve yet."""
-    answer = probes.Answer(holds=False, wanted="an answer", found="none")
+    answer = probes.Answer(holds=False, wanted="an answer", actual="none")
     async with asyncio.timeout(30):
         while not answer.holds:
             with contextlib.suppress(client.UnreachableError):

@@ -137,7 +137,7 @@ def test_a_pool_is_degraded_by_a_node_unless_it_is_said_otherwise(load):
 
 def test_an_advisory_may_be_asked_for_by_its_name_alone(load):
     found = load(GOOD | {"steps": [{"wait-for": {"advisory": "RouterReplicasPinned"}}]})
-    assert found.steps[0].wait_for.advisory == scenario.Advised(name="RouterReplicasPinned", told=True)
+    assert found.steps[0].wait_for.advisory == scenario.Advised(name="RouterReplicasPinned", shown=True)
 
 
 def test_an_unknown_name_is_answered_with_those_that_exist():

@@ -10,18 +10,13 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from topology_api.types import TopologyTransition
-
-from ...decide import records
-from .. import document
+from .. import answers, document
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from ...observe import facts
-    from ...report import state
-    from .. import answers, cluster
+    from .. import cluster
 
 
 def show(options: argparse.Namespace, answer: Any, write: Callable[[document.Document, Any], None]) -> None:
@@ -38,21 +33,16 @@ def show(options: argparse.Namespace, answer: Any, write: Callable[[document.Doc
         sys.stdout.write(sheet.text())
 
 
-def about_cluster(infrastructure: facts.Infrastructure) -> state.Cluster:
-    """Which cluster this is, and its topology now."""
+def head(kind: str, snapshot: cluster.Snapshot) -> answers.Answer:
+    """What an answer of this kind begins with: which cluster this is, and its topology now."""
+    here = snapshot.infrastructure
     return {
-        "name": infrastructure.cluster_name,
-        "platform": infrastructure.platform,
-        "topology": {"controlPlane": infrastructure.control_plane, "infrastructure": infrastructure.infrastructure},
+        "apiVersion": answers.API_VERSION,
+        "kind": kind,
+        "evaluated": answers.stamp(snapshot.now),
+        "cluster": {
+            "name": here.cluster_name,
+            "platform": here.platform,
+            "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
+        },
     }
-
-
-def phase(snapshot: cluster.Snapshot) -> str | None:
-    """The phase that the operator has recorded, None when there is no record."""
-    record = records.recover(snapshot.infrastructure, snapshot.known.own_operator)
-    return record.phase.value if isinstance(record, TopologyTransition) else None
-
-
-def unread(snapshot: cluster.Snapshot) -> list[answers.Unread]:
-    """What could not be read."""
-    return [{"what": fact.what, "why": fact.why, "right": fact.right} for fact in snapshot.unread]

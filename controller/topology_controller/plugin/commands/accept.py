@@ -1,4 +1,4 @@
-"""`accept`: declares that a check of a stuck transition will not come, so that it is completed without it.
+"""`accept`: declares that a check of a stuck transition will not be met, so that it completes without it.
 
 Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, next to the attempt that
 it is for; the operator takes it up into the record, or does not (`decide.acceptance`). What it would not take up is
@@ -10,11 +10,12 @@ accepting means and consents; meanwhile the cluster moves on, so it is read and 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckStatus, Phase, Stage
@@ -25,7 +26,7 @@ from ...definitions import registry
 from ...kube import errors as kube
 from ...observe import catalog, fields
 from ...report import view
-from .. import answers, asking, cluster, document, errors, printing, write
+from .. import answers, cluster, document, errors, printing, write
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from ...definitions import load
 
-_STANDS = "the request stands, and the operator takes it up by itself: oc topology status tells"
+_STANDS = "the request stands, and the operator takes it up by itself: see oc topology status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +78,10 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
             return None
         if not sys.stdin.isatty():
             return Ended("there is no terminal to ask at: --yes accepts without being asked", errors.ExitCode.USAGE)
-        typed = await asking.line(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
-        return (
-            None
-            if typed.strip() == options.check
-            else Ended("not accepted; nothing was written", errors.ExitCode.FAILED)
-        )
+        answer = await typed(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
+        if answer.strip() == options.check:
+            return None
+        return Ended("not accepted; nothing was written", errors.ExitCode.FAILED)
 
     asked = Asked(options.check, options.reason, options.timeout)
     ended = await accept(connection, transitions, options.operator_namespace, asked, consent)
@@ -92,6 +91,23 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     else:
         errors.complain(message)
     return ended.code
+
+
+async def typed(prompt: str, terminal: TextIO, output: TextIO) -> str:
+    """Show the prompt and return the line that is typed, without its line break; empty at the end of the input.
+
+    The loop waits for the terminal, so that Ctrl-C and SIGTERM end the command at once: a read that blocks would keep
+    it from seeing them. `terminal` has to be one: an ordinary file is never waited for.
+    """
+    output.write(prompt)
+    output.flush()
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(terminal.fileno(), ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(terminal.fileno())
+    return terminal.readline().rstrip("\n")
 
 
 async def accept(
@@ -131,7 +147,7 @@ async def accept(
     if ended is not None:
         return ended
     if not isinstance(outcome, kube.KubeError):
-        connection.interruption.now(_STANDS)
+        connection.interruption.text = _STANDS
     elif not outcome.outcome_unknown:
         raise _explained(connection, outcome) from outcome
     # Where the answer was lost, whether it was written is seen from whether it is taken up.
@@ -139,7 +155,7 @@ async def accept(
 
 
 async def _patch(connection: cluster.Connection, target: write.Target, asked: Asked, attempt: str) -> write.Raw:
-    """The patch of the ConfigMap as it is now. What others have asked for stays: it names one key."""
+    """The patch of the ConfigMap as it is now. What others have accepted stays: it names one key."""
     try:
         raw = await connection.client.get(target.resource, target.name, namespace=target.namespace)
     except kube.KubeError as error:
@@ -159,19 +175,20 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
     if record is None or record.phase is not Phase.CONVERGING or record.attempt is None:
         phase = record.phase.value if record is not None else "none, because the operator has recorded nothing here"
         return Ended(
-            f"a check is accepted while the cluster follows a topology that has moved, and past the deadline; "
+            f"a check can be accepted only past the deadline, while the cluster follows a topology that has changed; "
             f"the phase is {phase}",
             errors.ExitCode.BLOCKED,
         )
     if record.target != here:
-        return Ended(f"somebody has set the topology back to {here}: see oc topology status", errors.ExitCode.BLOCKED)
+        message = f"another client has set the topology back to {here}: see oc topology status"
+        return Ended(message, errors.ExitCode.BLOCKED)
     transition = shown["transition"]
     deadline = transition["deadline"] if transition is not None else None
     # What the operator says counts: it may have been given other definitions.
     late = shown["stuck"] or (deadline is not None and snapshot.now >= datetime.fromisoformat(deadline))
     checks = {item.name: item for item in records.of_stage(record, Stage.CONVERGENCE)}
     if check not in registry.ACCEPTABLE_CHECKS:
-        why = f"{check} can never be accepted: without it nobody knows whether the control plane is well"
+        why = f"{check} can never be accepted: without it nothing shows that the control plane is healthy"
     elif check not in checks:
         why = f"transition {record.name} does not wait for {check}"
     elif checks[check].status is CheckStatus.MET:

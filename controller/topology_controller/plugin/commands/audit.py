@@ -6,17 +6,19 @@ audits a cluster that the operator has never seen, a hosted one, and one whose A
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import dataclasses
+from typing import TYPE_CHECKING, Final, cast
 
 from topology_api import audit as rules
 
-from .. import answers, cluster, errors, printing
-from . import about_cluster, phase, show, unread
+from .. import cluster, errors, printing
+from . import head, show
 
 if TYPE_CHECKING:
     import argparse
 
     from ...definitions import load
+    from .. import answers
 
 _NAMES: Final = {
     "control_plane": "controlPlaneTopology",
@@ -42,25 +44,13 @@ def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked when something disagrees. What is left open is no disagreement."""
     workers = snapshot.known.control_plane_workers()
     result = rules.audit(snapshot.known.shape_vector(snapshot.infrastructure), workers)
-    vector = result.vector
+    values = {**dataclasses.asdict(result.vector), "control_plane_workers": workers}
     answer: answers.Audit = {
-        "apiVersion": answers.API_VERSION,
-        "kind": "TopologyAudit",
-        "evaluated": answers.stamp(snapshot.now),
-        "cluster": about_cluster(snapshot.infrastructure),
-        "phase": phase(snapshot),
+        **head("TopologyAudit", snapshot),
+        "phase": snapshot.phase,
         "shape": None if result.shape is None else result.shape.value,
         "candidates": [shape.value for shape in result.candidates],
-        "vector": {
-            "controlPlaneTopology": vector.control_plane,
-            "infrastructureTopology": vector.infrastructure,
-            "mastersSchedulable": vector.masters_schedulable,
-            "controlPlaneNodes": vector.control_plane_nodes,
-            "controlPlaneWorkers": workers,
-            "arbiterNodes": vector.arbiter_nodes,
-            "dedicatedWorkers": vector.dedicated_workers,
-            "fencing": vector.fencing,
-        },
+        "vector": cast("answers.Vector", {name: values[field] for field, name in _NAMES.items()}),
         "disagreements": [
             {
                 "question": disagreement.question.value,
@@ -75,6 +65,6 @@ def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
             {"question": question.question.value, "missing": [_NAMES[name] for name in question.missing]}
             for question in result.open
         ],
-        "unread": unread(snapshot),
+        "unread": list(snapshot.unread),
     }
     return answer, errors.ExitCode.BLOCKED if result.disagreements else errors.ExitCode.DONE

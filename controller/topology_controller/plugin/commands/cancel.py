@@ -3,7 +3,7 @@
 spec.desiredTopology is removed, not set back to what the cluster is: that is right for every transition, also for one
 of the infrastructure alone, whose request equals the topology of the control plane. The server does it only if
 Infrastructure is as it was read (`write`), so a change of the topology that comes in between wins, is read, and is
-told: there is no way back then, and this says what there is instead. `judged` is pure.
+shown: there is no way back then, and this says what there is instead. `judged` is pure.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
 from ...decide import records
-from .. import answers, cluster, errors, printing, simulate, write
-from . import about_cluster, show
-from . import phase as recorded_phase
+from .. import cluster, errors, printing, simulate, write
+from . import head, show
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ...definitions import load
+    from .. import answers
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -61,21 +61,15 @@ async def cancel(
         patch = answer["patch"]
         return (answer, code), patch["body"] if patch is not None else None
 
-    (answer, code), outcome = await write.write(connection, judge)
-    if outcome is None:
+    answer, code, generation = await write.request(
+        connection, judge, "to cancel the request", lambda _: _instead(snapshots[-1].record)
+    )
+    if generation is None:
         return answer, code
-    if isinstance(outcome, write.Refused):
-        answer["result"] = "Refused"
-        answer["message"] = f"The API server refuses to cancel the request: {outcome.why}"
-        answer["next"] = _instead(snapshots[-1].record)
-        return answer, errors.ExitCode.BLOCKED
-    connection.interruption.now(f"the request {answer['desired']} was cancelled. See: oc topology status")
-    answer["result"] = "Written"
-    answer["message"] = f"The request {answer['desired']} is cancelled; the topology has not moved"
-    if outcome.note:
-        answer["warnings"].append(outcome.note)
+    connection.interruption.text = f"the request {answer['desired']} was cancelled. See: oc topology status"
+    answer["message"] = f"The request {answer['desired']} is cancelled; the topology has not changed"
     if answer["operator"]["state"] in {"Running", "Unknown"}:
-        record = await write.observed_generation(connection, outcome.generation, Phase.IDLE)
+        record = await write.observed_generation(connection, generation, Phase.IDLE)
         if record is not None:
             answer["phase"] = record.phase.value
         else:
@@ -87,7 +81,7 @@ async def cancel(
         answer["warnings"].append(
             f"The operator does not run, so its record goes on saying {answer['phase']} until it does"
         )
-    return answer, errors.ExitCode.DONE
+    return answer, code
 
 
 def judged(
@@ -98,13 +92,10 @@ def judged(
     desired, version = snapshot.infrastructure.desired, snapshot.infrastructure.resource_version
     plan = simulate.item("Plan", "What could be asked for from here", "oc topology plan")
     return {
-        "apiVersion": answers.API_VERSION,
-        "kind": "TopologyCancel",
-        "evaluated": answers.stamp(snapshot.now),
-        "cluster": about_cluster(snapshot.infrastructure),
+        **head("TopologyCancel", snapshot),
         "desired": desired,
         "requestedBy": by if desired is not None else None,
-        "phase": recorded_phase(snapshot),
+        "phase": snapshot.phase,
         "operator": cluster.operator_state(snapshot),
         "result": result,
         "message": message,
@@ -122,7 +113,7 @@ def _result(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[
     if record is not None and is_reached and desired in {None, here.control_plane}:
         if record.phase is Phase.CONVERGING:
             return "Refused", (
-                f"The topology has moved to {here}, and there is no way back: other operators have begun to follow, "
+                f"The topology has changed to {here}, and there is no way back: other operators have begun to follow, "
                 "and a control plane that has grown cannot give up its members of etcd in service"
             ), errors.ExitCode.BLOCKED  # fmt: skip
         if record.phase is Phase.COMPLETED and desired is not None:
@@ -136,7 +127,7 @@ def _result(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[
     if desired == here.control_plane and not leads:
         message = f"The cluster is {here}: the request {desired} is fulfilled, and nothing is under way"
         return "Unchanged", message, errors.ExitCode.DONE
-    return "WouldWrite", f"The request {desired} can be cancelled: the topology has not moved", errors.ExitCode.DONE
+    return "WouldWrite", f"The request {desired} can be cancelled: the topology has not changed", errors.ExitCode.DONE
 
 
 def _instead(record: TopologyTransition | None) -> list[answers.Expected]:
@@ -148,7 +139,7 @@ def _instead(record: TopologyTransition | None) -> list[answers.Expected]:
         simulate.item("Wait", "Wait until it is completed", "oc topology wait"),
         simulate.item(
             "Accept",
-            "Past the deadline only: declare that an operand will not come, so that the transition can be completed",
+            "Past the deadline only: accept that a check of a component will not be met, and complete without it",
             "oc topology accept --check NAME",
         ),
     ]

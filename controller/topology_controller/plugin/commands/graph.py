@@ -62,16 +62,17 @@ def edges(transitions: load.Transitions, here: TopologyPair, ways: tuple[simulat
     for definition in transitions.definitions:
         for infrastructure in definition.source.infrastructure:
             source = TopologyPair(control_plane=definition.source.control_plane.value, infrastructure=infrastructure)
-            edge = Edge(source, definition.target.pair, definition.name)
             way = by_name.get(definition.name) if source == here else None
+            notes: tuple[str, ...] = ()
+            details: tuple[str, ...] = ()
             if way is not None and way.available is None:
-                edge = Edge(source, edge.target, edge.name, way.verdict.value, (way.elsewhere,))
+                notes = (way.elsewhere,)
             elif way is not None and way.available is not None:
                 blockers = way.available.blockers
                 notes = (way.verdict.value.lower(), *(blocker.name for blocker in blockers))
                 details = tuple(f"{blocker.name}: {blocker.message}" for blocker in blockers)
-                edge = Edge(source, edge.target, edge.name, way.verdict.value, notes, details)
-            every.append(edge)
+            verdict = "" if way is None else way.verdict.value
+            every.append(Edge(source, definition.target.pair, definition.name, verdict, notes, details))
     return tuple(every)
 
 
@@ -83,7 +84,7 @@ def places(every: tuple[Edge, ...], here: TopologyPair) -> list[TopologyPair]:
 def caption(infrastructure: facts.Infrastructure, why_none: str) -> tuple[str, ...]:
     """What stands above a picture: which cluster this is, what is wanted, and why nothing leads on."""
     name, platform = infrastructure.cluster_name or "A cluster without a name", infrastructure.platform or "unknown"
-    desired = f"{infrastructure.desired} is wanted" if infrastructure.desired else "nothing is wanted"
+    desired = f"{infrastructure.desired} is requested" if infrastructure.desired else "nothing is requested"
     return (f"{name}, platform {platform}: {desired}", *((why_none,) if why_none else ()))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 
 from .. import answers, cluster, printing, simulate, write
-from . import about_cluster, phase, show, unread
+from . import head, show
 
 if TYPE_CHECKING:
     import argparse
@@ -64,12 +64,9 @@ def _plan(
     met = sum(check["status"] == "Met" for check in checks)
     unasked = judgement.leads and snapshot.infrastructure.desired != wanted
     plan: answers.Plan = {
-        "apiVersion": answers.API_VERSION,
-        "kind": "TopologyPlan",
-        "evaluated": answers.stamp(snapshot.now),
-        "cluster": about_cluster(snapshot.infrastructure),
+        **head("TopologyPlan", snapshot),  # type: ignore[typeddict-item] # it has no key that may be left out
         "desired": snapshot.infrastructure.desired,
-        "phase": phase(snapshot),
+        "phase": snapshot.phase,
         "operator": cluster.operator_state(snapshot),
         "target": wanted,
         "verdict": judgement.verdict.value,
@@ -86,16 +83,21 @@ def _plan(
         "expected": [],
         "checklist": [],
         "command": _command(wanted) if unasked else None,
-        "unread": unread(snapshot),
+        "unread": list(snapshot.unread),
     }
     if judgement.leads and definition is not None:
+        target = definition.target.pair
         plan["transition"] = {
             "name": definition.name,
             "summary": definition.summary,
             "source": answers.pair(source),
-            "target": answers.pair(definition.target.pair),
+            "target": answers.pair(target),
         }
-        plan["changes"] = simulate.changes(source, definition.target.pair)
+        fields = (
+            ("status.controlPlaneTopology", source.control_plane, target.control_plane),
+            ("status.infrastructureTopology", source.infrastructure, target.infrastructure),
+        )
+        plan["changes"] = [{"field": name, "now": now, "then": then} for name, now, then in fields if now != then]
         plan["expected"] = simulate.disruption(snapshot.known, definition, source, transitions)
         plan["checklist"] = simulate.checklist(snapshot.known, definition, source)
     if judgement.left:
@@ -114,17 +116,14 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
         message = f"Possible now: {', '.join(possible)}"
     verdict = simulate.best(ways)
     return {
-        "apiVersion": answers.API_VERSION,
-        "kind": "TopologyPlanList",
-        "evaluated": answers.stamp(snapshot.now),
-        "cluster": about_cluster(snapshot.infrastructure),
+        **head("TopologyPlanList", snapshot),
         "desired": snapshot.infrastructure.desired,
-        "phase": phase(snapshot),
+        "phase": snapshot.phase,
         "operator": cluster.operator_state(snapshot),
         "verdict": verdict.value,
-        "message": message or "Nothing is possible now; what blocks each of them stands below",
+        "message": message or "No transition is possible now; see below what blocks each of them",
         "transitions": [_way(way) for way in ways],
-        "unread": unread(snapshot),
+        "unread": list(snapshot.unread),
     }, verdict
 
 

@@ -2,7 +2,7 @@
 
 It is read and judged as `plan` does, and written only if nothing has changed since (`write`). A check that is not met
 refuses it, unless the operator is to wait for that; no flag skips a check, since the operator would not. When
-Infrastructure has moved on it is read and judged again, but a request that another client has made meanwhile is never
+Infrastructure has changed it is read and judged again, but a request that another client has made meanwhile is never
 replaced unseen. `judged` is pure.
 """
 
@@ -47,9 +47,8 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     if not options.wait or code != errors.ExitCode.DONE or is_settled:
         return code
     sys.stdout.flush()
-    return await wait.until_completed(
-        connection, options.timeout, sys.stdout if options.output == "text" else sys.stderr
-    )
+    out = sys.stdout if options.output == "text" else sys.stderr
+    return await wait.until_completed(connection, transitions, options.timeout, out)
 
 
 async def request(
@@ -82,27 +81,21 @@ async def request(
         patch = answer["patch"] if asked.confirm else None
         return (answer, code), patch["body"] if patch is not None else None
 
-    (answer, code), outcome = await write.write(connection, judge)
-    if outcome is None:
+    answer, code, generation = await write.request(
+        connection, judge, "this request", lambda answer: [_look(answer["desired"])]
+    )
+    if generation is None:
         return answer, code
-    if isinstance(outcome, write.Refused):
-        answer["result"] = "Refused"
-        answer["message"] = f"The API server refuses this request: {outcome.why}"
-        answer["next"] = [_look(answer["desired"])]
-        return answer, errors.ExitCode.BLOCKED
-    connection.interruption.now(
+    connection.interruption.text = (
         f"the request {asked.target} was made and stands. The operator goes on with it; wait on with: oc topology wait."
         " Until the topology has changed it is cancelled with: oc topology cancel"
     )
-    answer["result"] = "Written"
     answer["message"] = f"The request {asked.target} is made"
-    if outcome.note:
-        answer["warnings"].append(outcome.note)
     if not ask_operator:
         # The command itself waits next.
         answer["next"] = [step for step in answer["next"] if step["name"] != "Wait"]
     elif answer["plan"]["operator"]["state"] in {"Running", "Unknown"}:
-        record = await write.observed_generation(connection, outcome.generation)
+        record = await write.observed_generation(connection, generation)
         if record is not None:
             answer["operatorSays"] = wait.progress(record)
         else:
@@ -110,7 +103,7 @@ async def request(
                 f"The operator has not answered within {write.OBSERVED_TIMEOUT:g} s; the request stands, and is taken "
                 "up as soon as the operator runs. Look at it with: oc get co topology"
             )
-    return answer, errors.ExitCode.DONE
+    return answer, code
 
 
 def judged(
@@ -154,7 +147,7 @@ def _result(
     if desired == target:
         return "Unchanged", f"The request {target} stands already. {message}", errors.ExitCode.DONE
     if verdict is simulate.Verdict.FULFILLED and desired is None:
-        return "Unchanged", f"There is nothing to ask for. {message}", errors.ExitCode.DONE
+        return "Unchanged", f"There is nothing to request. {message}", errors.ExitCode.DONE
     if verdict is simulate.Verdict.BLOCKED and not asked.allow_pending:
         return "Refused", message, errors.ExitCode.BLOCKED
     if verdict is simulate.Verdict.FULFILLED:
@@ -192,12 +185,12 @@ def _next(
     absent = planned["operator"]["state"] in {"NotRunning", "NotInstalled"}
     goes_on = (
         f"The operator waits{', once it runs,' if absent else ''} until every check is met and then goes on by itself, "
-        "whenever that is: it moves the topology, and from then on there is no way back"
+        "whenever that is: it changes the topology, and from then on there is no way back"
         if verdict is simulate.Verdict.BLOCKED
-        else f"The operator goes on {'as soon as it runs' if absent else 'at once'}: it holds minor upgrades back, "
-        "looks at everything once more and moves the topology. From then on there is no way back"
+        else f"The operator goes on {'as soon as it runs' if absent else 'at once'}: it blocks minor upgrades, "
+        "checks everything once more and changes the topology. From then on there is no way back"
     )
-    cancel = simulate.item("Cancel", "Cancel it, until the topology has moved", "oc topology cancel")
+    cancel = simulate.item("Cancel", "Cancel it, until the topology has changed", "oc topology cancel")
     return [simulate.item("GoesOn", goes_on), *following, cancel]
 
 

@@ -20,9 +20,8 @@ from ...checks.result import ConvergenceContext
 from ...decide import acceptance
 from ...observe import facts
 from ...report import evidence, view
-from .. import answers, cluster, errors, printing
-from . import phase as recorded_phase
-from . import show, unread
+from .. import cluster, errors, printing
+from . import head, show
 
 if TYPE_CHECKING:
     import argparse
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from ...checks.result import CheckResult
     from ...definitions import load
     from ...report import state
+    from .. import answers
 
 NOT_NOW = "Looked at while a transition is under way"
 _STAGES = {Stage.PREFLIGHT.value: Stage.PREFLIGHT, Stage.CONVERGENCE.value: Stage.CONVERGENCE}
@@ -49,7 +49,7 @@ async def _follow(
 ) -> NoReturn:
     from .. import live, live_lines  # noqa: PLC0415 - most of what is imported here only --watch needs
 
-    connection.interruption.now("nothing was written. Watch on with: oc topology status --watch")
+    connection.interruption.text = "nothing was written. Watch on with: oc topology status --watch"
     draws = options.output == "text" and live_lines.can_draw(sys.stdout, os.environ)
     following = live.Following(connection, transitions, options.operator_namespace, draws=draws)
     if draws:
@@ -79,14 +79,11 @@ def status(snapshot: cluster.Snapshot, transitions: load.Transitions) -> answers
         nodes = evidence.nodes(known, results, leads=True)
         etcd = evidence.members(known, stage, leads=True)
     return {
-        "apiVersion": answers.API_VERSION,
-        "kind": "TopologyStatus",
-        "evaluated": answers.stamp(snapshot.now),
-        "cluster": shown["cluster"],
+        **head("TopologyStatus", snapshot),
         "topologyWriter": snapshot.infrastructure.topology_writer,
         "desired": shown["desired"],
         "cancel": shown["cancel"],
-        "phase": recorded_phase(snapshot),
+        "phase": snapshot.phase,
         "since": shown["since"],
         "stuck": shown["stuck"],
         "paused": shown["paused"],
@@ -105,5 +102,5 @@ def status(snapshot: cluster.Snapshot, transitions: load.Transitions) -> answers
         "accepted": shown["accepted"],
         "advisories": shown["advisories"],
         "available": shown["available"],
-        "unread": unread(snapshot),
+        "unread": list(snapshot.unread),
     }

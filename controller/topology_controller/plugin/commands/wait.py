@@ -13,10 +13,12 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from topology_api.vocabulary import CheckStatus, ConditionType, Phase, Reason, Stage
+from topology_api.vocabulary import CheckStatus, Phase, Reason, Stage
 
+from ..._version import __version__
 from ...decide import acceptance, records
 from ...observe import facts, watches
+from ...report import view
 from .. import cluster, document, errors
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
     from ...definitions import load
+    from ...report import state
 
 _FINAL = frozenset(
     {Reason.HOSTED_CONTROL_PLANE, Reason.UNKNOWN_TOPOLOGY, Reason.IMAGE_BASED_INSTALL, Reason.NATIVE_CONTROLLER_ACTIVE}
@@ -41,19 +44,21 @@ class Standing:
     code: errors.ExitCode | None = None
 
 
-async def run(connection: cluster.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Wait, and print how it ended."""
-    return await until_completed(connection, options.timeout, sys.stdout)
+    return await until_completed(connection, transitions, options.timeout, sys.stdout)
 
 
-async def until_completed(connection: cluster.Connection, seconds: float | None, out: TextIO) -> int:
+async def until_completed(
+    connection: cluster.Connection, transitions: load.Transitions, seconds: float | None, out: TextIO
+) -> int:
     """Wait for at most so many `seconds`, None for ever; progress goes to standard error, the end to `out`."""
 
     def tell(text: str) -> None:
         sys.stderr.write(f"{document.plain(text)}\n")
         sys.stderr.flush()
 
-    ended = await wait(connection, seconds, tell)
+    ended = await wait(connection, transitions, seconds, tell)
     if ended.code == errors.ExitCode.DONE:
         out.write(f"{document.plain(ended.message)}\n")
         return errors.ExitCode.DONE
@@ -61,7 +66,9 @@ async def until_completed(connection: cluster.Connection, seconds: float | None,
     return errors.ExitCode.FAILED if ended.code is None else ended.code
 
 
-async def wait(connection: cluster.Connection, seconds: float | None, tell: Callable[[str], None]) -> Standing:
+async def wait(
+    connection: cluster.Connection, transitions: load.Transitions, seconds: float | None, tell: Callable[[str], None]
+) -> Standing:
     """Wait, telling what is new, for at most so many `seconds`, None for ever.
 
     Raises PluginError when the cluster cannot be asked, or there is nothing to wait for.
@@ -78,7 +85,7 @@ async def wait(connection: cluster.Connection, seconds: float | None, tell: Call
                 while True:
                     news.clear()
                     watched.raise_failed()
-                    now = standing(watched.known())
+                    now = standing(watched.known(), transitions)
                     if now.code is not None:
                         return now
                     if now.message != before:
@@ -89,28 +96,25 @@ async def wait(connection: cluster.Connection, seconds: float | None, tell: Call
             return Standing(f"not completed after {seconds:g} s. {before}".strip(), errors.ExitCode.TIMED_OUT)
 
 
-def standing(known: facts.Facts) -> Standing:
+def standing(known: facts.Facts, transitions: load.Transitions) -> Standing:
     """Is it over, and how? Raises PluginError when there is nothing to wait for."""
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         # It was there when the waiting began: what cannot be read for a while is waited for like everything else.
         return Standing(f"Infrastructure cannot be read: {here.why}")
-    own = known.own_operator
-    conditions = {} if isinstance(own, facts.Unobserved) else _conditions(own)
-    disabled, degraded = conditions.get(ConditionType.DISABLED), conditions.get(ConditionType.DEGRADED)
-    if disabled is not None and disabled.reason in _FINAL:
-        return Standing(f"{disabled.message} ({disabled.reason})", errors.ExitCode.UNSUPPORTED)
+    shown = view.look(None, known, view.About(__version__, transitions))
+    disabled, degraded = shown["disabled"], shown["degraded"]
+    if disabled is not None and disabled["reason"] in _FINAL:
+        return Standing(f"{disabled['message']} ({disabled['reason']})", errors.ExitCode.UNSUPPORTED)
     if here.desired is None:
-        raise errors.PluginError(
-            "there is no request to wait for", "How to make one is told by: oc topology plan TARGET"
-        )
-    record = records.recover(here, own)
+        raise errors.PluginError("there is no request to wait for", "What can be requested: oc topology plan")
+    record = records.recover(here, known.own_operator)
     if record is None or (record.observed_generation or 0) < here.generation:
         return Standing(f"{here.desired} is requested; the operator has not said anything about that yet")
-    if degraded is not None and degraded.reason == Reason.TOPOLOGY_OVERWRITTEN:
-        return Standing(f"{degraded.message} ({degraded.reason})", errors.ExitCode.BLOCKED)
-    if degraded is not None and degraded.reason == Reason.API_NOT_INSTALLED:
-        raise errors.PluginError(degraded.message)
+    if degraded is not None and degraded["reason"] == Reason.TOPOLOGY_OVERWRITTEN:
+        return Standing(f"{degraded['message']} ({degraded['reason']})", errors.ExitCode.BLOCKED)
+    if degraded is not None and degraded["reason"] == Reason.API_NOT_INSTALLED:
+        raise errors.PluginError(degraded["message"])
     if record.phase is Phase.COMPLETED:
         return Standing(
             f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}", errors.ExitCode.DONE
@@ -118,13 +122,13 @@ def standing(known: facts.Facts) -> Standing:
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
         return Standing(f"Fulfilled: the cluster is {records.pair(here)}", errors.ExitCode.DONE)
     if record.phase is Phase.UNSUPPORTED:
-        now = conditions.get(ConditionType.PROGRESSING)
-        why = now.message if now is not None and now.reason == Reason.UNSUPPORTED_TRANSITION else ""
-        return Standing(why or f"No transition leads to {here.desired}", errors.ExitCode.UNSUPPORTED)
+        reason = Reason.UNSUPPORTED_TRANSITION
+        why = [condition["message"] for condition in shown["conditions"] if condition["reason"] == reason]
+        return Standing("".join(why) or f"No transition leads to {here.desired}", errors.ExitCode.UNSUPPORTED)
     return Standing(progress(record, degraded))
 
 
-def progress(record: TopologyTransition, degraded: facts.Condition | None = None) -> str:
+def progress(record: TopologyTransition, degraded: state.Said | None = None) -> str:
     """Where it is and what it waits for, from the record alone: the conditions are written a moment later."""
     stage = Stage.CONVERGENCE if record.phase is Phase.CONVERGING else Stage.PREFLIGHT
     checks = records.of_stage(record, stage)
@@ -137,17 +141,4 @@ def progress(record: TopologyTransition, degraded: facts.Condition | None = None
         text += f": waiting for {', '.join(failing)}"
     if stage is Stage.CONVERGENCE:
         text += acceptance.note(record)
-    return text if degraded is None else f"{text}. {degraded.message} ({degraded.reason})"
-
-
-def _conditions(own: facts.OwnOperator) -> dict[str, facts.Condition]:
-    """What stands on ClusterOperator `topology`: Disabled and Degraded while they are True, Progressing always."""
-    items = own.status.get("conditions")
-    conditions = {}
-    for item in items if isinstance(items, list) else []:
-        if not isinstance(item, dict):
-            continue
-        condition = facts.Condition(*(str(item.get(name) or "") for name in ("type", "status", "reason", "message")))
-        if condition.status == "True" or condition.type == ConditionType.PROGRESSING:
-            conditions[condition.type] = condition
-    return conditions
+    return text if degraded is None else f"{text}. {degraded['message']} ({degraded['reason']})"

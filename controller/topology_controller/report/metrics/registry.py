@@ -1,45 +1,48 @@
-"""Puts the rooms together into one registry, and is what the rest of the operator talks to.
+"""One registry for everything, and what the rest of the operator reports to.
 
-The queue, the client, the lease and the loop each tell what happens where it happens; none of them knows a metric. The
-gauges of a decision are drawn at the first scrape after it, not when it is made: decisions stand between a fact and
-the change, and drawing costs as much as deciding.
+The queue, the client, the lease and the loop report what happens where it happens. The gauges of a decision are drawn
+at the first scrape after it, not when it is made: decisions stand between a fact and the change, and drawing costs as
+much as deciding. What lasts is computed at the scrape too: a gauge that is set when work ends shows nothing of work
+that does not end.
+
+A server or a proxy may answer with any status, so the pairs of code and method that get a series of their own are the
+first so many that occur; each later one is counted for its method under the code `other`. In a cluster that is well
+there are about ten.
 """
 
 from __future__ import annotations
 
+import functools
+import sys
 import time
 import urllib.parse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import prometheus_client as prometheus
 
 from topology_api.vocabulary import CheckName
 
+from ..._version import __version__
+from ...kube import transport
 from ...observe import facts
-from . import build, cluster, traffic, transition, work
+from . import counts, families, gauges
+from .families import CONTROLLER, ERROR, OTHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from datetime import datetime
-
-    from topology_api.types import TopologyTransition
 
     from ...decide.decision import Decision
     from ...definitions import load
-    from . import family
+    from .families import Series
 
-FAMILIES: Final[tuple[family.Family, ...]] = (
-    *transition.FAMILIES,
-    *cluster.FAMILIES,
-    *traffic.FAMILIES,
-    *work.FAMILIES,
-    *build.FAMILIES,
-)
-"""Every metric but the `process_*` of the library, in the order in which they are documented."""
+_USUAL = (("200", "GET"), ("201", "POST"), ("200", "PUT"), ("200", "PATCH"))
+_MOST = 20
+_RECONCILE_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
+_QUEUE_BUCKETS = (0.001, 0.01, 0.1, 1.0, 10.0)
 
 
 class Metrics:
-    """The metrics of one operator process.
+    """The metrics of one operator process, and of the decisions that it makes while it leads.
 
     `lease` is the name of the lease, `server` the URL of the API server (label `host`); `clock` is monotonic, in
     seconds. `registry` is what is scraped.
@@ -55,68 +58,123 @@ class Metrics:
     ) -> None:
         self.registry = registry = prometheus.CollectorRegistry()
         self._next: tuple[Decision, facts.Facts] | None = None
-        self._drawn: Mapping[str, tuple[family.Series, ...]] = transition.SILENT
-        for gauge in (*transition.GAUGES, *cluster.FAMILIES):
-            gauge.shown(registry, self._reader(gauge.name))
-        self._counts = transition.Counts(registry, transitions)
+        self._drawn: Mapping[str, tuple[Series, ...]] = gauges.SILENT
+        for gauge in (*families.OF_TRANSITION, *families.OF_CLUSTER):
+            gauge.shown(registry, functools.partial(self._series, gauge.name))
+        self._counts = counts.Counts(registry, transitions)
+        self.changed = self._counts.changed
+        self.observed = self._counts.observed
         host = urllib.parse.urlsplit(server).netloc.rpartition("@")[2]
         etcd = transitions.asks(CheckName.ETCD_MEMBERS_DIRECT)
-        self._traffic = traffic.Traffic(registry, host=host, etcd=etcd)
-        self._work = work.Work(registry, clock)
-        self._build = build.Build(registry, lease)
-        # The observer of the work queue, which is called at every turn of the loop: no detour through this room.
-        self.depth = self._work.depth
-        self.added = self._work.added
-        self.delivered = self._work.delivered
-        self.worked = self._work.worked
-        self.retried = self._work.retried
-        self.reconciled = self._work.reconciled
-
-    # What the client and the way to etcd's members observe.
-    def request(self, verb: str, _plural: str, code: str, _seconds: float) -> None:
-        """Count a request to the API server."""
-        self._traffic.request(verb, code)
-
-    def etcd_request(self, code: str) -> None:
-        """Count a request to a member of etcd; `code` is its HTTP status, or not a number when no answer came."""
-        self._traffic.etcd_request(code)
-
-    def watches(self, activity: Mapping[str, float]) -> None:
-        """Say when each open watch last showed a sign of life (Unix time, 0: never)."""
-        self._traffic.watches(activity)
+        self.leads = False
+        self._host = host
+        self._clock = clock
+        self._activity: Mapping[str, float] = {}
+        self._since: float | None = None
+        self._waiting = 0
+        families.ACTIVITY.shown(
+            registry, lambda: (((resource,), moment) for resource, moment in self._activity.items())
+        )
+        openings = families.OPENINGS.counter(registry)
+        self._openings = {ok: openings.labels(result) for ok, result in families.RESULTS.items()}
+        self._requests = families.REQUESTS.counter(registry)
+        usual = (*_USUAL, *((ERROR, method) for _, method in _USUAL))
+        self._pairs = {(code, method): self._requests.labels(code, method, host) for code, method in usual}
+        self._etcd = families.ETCD_REQUESTS.counter(registry)
+        for code in ("200", ERROR) if etcd else ():
+            self._etcd.labels(code)
+        reconciles = families.RECONCILES.counter(registry)
+        self._results = {ok: reconciles.labels(CONTROLLER, result) for ok, result in families.RESULTS.items()}
+        self._errors = families.ERRORS.counter(registry).labels(CONTROLLER)
+        self._time = families.TIME.histogram(registry, _RECONCILE_BUCKETS).labels(CONTROLLER)
+        families.ACTIVE.shown(registry, lambda: (((CONTROLLER,), 0.0 if self._since is None else 1.0),))
+        families.CONCURRENT.shown(registry, lambda: (((CONTROLLER,), 1.0),))
+        families.DEPTH.shown(registry, lambda: (((CONTROLLER,), float(self._waiting)),))
+        self._adds = families.ADDS.counter(registry).labels(CONTROLLER)
+        self._retries = families.RETRIES.counter(registry).labels(CONTROLLER)
+        self._queued = families.QUEUED.histogram(registry, _QUEUE_BUCKETS).labels(CONTROLLER)
+        self._worked = families.WORKED.histogram(registry, _QUEUE_BUCKETS).labels(CONTROLLER)
+        families.UNFINISHED.shown(registry, self._lasting)
+        families.LONGEST.shown(registry, self._lasting)
+        version = (__version__, ".".join(str(part) for part in sys.version_info[:3]))
+        families.BUILD.shown(registry, lambda: ((version, 1.0),))
+        families.LEADER.shown(registry, lambda: (((lease,), float(self.leads)),))
+        prometheus.ProcessCollector(registry=registry)
 
     def leading(self, *, leads: bool) -> None:
-        """Say whether this process leads. One that does not has nothing to say about the cluster."""
-        self._build.leads = leads
+        """Set whether this process leads. One that does not shows nothing of the cluster."""
+        self.leads = leads
         if not leads:
-            self._next, self._drawn = None, transition.SILENT
+            self._next, self._drawn = None, gauges.SILENT
 
     def decided(self, decision: Decision, known: facts.Facts) -> None:
-        """Show what was decided and what it was decided from, as of the next scrape."""
+        """Show a decision and the facts behind it, as of the next scrape."""
         self._next = (decision, known)
 
-    def moved(
-        self, before: TopologyTransition | None, after: TopologyTransition, desired: str | None, now: datetime
-    ) -> None:
-        """Count a change of phase that was written."""
-        self._counts.moved(before, after, desired, now)
+    def request(self, verb: str, _plural: str, code: str, _seconds: float) -> None:
+        """Count a request to the API server; `code` is its HTTP status, or not a number when no answer came."""
+        if verb == "watch":
+            self._openings[code.startswith("2")].inc()
+        pair = (_code(code), transport.METHODS[verb])
+        series = self._pairs.get(pair)
+        if series is None:
+            if len(self._pairs) >= _MOST:
+                pair = (OTHER, pair[1])
+            series = self._requests.labels(*pair, self._host)
+            if pair[0] != OTHER:
+                self._pairs[pair] = series
+        series.inc()
 
-    def observed(self, found: TopologyTransition | None, desired: str | None, now: datetime) -> None:
-        """Count what another controller is seen to do; None while nobody else is in charge."""
-        self._counts.observed(found, desired, now)
+    def etcd_request(self, code: str) -> None:
+        """Count a request to a member of etcd, likewise."""
+        self._etcd.labels(families.bounded(_code(code), families.ETCD_CODES)).inc()
 
-    def _reader(self, name: str) -> Callable[[], Iterable[family.Series]]:
-        def read() -> Iterable[family.Series]:
-            self._draw()
-            return self._drawn.get(name, ())
+    def watches(self, activity: Mapping[str, float]) -> None:
+        """Set when each open watch last showed a sign of life: Unix time by what it fills, 0 for never."""
+        self._activity = activity
 
-        return read
+    def depth(self, waiting: int) -> None:
+        """Set how many deliveries wait."""
+        self._waiting = waiting
 
-    def _draw(self) -> None:
-        if self._next is None:
-            return
-        (decision, known), self._next = self._next, None
-        # Who cannot see Infrastructure decides Idle for want of a request: that is no news about the transition.
-        seen = not isinstance(known.infrastructure, facts.Unobserved)
-        moving = transition.series(decision, self._counts.found) if seen else transition.SILENT
-        self._drawn = {**moving, **cluster.series(decision, known)}
+    def added(self) -> None:
+        """Count an addition to the queue."""
+        self._adds.inc()
+
+    def delivered(self, waited: float) -> None:
+        """Note that the worker begins with a delivery that has waited so many seconds."""
+        self._since = self._clock()
+        self._queued.observe(waited)
+
+    def worked(self, seconds: float) -> None:
+        """Note that the worker is free again after so many seconds."""
+        self._since = None
+        self._worked.observe(seconds)
+
+    def retried(self) -> None:
+        """Count a delivery that failed."""
+        self._retries.inc()
+
+    def reconciled(self, seconds: float, *, ok: bool) -> None:
+        """Count a reconciliation that ended after so many seconds."""
+        self._results[ok].inc()
+        if not ok:
+            self._errors.inc()
+        self._time.observe(seconds)
+
+    def _series(self, name: str) -> Iterable[Series]:
+        if self._next is not None:
+            (decision, known), self._next = self._next, None
+            # Without Infrastructure the decision is Idle for want of a request: that says nothing of the transition.
+            blind = isinstance(known.infrastructure, facts.Unobserved)
+            going = gauges.SILENT if blind else gauges.of_transition(decision, self._counts.seen)
+            self._drawn = {**going, **gauges.of_cluster(decision, known)}
+        return self._drawn.get(name, ())
+
+    def _lasting(self) -> Iterable[Series]:
+        lasting = 0.0 if self._since is None else max(0.0, self._clock() - self._since)
+        return (((CONTROLLER,), lasting),)
+
+
+def _code(code: str) -> str:
+    return families.bounded(code, families.CODES) if code.isdecimal() else ERROR

@@ -17,36 +17,16 @@ import importlib.util
 import logging
 import sys
 import types
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubernetes_asyncio.client.api_client import ApiClient
-    from kubernetes_asyncio.client.configuration import Configuration
+from typing import Any
 
 _LOG = logging.getLogger(__name__)
 _ROOT = "kubernetes_asyncio"
 _EMPTY = (_ROOT, f"{_ROOT}.client", f"{_ROOT}.client.api", f"{_ROOT}.client.models")
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
-    """The few things of kubernetes_asyncio that we use."""
-
-    make_api_client: Callable[[Configuration], ApiClient]
-    make_configuration: Callable[[], Configuration]
-    make_kubeconfig_merger: Callable[[str], Any]
-    make_kubeconfig_loader: Callable[..., Any]
-    make_exec_provider: Callable[[Any], Any]
-    load_incluster_config: Callable[..., None]
-    config_exception: type[Exception]
-
-
 @functools.cache
-def library() -> Library:
-    """Return what we use of kubernetes_asyncio, imported on the first call.
+def library() -> Any:
+    """Return kubernetes_asyncio with the modules that we use, imported on the first call.
 
     A package that has been imported before is used as it is. Raises ImportError when it is not installed.
     """
@@ -59,6 +39,12 @@ def library() -> Library:
             for name in [name for name in sys.modules if name.partition(".")[0] == _ROOT]:
                 del sys.modules[name]
     return _collect()
+
+
+def _collect() -> Any:
+    for name in ("client.api_client", "client.configuration", "config.kube_config", "config.exec_provider"):
+        importlib.import_module(f"{_ROOT}.{name}")
+    return sys.modules[_ROOT]
 
 
 def _register() -> None:
@@ -76,22 +62,5 @@ def _register() -> None:
             setattr(sys.modules[parent], child, package)
     # These two are what the rest of the package takes from `client` by name.
     client: Any = sys.modules[f"{_ROOT}.client"]
-    client.Configuration = _module("client.configuration").Configuration
-    client.ApiClient = _module("client.api_client").ApiClient
-
-
-def _collect() -> Library:
-    kube_config = _module("config.kube_config")
-    return Library(
-        make_api_client=_module("client.api_client").ApiClient,
-        make_configuration=_module("client.configuration").Configuration,
-        make_kubeconfig_merger=kube_config.KubeConfigMerger,
-        make_kubeconfig_loader=kube_config.KubeConfigLoader,
-        make_exec_provider=_module("config.exec_provider").ExecProvider,
-        load_incluster_config=_module("config").load_incluster_config,
-        config_exception=_module("config").ConfigException,
-    )
-
-
-def _module(name: str) -> Any:
-    return importlib.import_module(f"{_ROOT}.{name}")
+    client.Configuration = importlib.import_module(f"{_ROOT}.client.configuration").Configuration
+    client.ApiClient = importlib.import_module(f"{_ROOT}.client.api_client").ApiClient

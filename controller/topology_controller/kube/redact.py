@@ -1,9 +1,8 @@
 """What this package may write to a log: nothing that is a credential.
 
-Texts come from others: a server may put the headers of a request into its error, a proxy its address with a password, a
-credential plugin anything. Two nets catch that. Shapes that only credentials have (bearer tokens,
-JWTs, keys, Authorization and cookie headers, passwords in URLs) are removed wherever they appear. And what we send as
-a credential ourselves is remembered, so that it is removed even where it looks like nothing at all.
+A server may put the headers of a request into its error, a proxy its address with a password. So shapes that only
+credentials have (bearer tokens, JWTs, keys, Authorization and cookie headers, passwords in URLs) are removed wherever
+they appear, and what we send as a credential ourselves is remembered and removed too.
 
 `errors` cleans every message with this, and the formatters of the process (`topology_controller.logs`) once more.
 `REQUESTS` is the level of the lines about single requests, below logging.DEBUG.
@@ -49,10 +48,7 @@ _known: dict[str, None] = {}
 
 
 def remember(secret: str) -> None:
-    """Remove this value from whatever is logged from now on, by this process.
-
-    For credentials as they are sent; a scheme before it ("Bearer") is not part of it. The newest few are kept.
-    """
+    """Remove a credential, as it is sent, from whatever is logged from now on; the newest few are kept."""
     value = secret.rpartition(" ")[2]
     if len(value) < _SHORTEST or value in _known:
         return
