@@ -47,11 +47,11 @@ def recover(
     """
     if isinstance(infrastructure.record, TopologyTransition):
         return infrastructure.record
-    here = pair(infrastructure)
-    if latest is not None and latest.phase in _CHANGED and latest.target == here:
+    here = infrastructure.control_plane, infrastructure.infrastructure
+    if latest is not None and latest.phase in _CHANGED and _values(latest.target) == here:
         return latest
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    if not isinstance(copy, RecordCopy) or copy.phase not in _ADMITTED or copy.target != here:
+    if not isinstance(copy, RecordCopy) or copy.phase not in _ADMITTED or _values(copy.target) != here:
         return None
     head = copy.model_dump(exclude={"checks", "progress", "problem", "accepted", "completed_time", "deadline_time"})
     admitted = copy.admitted_time or copy.phase_transition_time
@@ -59,6 +59,11 @@ def recover(
     if copy.phase is not Phase.CONVERGING:
         head["phase_transition_time"] = admitted
     return TopologyTransition.model_validate(head)
+
+
+def _values(target: TopologyPair | None) -> tuple[str, str] | None:
+    """As they stand in Infrastructure, where they may be longer than a pair can hold."""
+    return None if target is None else (target.control_plane, target.infrastructure)
 
 
 def shown(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator]) -> TopologyTransition | None:
