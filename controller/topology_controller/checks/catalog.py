@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName
 
+from ..definitions import registry
 from . import etcd, etcd_direct, machine_config, nodes, operands, operators
 from .result import CheckContext, ConvergenceContext
 
@@ -32,20 +33,8 @@ CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.ETCD_MEMBERS_DIRECT: etcd_direct.members,
     CheckName.MACHINE_CONFIG_POOLS_READY: machine_config.pools_ready,
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: machine_config.controller_observed,
+    **dict.fromkeys(registry.OPERAND_CHECKS, operands.followed),
     CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: machine_config.pools_rolled_out,
-    CheckName.KUBE_API_SERVER_REVISION: operands.at_newest_revision,
-    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: operands.at_newest_revision,
-    CheckName.KUBE_SCHEDULER_REVISION: operands.at_newest_revision,
-    CheckName.ETCD_REVISION: operands.at_newest_revision,
-    CheckName.API_SERVER_REPLICAS: operands.replicas,
-    CheckName.ROUTER_REPLICAS: operands.replicas,
-    CheckName.CONSOLE_REPLICAS: operands.replicas,
-    CheckName.OAUTH_REPLICAS: operands.replicas,
-    CheckName.MONITORING_REPLICAS: operands.replicas,
-    CheckName.IMAGE_REGISTRY_REPLICAS: operands.replicas,
-    CheckName.PACKAGE_SERVER_REPLICAS: operands.replicas,
-    CheckName.MULTUS_ADMISSION_REPLICAS: operands.replicas,
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS: operands.guarded,
 }
 
 

@@ -28,13 +28,9 @@ from . import result
 from .result import Count, Finding, first_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from topology_api.types import OperandBaseline
 
     from .result import CheckContext, CheckResult
-
-    _Judge = Callable[[CheckContext, matrices.Group, matrices.Operand], Finding]
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 _MASTER = "node-role.kubernetes.io/master"
@@ -42,26 +38,8 @@ _NUDGE = "topology.openshift.io/nudged-for"
 """Annotation of a node that is no use but the event that it makes."""
 
 
-def replicas(context: CheckContext) -> CheckResult:
-    """Every Deployment, StatefulSet and IngressController of the group has the replicas that the target implies."""
-    return _ask(context, _replicas)
-
-
-def at_newest_revision(context: CheckContext) -> CheckResult:
-    """Static pods of the group are at their newest revision everywhere, a new one where the topologies differ.
-
-    Source: library-go pkg/operator/staticpod/controller/installer/installer_controller.go (release-4.22).
-    """
-    return _ask(context, _static_pods)
-
-
-def guarded(context: CheckContext) -> CheckResult:
-    """Every PodDisruptionBudget of the group exists and lets one control-plane node go at a time."""
-    return _ask(context, _budget)
-
-
-def _ask(context: CheckContext, judge: _Judge) -> CheckResult:
-    """Judge every operand of the check's group; Met when each is, or when this cluster does not have them."""
+def followed(context: CheckContext) -> CheckResult:
+    """Every operand of the check's group has followed, or this cluster does not have them."""
     group = context.group()
     if group is None:
         return context.unknown(f"the operand matrix has no entry for {context.spec.check}")
@@ -74,7 +52,8 @@ def _ask(context: CheckContext, judge: _Judge) -> CheckResult:
         return context.unknown(absent, tuple(dataclasses.replace(finding, lacks=absent) for finding in unknown))
     if not group.operands:
         return context.unknown(f"the operand matrix names no operand for {context.spec.check}")
-    return context.of(tuple(judge(context, group, operand) for operand in group.operands))
+    judges = {"StaticPods": _static_pods, "PodDisruptionBudget": _budget}
+    return context.of(tuple(judges.get(operand.kind, _replicas)(context, group, operand) for operand in group.operands))
 
 
 def _finding(
@@ -190,6 +169,7 @@ def _missing(context: CheckContext, group: matrices.Group, operand: matrices.Ope
 
 
 def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    """A Deployment, StatefulSet or IngressController has the replicas that the target implies."""
     implied = _implied(context, group, operand)
     workload = context.facts.operand(operand.key)
     finding = _ready(context, group, operand, implied)
@@ -302,6 +282,10 @@ def _action(context: CheckContext, group: matrices.Group, operand: matrices.Oper
 
 
 def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    """Static pods are at their newest revision everywhere, a new one where the topologies differ.
+
+    Source: library-go pkg/operator/staticpod/controller/installer/installer_controller.go (release-4.22).
+    """
     nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
     before = _before(context, operand)
     recorded = before.revision if before is not None else None
@@ -393,6 +377,7 @@ def _behind(pods: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:
 
 
 def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    """A PodDisruptionBudget exists and lets one control-plane node go at a time."""
     if group.topology(context.definition.target.pair) == Topology.SINGLE_REPLICA:
         return _finding(group, operand, _MET, f"{operand.key} does not exist on a single node")
     nodes = node_names(context.facts)
