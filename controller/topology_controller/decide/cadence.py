@@ -64,7 +64,9 @@ def written(
     leader: LeaderState, record: TopologyTransition, before: TopologyTransition | None, now: datetime
 ) -> Writes:
     """The writes of a leader once this record stands on the server."""
-    more = before is not None and not _urgent(record, before) and not _rested(leader, now)
+    # After so long without a write the next answer is news again.
+    rested = leader.writes.at is None or now - leader.writes.at >= 2 * _bounds(leader)[1]
+    more = before is not None and not _urgent(record, before) and not rested
     return Writes(now, leader.writes.in_a_row + 1 if more else 0)
 
 
@@ -87,11 +89,6 @@ def _bounds(leader: LeaderState) -> tuple[timedelta, timedelta]:
         return INTERVAL, LONGEST
     short = min(timedelta(seconds=leader.settle_seconds), INTERVAL)
     return short, short
-
-
-def _rested(leader: LeaderState, now: datetime) -> bool:
-    """Was there nothing to write for so long that the next answer is news again?"""
-    return leader.writes.at is None or now - leader.writes.at >= 2 * _bounds(leader)[1]
 
 
 def _urgent(record: TopologyTransition, stored: TopologyTransition) -> bool:
