@@ -15,7 +15,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from topology_api import crd, shape, vocabulary
-from topology_controller.definitions import load, model
+from topology_controller.definitions import load, model, registry
 from topology_controller.report import metrics
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _checks(_: load.Transitions) -> str:
     rows = []
     for word, text in _words(vocabulary.CheckName):
         check = vocabulary.CheckName(word.value)
-        stages = model.STAGES.get(check, frozenset({vocabulary.Stage.PREFLIGHT}))
+        stages = registry.TRAITS[check].stages or {vocabulary.Stage.PREFLIGHT}
         stage = "both" if len(stages) > 1 else next(iter(stages)).value
         rows.append((f"`{check.value}`", stage, _parameters(check), text))
     intro = (
@@ -169,18 +169,17 @@ def _checks(_: load.Transitions) -> str:
 
 
 def _parameters(check: vocabulary.CheckName) -> str:
-    required = model.REQUIRED.get(check, frozenset())
-    taken = sorted(model.PARAMETERS.get(check, frozenset()))
-    return ", ".join(f"*`{name}`*" if name in required else f"`{name}`" for name in taken)
+    traits = registry.TRAITS[check]
+    return ", ".join(f"*`{name}`*" if name in traits.required else f"`{name}`" for name in sorted(traits.parameters))
 
 
 def _parameter_meanings(_: load.Transitions) -> str:
     fields = model.CheckSpec.model_fields
     below = meanings(model)
     rows = []
-    for name in sorted(set().union(*model.PARAMETERS.values())):
+    for name in sorted(set().union(*(traits.parameters for traits in registry.TRAITS.values()))):
         field = next(key for key, value in fields.items() if (value.alias or key) == name)
-        takers = [check.value for check in vocabulary.CheckName if name in model.PARAMETERS.get(check, ())]
+        takers = [check.value for check, traits in registry.TRAITS.items() if name in traits.parameters]
         field_schema = model.CheckSpec.model_json_schema()["properties"][name]["anyOf"][0]
         rows.append(
             (

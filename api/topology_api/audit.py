@@ -74,7 +74,7 @@ class Disagreement:
 
     question: Question
     between: tuple[Part, ...]
-    found: str
+    actual: str
     wanted: str
     meaning: str
 
@@ -114,14 +114,14 @@ def audit(vector: Vector, control_plane_workers: int | None = None) -> Audit:
     `control_plane_workers`: how many of the control-plane nodes have the label node-role.kubernetes.io/worker. None,
     here and in the vector, is "not known". Counts are 0 or more. Has an answer for every vector, and never raises.
     """
-    asked = [ask(_Cluster(vector, control_plane_workers)) for ask in _QUESTIONS]
+    answers = [ask(_Cluster(vector, control_plane_workers)) for ask in _QUESTIONS]
     return Audit(
         vector=vector,
         shape=shape.classify(vector),
         candidates=shape.candidates(vector),
-        unknown=tuple(one.name for one in fields(vector) if getattr(vector, one.name) is None),
-        disagreements=tuple(one for one in asked if isinstance(one, Disagreement)),
-        open=tuple(one for one in asked if isinstance(one, Open)),
+        unknown=tuple(field.name for field in fields(vector) if getattr(vector, field.name) is None),
+        disagreements=tuple(answer for answer in answers if isinstance(answer, Disagreement)),
+        open=tuple(answer for answer in answers if isinstance(answer, Open)),
     )
 
 
@@ -153,38 +153,38 @@ def _known_infrastructure(cluster: _Cluster) -> Answer:
     )  # fmt: skip
 
 
-def _known(question: Question, name: str, found: str | None, values: tuple[str, ...], meaning: str) -> Answer:
-    if found is None:
+def _known(question: Question, name: str, value: str | None, values: tuple[str, ...], meaning: str) -> Answer:
+    if value is None:
         return Open(question, (name,))
-    if found in values:
+    if value in values:
         return None
     field = "controlPlaneTopology" if question is Question.KNOWN_CONTROL_PLANE else "infrastructureTopology"
     wanted = " or ".join(values)
-    return Disagreement(question, (Part.STATUS,), f"{field} {found or 'empty'}", wanted, meaning)
+    return Disagreement(question, (Part.STATUS,), f"{field} {value or 'empty'}", wanted, meaning)
 
 
 def _control_plane_nodes(cluster: _Cluster) -> Answer:
-    question, one = Question.CONTROL_PLANE_NODES, cluster.vector
-    if one.control_plane == EXTERNAL:
+    question, vector = Question.CONTROL_PLANE_NODES, cluster.vector
+    if vector.control_plane == EXTERNAL:
         bounds = (0, 0)
-    elif one.control_plane is None or one.control_plane not in _NODES:
-        # A value that nobody knows says nothing of nodes.
+    elif vector.control_plane is None or vector.control_plane not in _NODES:
+        # A value that OpenShift does not have says nothing of nodes.
         return Open(question, ("control_plane",))
     else:
-        bounds = _NODES[Topology(one.control_plane)]
-    found = one.control_plane_nodes
-    if found is None:
+        bounds = _NODES[Topology(vector.control_plane)]
+    count = vector.control_plane_nodes
+    if count is None:
         return Open(question, ("control_plane_nodes",))
     least, most = bounds
-    if least <= found <= most:
+    if least <= count <= most:
         return None
-    if found < least:
+    if count < least:
         meaning = (
             "The status promises more than there is: operators wait for replicas and voters that have no node, or "
             "nodes were lost."
         )
-    elif one.control_plane == EXTERNAL:
-        meaning = "The status says that the control plane runs elsewhere, so nobody looks after the one that is here."
+    elif vector.control_plane == EXTERNAL:
+        meaning = "The status says that the control plane runs elsewhere, so no operator manages the one that is here."
     elif most == 5:
         meaning = "More than five is not supported: each voter of etcd beyond makes every write slower."
     else:
@@ -192,79 +192,79 @@ def _control_plane_nodes(cluster: _Cluster) -> Answer:
             "The status has not followed the nodes: operators run as for fewer of them, and the loss of one node may "
             "still be the loss of the cluster. If it is meant to stay so, a transition has to be asked for."
         )
-    wanted = f"{_span(least, most)} for controlPlaneTopology {one.control_plane}"
-    return Disagreement(question, (Part.STATUS, Part.NODES), _nodes(found, "control-plane node"), wanted, meaning)
+    wanted = f"{_span(least, most)} for controlPlaneTopology {vector.control_plane}"
+    return Disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "control-plane node"), wanted, meaning)
 
 
 def _arbiter_nodes(cluster: _Cluster) -> Answer:
-    question, one = Question.ARBITER_NODES, cluster.vector
-    if one.control_plane not in _CONTROL_PLANES:
+    question, vector = Question.ARBITER_NODES, cluster.vector
+    if vector.control_plane not in _CONTROL_PLANES:
         return Open(question, ("control_plane",))
-    found = one.arbiter_nodes
-    if found is None:
+    count = vector.arbiter_nodes
+    if count is None:
         return Open(question, ("arbiter_nodes",))
-    arbiter = one.control_plane == _ARBITER
-    if (found > 0) is arbiter:
+    arbiter = vector.control_plane == _ARBITER
+    if (count > 0) is arbiter:
         return None
     if arbiter:
         wanted = f"1 or more for controlPlaneTopology {_ARBITER}"
         meaning = "Two voters are left in etcd without the arbiter: the loss of either node stops the cluster."
     else:
-        wanted = f"0 for controlPlaneTopology {one.control_plane}"
+        wanted = f"0 for controlPlaneTopology {vector.control_plane}"
         meaning = (
             "Operators do not expect an arbiter: it votes in etcd, and nothing else is arranged for it. It was left "
             "over, or the installer overlooked it (the released rule does, with three control-plane nodes or more)."
         )
-    return Disagreement(question, (Part.STATUS, Part.NODES), _nodes(found, "arbiter node"), wanted, meaning)
+    return Disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "arbiter node"), wanted, meaning)
 
 
 def _fencing(cluster: _Cluster) -> Answer:
-    question, one = Question.FENCING, cluster.vector
-    if one.control_plane not in _CONTROL_PLANES:
+    question, vector = Question.FENCING, cluster.vector
+    if vector.control_plane not in _CONTROL_PLANES:
         return Open(question, ("control_plane",))
-    if one.fencing is None:
+    if vector.fencing is None:
         return Open(question, ("fencing",))
-    dual = one.control_plane == _DUAL
-    if one.fencing is dual:
+    dual = vector.control_plane == _DUAL
+    if vector.fencing is dual:
         return None
     if dual:
         meaning = "Without them neither node can stop the other one, so a lost connection stops both."
     else:
         meaning = "Fencing belongs to two nodes under pacemaker; the credentials are left over, or the status is wrong."
-    found, wanted = ("no", "some") if dual else ("some", "no")
+    actual, wanted = ("no", "some") if dual else ("some", "no")
     return Disagreement(
-        question, (Part.STATUS, Part.NODES), f"{found} fencing credentials",
-        f"{wanted} fencing credentials for controlPlaneTopology {one.control_plane}", meaning,
+        question, (Part.STATUS, Part.NODES), f"{actual} fencing credentials",
+        f"{wanted} fencing credentials for controlPlaneTopology {vector.control_plane}", meaning,
     )  # fmt: skip
 
 
 def _infrastructure_nodes(cluster: _Cluster) -> Answer:
-    question, one = Question.INFRASTRUCTURE_NODES, cluster.vector
-    if one.infrastructure not in _INFRASTRUCTURES:
+    question, vector = Question.INFRASTRUCTURE_NODES, cluster.vector
+    if vector.infrastructure not in _INFRASTRUCTURES:
         return Open(question, ("infrastructure",))
     needed = ["dedicated_workers", "masters_schedulable"]
-    if one.masters_schedulable is not False:
+    if vector.masters_schedulable is not False:
         needed.append("control_plane_nodes")
     # On a single control-plane node, and on a hosted one, SingleReplica says nothing about how many workers there are.
-    if one.infrastructure == _SINGLE:
+    if vector.infrastructure == _SINGLE:
         needed.append("control_plane")
     missing = cluster.missing(*needed)
-    if not missing and "control_plane" in needed and one.control_plane not in _CONTROL_PLANES:
+    if not missing and "control_plane" in needed and vector.control_plane not in _CONTROL_PLANES:
         missing = ("control_plane",)
     if missing:
         return Open(question, missing)
-    workers, masters = one.dedicated_workers or 0, one.control_plane_nodes or 0
-    found = workers + (masters if one.masters_schedulable else 0)
-    spread = one.control_plane in (_HA, _ARBITER, _DUAL)
-    least, most = (2, None) if one.infrastructure == _HA else (1, 1 if spread else None)
-    if found >= least and (most is None or found <= most):
+    workers, masters = vector.dedicated_workers or 0, vector.control_plane_nodes or 0
+    capable = workers + (masters if vector.masters_schedulable else 0)
+    spread = vector.control_plane in (_HA, _ARBITER, _DUAL)
+    least, most = (2, None) if vector.infrastructure == _HA else (1, 1 if spread else None)
+    if capable >= least and (most is None or capable <= most):
         return None
-    if found == 0:
+    if capable == 0:
         meaning = (
             "No node carries workloads: the cluster waits for workers, and its routers, monitoring and registry wait "
             "with it. With mastersSchedulable true the control plane would carry them."
         )
-    elif found < least:
+    elif capable < least:
         meaning = (
             "Two of each of routers, monitoring and registry are wanted, and one node has no room for both: the second "
             "stays Pending, and the loss of that node is the loss of all."
@@ -274,30 +274,30 @@ def _infrastructure_nodes(cluster: _Cluster) -> Answer:
             "Routers, monitoring and registry run once although there are nodes for two: the loss of one node takes "
             "them away. The installer writes this where there is one worker, and nothing corrects it by itself"
         )
-        meaning += "; the transition infra-to-ha does." if one.control_plane == _HA else "."
-    homes = _nodes(masters if one.masters_schedulable else 0, "control-plane node")
-    told = (
-        f"{_nodes(found, 'node')} that can carry infrastructure: {_nodes(workers, 'dedicated worker')} and {homes} "
-        f"(mastersSchedulable {str(one.masters_schedulable).lower()})"
+        meaning += "; the transition infra-to-ha does." if vector.control_plane == _HA else "."
+    homes = _nodes(masters if vector.masters_schedulable else 0, "control-plane node")
+    actual = (
+        f"{_nodes(capable, 'node')} that can carry infrastructure: {_nodes(workers, 'dedicated worker')} and {homes} "
+        f"(mastersSchedulable {str(vector.masters_schedulable).lower()})"
     )
-    wanted = f"{_span(least, most)} for infrastructureTopology {one.infrastructure}"
+    wanted = f"{_span(least, most)} for infrastructureTopology {vector.infrastructure}"
     if most is not None:
-        wanted += f" beside controlPlaneTopology {one.control_plane}"
-    return Disagreement(question, (Part.STATUS, Part.SCHEDULER, Part.NODES), told, wanted, meaning)
+        wanted += f" beside controlPlaneTopology {vector.control_plane}"
+    return Disagreement(question, (Part.STATUS, Part.SCHEDULER, Part.NODES), actual, wanted, meaning)
 
 
 def _worker_labels(cluster: _Cluster) -> Answer:
-    question, one, found = Question.WORKER_LABELS, cluster.vector, cluster.control_plane_workers
+    question, vector, labelled = Question.WORKER_LABELS, cluster.vector, cluster.control_plane_workers
     needed = ["masters_schedulable"]
-    if one.masters_schedulable is not False:
+    if vector.masters_schedulable is not False:
         needed.append("control_plane_nodes")
-    missing = cluster.missing(*needed) + (("control_plane_workers",) if found is None else ())
-    if found is None or missing:
+    missing = cluster.missing(*needed) + (("control_plane_workers",) if labelled is None else ())
+    if labelled is None or missing:
         return Open(question, missing)
-    wanted = (one.control_plane_nodes or 0) if one.masters_schedulable else 0
-    if found == wanted:
+    wanted = (vector.control_plane_nodes or 0) if vector.masters_schedulable else 0
+    if labelled == wanted:
         return None
-    if found < wanted:
+    if labelled < wanted:
         meaning = (
             "Pods that ask for a worker are not scheduled to the nodes without that label. The machine config operator "
             "sets it; until it has, the change of mastersSchedulable is not complete."
@@ -309,8 +309,8 @@ def _worker_labels(cluster: _Cluster) -> Answer:
             "is not complete."
         )
     return Disagreement(
-        question, (Part.SCHEDULER, Part.NODES), f"{_nodes(found, 'control-plane node')} with the worker label",
-        f"{wanted} while mastersSchedulable is {str(one.masters_schedulable).lower()}", meaning,
+        question, (Part.SCHEDULER, Part.NODES), f"{_nodes(labelled, 'control-plane node')} with the worker label",
+        f"{wanted} while mastersSchedulable is {str(vector.masters_schedulable).lower()}", meaning,
     )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ NEVER_A_TARGET: Final = {
     Topology.DUAL_REPLICA: "two nodes with fencing run etcd under pacemaker, which only the installer sets up",
     Topology.SINGLE_REPLICA: "a control plane only grows, because etcd cannot give up its quorum in service",
 }
-"""Why no transition leads there, whatever the source; told where the request is refused."""
+"""Why no transition leads there, whatever the source; shown where the request is refused."""
 
 _LIST_KEYS: Final = {
     "accepted": ("name",),
@@ -127,26 +127,26 @@ def _convert(
         raise TypeError(f"{path or 'the model'}: {', '.join(sorted(odd))} has no structural form here")
     if "type" not in schema:
         raise TypeError(f"{path or 'the model'}: no type")
-    made: dict[str, Any] = {}
+    converted: dict[str, Any] = {}
     if "description" in schema:
-        made["description"] = " ".join(str(schema["description"]).split())
-    made.update({key: value for key, value in schema.items() if key in _KEPT})
+        converted["description"] = " ".join(str(schema["description"]).split())
+    converted.update({key: value for key, value in schema.items() if key in _KEPT})
     if nullable and required:
-        made["nullable"] = True
+        converted["nullable"] = True
     if schema["type"] == "object":
         if not schema.get("properties"):
             raise TypeError(f"{path or 'the model'}: an object without properties has no structural form here")
         wanted = list(schema.get("required", ()))
         if wanted:
-            made["required"] = wanted
-        made["properties"] = {
+            converted["required"] = wanted
+        converted["properties"] = {
             name: _convert(child, named, list_keys, f"{path}.{name}".lstrip("."), required=name in wanted)
             for name, child in schema["properties"].items()
         }
     if schema["type"] == "array":
-        made["items"] = _convert(schema["items"], named, list_keys, path, required=True)
-        made.update(_list_type(made["items"], list_keys, path))
-    return made
+        converted["items"] = _convert(schema["items"], named, list_keys, path, required=True)
+        converted.update(_list_type(converted["items"], list_keys, path))
+    return converted
 
 
 def _resolve(schema: dict[str, Any], named: dict[str, Any], path: str) -> tuple[dict[str, Any], bool]:
@@ -182,8 +182,8 @@ def desired_schema() -> dict[str, Any]:
     return {
         "description": (
             "The topology that this cluster should have as a whole. No value means that nothing is wanted. The cluster "
-            "topology operator proves from evidence that the control plane can carry it, then moves status there; "
-            "status.topologyTransition says how far it is. Once the topology has moved there is no way back."
+            "topology operator proves from evidence that the control plane can carry it, then changes status to it; "
+            "status.topologyTransition says how far it is. Once the topology has changed there is no way back."
         ),
         "type": "string",
         "enum": [topology.value for topology in Topology],
@@ -225,11 +225,11 @@ def _status_first() -> dict[str, Any]:
 def _legal(edges: tuple[Edge, ...]) -> dict[str, Any]:
     targets = _targets(edges)
     steps = [
-        f"({_PRESENT} == '{source}' && self.spec.{DESIRED} in [{', '.join(repr(one) for one in found)}])"
-        for source, found in targets.items()
+        f"({_PRESENT} == '{source}' && self.spec.{DESIRED} in [{', '.join(map(repr, reached))}])"
+        for source, reached in targets.items()
     ]
     known = f"{_IS_OLD} || !has(self.status) || !has({_PRESENT})"
-    described = "; ".join(f"from {source} to {' or '.join(found)}" for source, found in targets.items())
+    described = "; ".join(f"from {source} to {' or '.join(reached)}" for source, reached in targets.items())
     return {
         "rule": " || ".join([known, f"self.spec.{DESIRED} == {_PRESENT}", *steps]),
         "optionalOldSelf": True,
@@ -277,7 +277,7 @@ def _why(edges: tuple[Edge, ...]) -> str:
 
 def _no_way_back() -> dict[str, Any]:
     record, target = f"self.status.{RECORD}", f"self.status.{RECORD}.target"
-    moved = " && ".join(
+    changed = " && ".join(
         (
             "has(self.status)",
             f"has({record})",
@@ -295,26 +295,26 @@ def _no_way_back() -> dict[str, Any]:
         f"({requested} ? ({desired} == {target}.controlPlane || {_OLD}.orValue('') == {desired}) : !{_OLD}.hasValue())"
     )
     return {
-        "rule": f"!({moved}) || {kept}",
+        "rule": f"!({changed}) || {kept}",
         "fieldPath": DESIRED_PATH,
         "reason": "FieldValueForbidden",
         "messageExpression": (
-            f"'the topology has moved to ' + {_PRESENT} + ' and the cluster is converging: leave spec.{DESIRED} at ' + "
-            f"{_PRESENT} + ' until status.{RECORD}.phase is {Phase.COMPLETED.value}; there is no way back'"
+            f"'the topology has changed to ' + {_PRESENT} + ' and the cluster is converging: leave spec.{DESIRED} at ' "
+            f"+ {_PRESENT} + ' until status.{RECORD}.phase is {Phase.COMPLETED.value}; there is no way back'"
         ),
         "message": (
-            "the topology has moved and the cluster is converging: leave the request as it is until "
+            "the topology has changed and the cluster is converging: leave the request as it is until "
             f"status.{RECORD}.phase is {Phase.COMPLETED.value}; there is no way back"
         ),
     }
 
 
 def _targets(edges: tuple[Edge, ...]) -> dict[str, list[str]]:
-    found: dict[str, set[str]] = {}
+    targets: dict[str, set[str]] = {}
     for edge in edges:
         if edge.target.control_plane != edge.source_control_plane:
-            found.setdefault(edge.source_control_plane, set()).add(edge.target.control_plane)
-    return {source: sorted(found[source]) for source in sorted(found)}
+            targets.setdefault(edge.source_control_plane, set()).add(edge.target.control_plane)
+    return {source: sorted(targets[source]) for source in sorted(targets)}
 
 
 def columns() -> list[dict[str, Any]]:

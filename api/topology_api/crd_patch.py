@@ -6,8 +6,9 @@ version v1 to the present level and leaves everything else alone; on a definitio
 is the way back. Whether a cluster has our fields at all is the question of `served`.
 
 What is ours is recognised by where it points: a rule whose fieldPath is our request, a column that shows one of our
-fields. So what an older release of this operator put there is replaced, and nobody else's is. Every change of a list
-item is preceded by a `test` of it, so that a patch which is applied late fails instead of hitting the wrong item.
+fields. So what an older release of this operator put there is replaced, and what others put there is not. Every change
+of a list item is preceded by a `test` of it, so that a patch which is applied late fails instead of hitting the wrong
+item.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ def apply(document: dict[str, Any], operations: list[Operation]) -> dict[str, An
 
     Raises NotPatchableError when a `test` does not hold: the document is not the one that the patch was made for.
     """
-    made = copy.deepcopy(document)
+    patched = copy.deepcopy(document)
     for operation in operations:
         *way, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
-        holder: Any = made
+        holder: Any = patched
         for part in way:
             holder = holder[int(part)] if isinstance(holder, list) else holder[part]
         value = copy.deepcopy(operation.get("value"))
@@ -88,7 +89,7 @@ def apply(document: dict[str, Any], operations: list[Operation]) -> dict[str, An
             holder.insert(place, value)
         else:
             holder[place] = value
-    return made
+    return patched
 
 
 def _is_our_rule(rule: object) -> bool:
@@ -114,9 +115,9 @@ class _Version:
 
     @classmethod
     def of(cls, served: object) -> _Version:
-        found = served_fields.mapping(served)
-        spec = served_fields.mapping(found.get("spec"))
-        kind, name = found.get("kind"), served_fields.mapping(found.get("metadata")).get("name")
+        content = served_fields.mapping(served)
+        spec = served_fields.mapping(content.get("spec"))
+        kind, name = content.get("kind"), served_fields.mapping(content.get("metadata")).get("name")
         if kind != "CustomResourceDefinition" or name != crd.NAME or spec.get("group") != crd.GROUP:
             raise NotPatchableError(
                 f"wanted CustomResourceDefinition {crd.NAME}, found {kind or 'no kind'} {name or 'without a name'}"
@@ -182,17 +183,17 @@ class _Version:
         places = [index for index, item in enumerate(present) if ours(item)]
         if [present[index] for index in places] == wanted:
             return []
-        made: list[Operation] = []
+        operations: list[Operation] = []
         for place, item in zip(places, wanted, strict=False):
             if present[place] != item:
-                made += [self._test(at, place, present[place])]
-                made += [{"op": "replace", "path": f"{at}/{place}", "value": item}]
+                operations += [self._test(at, place, present[place])]
+                operations += [{"op": "replace", "path": f"{at}/{place}", "value": item}]
         for place in reversed(places[len(wanted) :]):
-            made += [self._test(at, place, present[place]), {"op": "remove", "path": f"{at}/{place}"}]
-        made += [{"op": "add", "path": f"{at}/-", "value": item} for item in wanted[len(places) :]]
+            operations += [self._test(at, place, present[place]), {"op": "remove", "path": f"{at}/{place}"}]
+        operations += [{"op": "add", "path": f"{at}/-", "value": item} for item in wanted[len(places) :]]
         if len(places) == len(present) and not wanted:
             return [{"op": "remove", "path": at}]
-        return made
+        return operations
 
     def missing_columns(self) -> list[dict[str, Any]]:
         """Return our columns, without those whose field another column shows already."""

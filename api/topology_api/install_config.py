@@ -1,6 +1,6 @@
 """What an install-config leads to: the topologies that a cluster is born with, and whether masters carry workloads.
 
-The installer computes them once, before there is a cluster, from nothing but the number of machines; nobody corrects
+The installer computes them once, before there is a cluster, from nothing but the number of machines; nothing corrects
 them afterwards. Two rules are known: the one that is `released`, and one that is `proposed` because the released one
 calls the infrastructure of three masters and one worker SingleReplica. An administrator who plans a cluster, or wonders
 why it has become what it is, can look it up here.
@@ -9,7 +9,7 @@ Three steps, each a pure function. An `InstallConfig` holds the numbers as they 
 installer's defaults in, which are a trap (no `compute` means three workers, not none), and refuses what the installer
 refuses; `outcome` applies one rule, `differences` says where the two disagree and what that means.
 
-The neighbours: `shape` names the kind of cluster, `audit` looks at a cluster that exists. Whoever reads the file
+The neighbours: `shape` names the kind of cluster, `audit` looks at a cluster that exists. The reader of the file
 (`topology_controller.render`) knows its lines; nothing here reads anything.
 
 Source of the rules: openshift/installer, pkg/asset/manifests/topologies.go and scheduler.go (released since its pull
@@ -75,7 +75,7 @@ class Contradiction:
     """Something that the installer would refuse: where, what was found there, and what would do."""
 
     field: Path
-    found: str
+    actual: str
     wanted: str
 
 
@@ -84,7 +84,7 @@ class ContradictionError(ValueError):
 
     def __init__(self, contradictions: tuple[Contradiction, ...]) -> None:
         super().__init__(
-            "\n".join(f"{spell(one.field)}: found {one.found}; wanted {one.wanted}" for one in contradictions)
+            "\n".join(f"{spell(item.field)}: found {item.actual}; wanted {item.wanted}" for item in contradictions)
         )
         self.contradictions = contradictions
 
@@ -145,10 +145,10 @@ def machines(config: InstallConfig) -> Machines:
     """
     reading = _Reading()
     control_plane = reading.count(("controlPlane",), "master", config.control_plane, _DEFAULT)
-    workers = sum(one.replicas for one in _compute(config, reading))
+    workers = sum(count.replicas for count in _compute(config, reading))
     arbiters = 0
     if config.arbiter is not None:
-        # Its default is 0, which the installer then refuses: whoever names the pool has to say how many.
+        # Its default is 0, which the installer then refuses: who names the pool has to say how many.
         arbiters = reading.count((_ARBITER,), _ARBITER, config.arbiter.replicas, 0).replicas
         _check_arbiter(config, control_plane.replicas, reading)
     _check_control_plane(config, control_plane.replicas, reading)
@@ -158,54 +158,54 @@ def machines(config: InstallConfig) -> Machines:
     return Machines(control_plane.replicas, arbiters, workers, config.fencing > 0, tuple(reading.counts))
 
 
-def outcome(found: Machines, rule: Rule) -> Outcome:
+def outcome(numbers: Machines, rule: Rule) -> Outcome:
     """What the installer writes for so many machines; every count that `machines` lets pass has an answer."""
-    control_plane, infrastructure = (_released if rule is Rule.RELEASED else _proposed)(found)
-    schedulable = found.workers == 0
+    control_plane, infrastructure = (_released if rule is Rule.RELEASED else _proposed)(numbers)
+    schedulable = numbers.workers == 0
     vector = Vector(
         control_plane=control_plane,
         infrastructure=infrastructure,
         masters_schedulable=schedulable,
-        control_plane_nodes=found.control_plane,
-        arbiter_nodes=found.arbiters,
-        dedicated_workers=found.workers,
-        fencing=found.fencing,
+        control_plane_nodes=numbers.control_plane,
+        arbiter_nodes=numbers.arbiters,
+        dedicated_workers=numbers.workers,
+        fencing=numbers.fencing,
     )
     # Nothing in the vector is unknown, so there is an answer.
     return Outcome(control_plane, infrastructure, schedulable, classify(vector) or Shape.UNCLASSIFIED)
 
 
-def differences(found: Machines) -> tuple[Difference, ...]:
+def differences(numbers: Machines) -> tuple[Difference, ...]:
     """Where the two rules disagree about these machines; mastersSchedulable is the same in both."""
-    released, proposed = outcome(found, Rule.RELEASED), outcome(found, Rule.PROPOSED)
-    told: list[Difference] = []
+    released, proposed = outcome(numbers, Rule.RELEASED), outcome(numbers, Rule.PROPOSED)
+    items: list[Difference] = []
     if released.control_plane is not proposed.control_plane:
-        told.append(
+        items.append(
             Difference("controlPlaneTopology", released.control_plane, proposed.control_plane, _ARBITER_IS_OVERLOOKED)
         )
     if released.infrastructure is not proposed.infrastructure:
-        told.append(
-            Difference("infrastructureTopology", released.infrastructure, proposed.infrastructure, _one_worker(found))
+        items.append(
+            Difference("infrastructureTopology", released.infrastructure, proposed.infrastructure, _one_worker(numbers))
         )
-    return tuple(told)
+    return tuple(items)
 
 
-def notes(config: InstallConfig, found: Machines) -> tuple[str, ...]:
+def notes(config: InstallConfig, numbers: Machines) -> tuple[str, ...]:
     """What is true by both rules and surprises people, in the order of its weight."""
-    told: list[str] = []
-    if found.workers and (found.control_plane == 1 or found.workers == 1):
-        told.append(
+    texts: list[str] = []
+    if numbers.workers and (numbers.control_plane == 1 or numbers.workers == 1):
+        texts.append(
             "mastersSchedulable is false because there are workers. The assisted installer sets it to true all the "
             "same, with one control-plane node or fewer than two workers; the topologies stay as they are."
         )
-    if found.control_plane == 1 and found.workers:
-        told.append(
+    if numbers.control_plane == 1 and numbers.workers:
+        texts.append(
             "The agent-based installer refuses workers beside a single control-plane node; other ways of installing "
             "accept them."
         )
-    if config.fencing and (found.control_plane != 2 or found.arbiters):
-        told.append("Fencing credentials are for two control-plane nodes without an arbiter; no rule looks at them.")
-    return tuple(told)
+    if config.fencing and (numbers.control_plane != 2 or numbers.arbiters):
+        texts.append("Fencing credentials are for two control-plane nodes without an arbiter; no rule looks at them.")
+    return tuple(texts)
 
 
 _ARBITER_IS_OVERLOOKED: Final = (
@@ -214,13 +214,13 @@ _ARBITER_IS_OVERLOOKED: Final = (
 )
 
 
-def _one_worker(found: Machines) -> str:
+def _one_worker(numbers: Machines) -> str:
     """The one case in which the infrastructure differs is one worker."""
     text = (
         "With exactly one worker the released rule counts on that node alone: routers, monitoring and registry run "
         "once, and are gone while it is. "
     )
-    if found.control_plane == 1:
+    if numbers.control_plane == 1:
         return (
             text + "By the proposed rule they run twice, but the master carries no workloads, so the second of each "
             "waits until there is another worker."
@@ -230,35 +230,35 @@ def _one_worker(found: Machines) -> str:
         "mastersSchedulable set to true. To have that from a released installer, correct infrastructureTopology in "
         "manifests/cluster-infrastructure-02-config.yml before the installation"
     )
-    if found.control_plane == 2:
+    if numbers.control_plane == 2:
         return f"{text}."
     return f"{text}; afterwards the transition infra-to-ha leads there."
 
 
-def _released(found: Machines) -> tuple[Topology, Topology]:
-    if found.control_plane == 2:
-        control_plane = Topology.HIGHLY_AVAILABLE_ARBITER if found.arbiters else Topology.DUAL_REPLICA
-    elif found.control_plane < 2:
+def _released(numbers: Machines) -> tuple[Topology, Topology]:
+    if numbers.control_plane == 2:
+        control_plane = Topology.HIGHLY_AVAILABLE_ARBITER if numbers.arbiters else Topology.DUAL_REPLICA
+    elif numbers.control_plane < 2:
         control_plane = Topology.SINGLE_REPLICA
     else:
         control_plane = Topology.HIGHLY_AVAILABLE
-    if found.workers == 1:
+    if numbers.workers == 1:
         return control_plane, Topology.SINGLE_REPLICA
-    if found.workers == 0 and found.control_plane < 2:
+    if numbers.workers == 0 and numbers.control_plane < 2:
         return control_plane, Topology.SINGLE_REPLICA
     return control_plane, Topology.HIGHLY_AVAILABLE
 
 
-def _proposed(found: Machines) -> tuple[Topology, Topology]:
-    if found.control_plane >= 2 and found.arbiters:
+def _proposed(numbers: Machines) -> tuple[Topology, Topology]:
+    if numbers.control_plane >= 2 and numbers.arbiters:
         control_plane = Topology.HIGHLY_AVAILABLE_ARBITER
-    elif found.control_plane == 1:
+    elif numbers.control_plane == 1:
         control_plane = Topology.SINGLE_REPLICA
-    elif found.control_plane == 2:
+    elif numbers.control_plane == 2:
         control_plane = Topology.DUAL_REPLICA
     else:
         control_plane = Topology.HIGHLY_AVAILABLE
-    alone = control_plane is Topology.SINGLE_REPLICA and found.workers == 0
+    alone = control_plane is Topology.SINGLE_REPLICA and numbers.workers == 0
     return control_plane, Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
 
 
@@ -269,8 +269,8 @@ class _Reading:
         self.counts: list[Count] = []
         self.wrong: list[Contradiction] = []
 
-    def refuse(self, field: Path, found: object, wanted: str) -> None:
-        self.wrong.append(Contradiction(field, found if isinstance(found, _Told) else _quote(found), wanted))
+    def refuse(self, field: Path, actual: object, wanted: str) -> None:
+        self.wrong.append(Contradiction(field, actual if isinstance(actual, _Words) else _quote(actual), wanted))
 
     def count(self, pool: Path, name: str, replicas: object, default: int) -> Count:
         """Count one pool; a number that is none counts as the default and is refused."""
@@ -286,7 +286,7 @@ class _Reading:
         return counted
 
 
-class _Told(str):
+class _Words(str):
     """What was found, in words of ours, as opposed to a text that stands in the file."""
 
     __slots__ = ()
@@ -302,8 +302,8 @@ def _compute(config: InstallConfig, reading: _Reading) -> list[Count]:
             also = "; an arbiter has its own key, arbiter, beside compute" if pool.name == _ARBITER else ""
             reading.refuse((*place, "name"), pool.name, f"{_WORKER} or {_EDGE}{also}")
         elif pool.name in seen:
-            found = _Told(f"{_quote(pool.name)} again, as in compute[{seen[pool.name]}]")
-            reading.refuse((*place, "name"), found, "each pool once")
+            actual = _Words(f"{_quote(pool.name)} again, as in compute[{seen[pool.name]}]")
+            reading.refuse((*place, "name"), actual, "each pool once")
         elif pool.name == _EDGE and config.platform != "aws":
             reading.refuse((*place, "name"), pool.name, f"{_WORKER}; a pool {_EDGE} is for platform aws")
         if isinstance(pool.name, str):
@@ -326,8 +326,8 @@ def _check_arbiter(config: InstallConfig, control_plane: int, reading: _Reading)
     if pool.name not in (None, _ARBITER):
         reading.refuse((_ARBITER, "name"), pool.name, _ARBITER)
     if pool.replicas in (None, 0) and not isinstance(pool.replicas, bool):
-        found = _Told("nothing, which means 0") if pool.replicas is None else pool.replicas
-        reading.refuse((_ARBITER, "replicas"), found, "1 or more, or no arbiter at all")
+        actual = _Words("nothing, which means 0") if pool.replicas is None else pool.replicas
+        reading.refuse((_ARBITER, "replicas"), actual, "1 or more, or no arbiter at all")
     if control_plane == 1:
         reading.refuse(("controlPlane", "replicas"), control_plane, "2 or more where there is an arbiter")
     if config.platform not in _ON_MACHINES:
@@ -338,9 +338,9 @@ def _check_control_plane(config: InstallConfig, replicas: int, reading: _Reading
     if replicas not in _CONTROL_PLANES:
         reading.refuse(("controlPlane", "replicas"), replicas, "1, 3, 4 or 5; 2 with an arbiter or with fencing")
     elif replicas == 2 and config.arbiter is None and config.fencing != 2:
-        found = _Told(f"2 without an arbiter, number of fencing credentials: {config.fencing}")
+        actual = _Words(f"2 without an arbiter, number of fencing credentials: {config.fencing}")
         wanted = "1, 3, 4 or 5; or 2 and an arbiter, or 2 and controlPlane.fencing.credentials for both"
-        reading.refuse(("controlPlane", "replicas"), found, wanted)
+        reading.refuse(("controlPlane", "replicas"), actual, wanted)
 
 
 def _check_fencing(config: InstallConfig, reading: _Reading) -> None:
@@ -351,17 +351,17 @@ def _check_fencing(config: InstallConfig, reading: _Reading) -> None:
     elif config.platform == "baremetal" and config.hosts:
         reading.refuse(
             ("platform", "baremetal", "hosts"),
-            _Told("hosts beside controlPlane.fencing.credentials"),
+            _Words("hosts beside controlPlane.fencing.credentials"),
             "one of the two",
         )
 
 
-def _quote(found: object) -> str:
-    if found is None:
+def _quote(value: object) -> str:
+    if value is None:
         return "nothing"
-    if isinstance(found, bool):
-        return str(found).lower()
-    if isinstance(found, int) and abs(found) > _MOST:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and abs(value) > _MOST:
         return "a number of more than 18 digits"
-    text = repr(found) if isinstance(found, str) else str(found)
+    text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "..."

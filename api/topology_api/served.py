@@ -38,13 +38,14 @@ def serves_our_fields(definition: object) -> Served:
 
     A field whose parent is missing is not named besides: the parent says enough.
     """
-    found = mapping(definition)
-    kind, name = found.get("kind"), mapping(found.get("metadata")).get("name")
+    content = mapping(definition)
+    kind, name = content.get("kind"), mapping(content.get("metadata")).get("name")
     if kind != "CustomResourceDefinition" or name != NAME:
         wanted = f"wanted CustomResourceDefinition {NAME}"
         return Served(ok=False, reason=f"{wanted}, found {kind or 'no kind'} {name or 'without a name'}")
-    versions = mapping(found.get("spec")).get("versions")
-    version = next((one for one in _objects(versions) if one.get("name") == VERSION), None)
+    versions = mapping(content.get("spec")).get("versions")
+    listed = [mapping(item) for item in versions] if isinstance(versions, list) else []
+    version = next((item for item in listed if item.get("name") == VERSION), None)
     if version is None or version.get("served") is not True:
         return Served(ok=False, reason=f"{NAME} does not serve version {VERSION}")
     present = paths(mapping(version.get("schema")).get("openAPIV3Schema"))
@@ -61,16 +62,12 @@ def mapping(value: object) -> dict[str, Any]:
 
 def paths(schema: object, path: str = "") -> set[str]:
     """Return the dotted path of every field of a schema; items of a list count as fields of the list."""
-    found: set[str] = set()
+    dotted: set[str] = set()
     known = mapping(schema)
     for name, child in mapping(known.get("properties")).items():
         inner = f"{path}.{name}" if path else str(name)
-        found |= {inner} | paths(child, inner)
-    return found | (paths(known["items"], path) if "items" in known else set())
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+        dotted |= {inner} | paths(child, inner)
+    return dotted | (paths(known["items"], path) if "items" in known else set())
 
 
 @functools.cache
@@ -81,13 +78,13 @@ def _ours() -> frozenset[str]:
 
 
 def _fields(model: type[types.ApiModel], path: str) -> set[str]:
-    found: set[str] = set()
+    dotted: set[str] = set()
     for name, field in model.model_fields.items():
         inner = f"{path}.{field.alias or name}"
-        found.add(inner)
+        dotted.add(inner)
         for nested in _models(field.annotation):
-            found |= _fields(nested, inner)
-    return found
+            dotted |= _fields(nested, inner)
+    return dotted
 
 
 def _models(annotation: object) -> list[type[types.ApiModel]]:

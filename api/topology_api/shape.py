@@ -4,16 +4,16 @@
 else there is. So a `Vector` goes in: the two topologies of Infrastructure's status, whether Scheduler lets masters
 carry workloads, how many nodes there are of each role, and whether there are fencing credentials. Each shape says
 which vectors it is made of (`_HOLDS`); no other vector gets its name, so a cluster on its way from one shape to
-another, or one that nobody would install on purpose, is `unclassified`, never a guess.
+another, or one that is never installed on purpose, is `unclassified`, never a guess.
 
 Not everything is always known: while nothing is wanted the operator reads no nodes, and it never reads Secrets. What
 is not known is None and rules nothing out. Then the shape is the only one that is left, `unclassified` when none is
-left, and not told (None) when several are. SingleReplica, DualReplica and HighlyAvailableArbiter have one shape each,
+left, and not known (None) when several are. SingleReplica, DualReplica and HighlyAvailableArbiter have one shape each,
 so there the two topologies are enough for a name; for HighlyAvailable they are not.
 
 Source of the rules: what the installer writes and lets pass, and what the six are made of, as their users listed them
 (enhancement "mutable topology"). Five control-plane nodes are as good as three here. Read by the operator for
-`topology_info`, and by whoever takes stock of many clusters.
+`topology_info`, and by tools that take stock of many clusters.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """What a shape is told by; None is "not known".
+    """What a shape is recognised by; None is "not known".
 
     `control_plane`, `infrastructure`: status.controlPlaneTopology and status.infrastructureTopology of Infrastructure.
     `masters_schedulable`: spec.mastersSchedulable of Scheduler. Nodes by role, each counted once: control plane,
@@ -78,76 +78,76 @@ def candidates(vector: Vector) -> tuple[Shape, ...]:
     return tuple(shape for shape, holds in _HOLDS.items() if holds(vector))
 
 
-def _is(found: str | int | None, *wanted: str | int) -> bool:
+def _is(value: str | int | None, *wanted: str | int) -> bool:
     """Can it be one of these? What is not known can."""
-    return found is None or found in wanted
+    return value is None or value in wanted
 
 
-def _at_least(found: int | None, least: int) -> bool:
-    return found is None or found >= least
+def _at_least(value: int | None, least: int) -> bool:
+    return value is None or value >= least
 
 
-def _single_node(one: Vector) -> bool:
+def _single_node(vector: Vector) -> bool:
     # With workers from the first day the installer makes infrastructure HighlyAvailable (from two on), and takes
     # workloads off the one master; without any, the master has to carry them.
-    homes = _at_least(one.dedicated_workers, 1)
+    homes = _at_least(vector.dedicated_workers, 1)
     return (
-        _is(one.control_plane, Topology.SINGLE_REPLICA)
+        _is(vector.control_plane, Topology.SINGLE_REPLICA)
         and (
-            _is(one.infrastructure, Topology.SINGLE_REPLICA)
-            or (_is(one.infrastructure, Topology.HIGHLY_AVAILABLE) and homes)
+            _is(vector.infrastructure, Topology.SINGLE_REPLICA)
+            or (_is(vector.infrastructure, Topology.HIGHLY_AVAILABLE) and homes)
         )
-        and (one.masters_schedulable is not False or homes)
-        and _is(one.control_plane_nodes, 1)
-        and _is(one.arbiter_nodes, 0)
-        and one.fencing is not True
+        and (vector.masters_schedulable is not False or homes)
+        and _is(vector.control_plane_nodes, 1)
+        and _is(vector.arbiter_nodes, 0)
+        and vector.fencing is not True
     )
 
 
-def _three(one: Vector) -> bool:
+def _three(vector: Vector) -> bool:
     """What compact, standby and HA have in common."""
     return (
-        _is(one.control_plane, Topology.HIGHLY_AVAILABLE)
-        and _is(one.infrastructure, Topology.HIGHLY_AVAILABLE)
-        and _is(one.control_plane_nodes, 3, 4, 5)
-        and _is(one.arbiter_nodes, 0)
-        and one.fencing is not True
+        _is(vector.control_plane, Topology.HIGHLY_AVAILABLE)
+        and _is(vector.infrastructure, Topology.HIGHLY_AVAILABLE)
+        and _is(vector.control_plane_nodes, 3, 4, 5)
+        and _is(vector.arbiter_nodes, 0)
+        and vector.fencing is not True
     )
 
 
-def _compact(one: Vector) -> bool:
-    return _three(one) and one.masters_schedulable is not False
+def _compact(vector: Vector) -> bool:
+    return _three(vector) and vector.masters_schedulable is not False
 
 
-def _standby(one: Vector) -> bool:
-    return _three(one) and one.masters_schedulable is not True and _is(one.dedicated_workers, 0)
+def _standby(vector: Vector) -> bool:
+    return _three(vector) and vector.masters_schedulable is not True and _is(vector.dedicated_workers, 0)
 
 
-def _ha(one: Vector) -> bool:
-    return _three(one) and one.masters_schedulable is not True and _at_least(one.dedicated_workers, 2)
+def _ha(vector: Vector) -> bool:
+    return _three(vector) and vector.masters_schedulable is not True and _at_least(vector.dedicated_workers, 2)
 
 
-def _arbiter(one: Vector) -> bool:
+def _arbiter(vector: Vector) -> bool:
     # Without enough workers the two nodes have to carry what infrastructure runs.
     return (
-        _is(one.control_plane, Topology.HIGHLY_AVAILABLE_ARBITER)
-        and _is(one.infrastructure, Topology.HIGHLY_AVAILABLE)
-        and (one.masters_schedulable is not False or _at_least(one.dedicated_workers, 2))
-        and _is(one.control_plane_nodes, 2)
-        and _at_least(one.arbiter_nodes, 1)
-        and one.fencing is not True
+        _is(vector.control_plane, Topology.HIGHLY_AVAILABLE_ARBITER)
+        and _is(vector.infrastructure, Topology.HIGHLY_AVAILABLE)
+        and (vector.masters_schedulable is not False or _at_least(vector.dedicated_workers, 2))
+        and _is(vector.control_plane_nodes, 2)
+        and _at_least(vector.arbiter_nodes, 1)
+        and vector.fencing is not True
     )
 
 
-def _fencing(one: Vector) -> bool:
+def _fencing(vector: Vector) -> bool:
     return (
-        _is(one.control_plane, Topology.DUAL_REPLICA)
-        and _is(one.infrastructure, Topology.HIGHLY_AVAILABLE)
-        and one.masters_schedulable is not False
-        and _is(one.control_plane_nodes, 2)
-        and _is(one.arbiter_nodes, 0)
-        and _is(one.dedicated_workers, 0)
-        and one.fencing is not False
+        _is(vector.control_plane, Topology.DUAL_REPLICA)
+        and _is(vector.infrastructure, Topology.HIGHLY_AVAILABLE)
+        and vector.masters_schedulable is not False
+        and _is(vector.control_plane_nodes, 2)
+        and _is(vector.arbiter_nodes, 0)
+        and _is(vector.dedicated_workers, 0)
+        and vector.fencing is not False
     )
 
 

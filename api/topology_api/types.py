@@ -48,7 +48,7 @@ class ApiModel(BaseModel):
     """Frozen, camelCase outside, snake_case inside; unknown fields are kept out, not refused.
 
     A newer operator may have written fields that this one does not know. They are ignored when read, and the next
-    write of the record drops them: the record belongs to whoever leads.
+    write of the record drops them: the record belongs to the leader.
     """
 
     model_config = ConfigDict(
@@ -80,7 +80,7 @@ class Check(ApiModel):
     """One check as it was last answered."""
 
     stage: Stage
-    """When the check is asked: Preflight before the topology moves, Convergence after."""
+    """When the check is asked: Preflight before the topology changes, Convergence after."""
     name: Annotated[str, Field(min_length=1, max_length=64)]
     """Name of the check."""
     status: CheckStatus
@@ -164,7 +164,7 @@ class Baseline(ApiModel):
 
 
 class Advisory(ApiModel):
-    """Something that nobody will fix by itself."""
+    """Something that no operator will fix by itself."""
 
     name: Annotated[str, Field(min_length=1, max_length=64)]
     """Name of the advisory."""
@@ -179,14 +179,14 @@ ACCEPTED_MESSAGE_LIMIT = 512
 
 
 class Accepted(ApiModel):
-    """A convergence check that somebody declared not to come, when the transition was past its deadline."""
+    """A convergence check that an administrator accepted as it was, when the transition was past its deadline."""
 
     name: Annotated[str, Field(min_length=1, max_length=64)]
     """Name of the check."""
     message: Annotated[str, Field(max_length=ACCEPTED_MESSAGE_LIMIT)]
     """What the check found when it was accepted."""
     reason: Annotated[str, Field(max_length=ACCEPTED_REASON_LIMIT)] = ""
-    """Why it was accepted, in the words of whoever did."""
+    """Why it was accepted, in the words of the administrator."""
     accepted_time: Time
     """When the operator took it up."""
 
@@ -197,7 +197,7 @@ class Blocker(ApiModel):
     name: Annotated[str, Field(min_length=1, max_length=64)]
     """Name of the check."""
     status: CheckStatus = CheckStatus.UNMET
-    """Unmet, or Unknown when it could not be told."""
+    """Unmet, or Unknown when the check could not be answered."""
     message: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
     """What the check found when it was last evaluated."""
 
@@ -235,7 +235,7 @@ class TopologyTransition(ApiModel):
     phase_transition_time: Time | None = None
     """When phase last changed."""
     admitted_time: Time | None = None
-    """When the topology was moved."""
+    """When the topology changed."""
     completed_time: Time | None = None
     """When the cluster had converged."""
     deadline_time: Time | None = None
@@ -250,9 +250,9 @@ class TopologyTransition(ApiModel):
     progress: Progress | None = None
     """Checks of the current stage that are Met, out of all of them; as old as checks."""
     baseline: Baseline | None = None
-    """What the cluster looked like when the topology was moved."""
+    """What the cluster looked like when the topology changed."""
     accepted: Annotated[tuple[Accepted, ...], Field(max_length=16)] = ()
-    """Checks that the attempt goes, or went, without, because somebody accepted that. Final; they stay until the next
+    """Checks that the attempt goes, or went, without, because that was accepted. Final; they stay until the next
     admission begins a new attempt."""
     advisories: Annotated[tuple[Advisory, ...], Field(max_length=32)] = ()
     """What an administrator has to do, because no operator will."""

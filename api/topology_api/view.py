@@ -33,7 +33,7 @@ class View:
     """What matters to an operator that reacts. Two views are equal when there is no reason to act again."""
 
     control_plane: str | None
-    """`status.controlPlaneTopology`; None while nobody has set it. It may be a value that is not known here."""
+    """`status.controlPlaneTopology`; None while it is not set. It may be a value that is not known here."""
     infrastructure: str | None
     """`status.infrastructureTopology`, likewise."""
     phase: Phase | None = None
@@ -54,14 +54,15 @@ class View:
 
     @property
     def converging(self) -> bool:
-        """Has the topology moved a while ago, and does the cluster still follow?"""
+        """Has the topology changed, and does the cluster still follow?"""
         return self.phase is Phase.CONVERGING
 
 
 def several(topology: str | None) -> bool | None:
     """Does a topology imply more than one replica of what is to survive the loss of a node?
 
-    None for a value that is missing, `External` (whoever hosts the control plane knows) or unknown: no reason to act.
+    None for a value that is missing, `External` (only the cluster that hosts the control plane knows) or unknown: no
+    reason to act.
     """
     if topology == Topology.SINGLE_REPLICA:
         return False
@@ -75,11 +76,11 @@ def parse(obj: object) -> View:
 
     Raises NotInfrastructureError for any other object, such as the Status of a watch that has expired.
     """
-    found = _mapping(obj)
-    name = _mapping(found.get("metadata")).get("name")
-    if found.get("kind", "Infrastructure") != "Infrastructure" or name != "cluster":
-        raise NotInfrastructureError(found.get("kind"), name)
-    status = _mapping(found.get("status"))
+    content = _mapping(obj)
+    name = _mapping(content.get("metadata")).get("name")
+    if content.get("kind", "Infrastructure") != "Infrastructure" or name != "cluster":
+        raise NotInfrastructureError(content.get("kind"), name)
+    status = _mapping(content.get("status"))
     phase = _mapping(status.get(RECORD)).get("phase")
     return View(
         _text(status.get("controlPlaneTopology")),

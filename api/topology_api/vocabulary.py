@@ -25,8 +25,8 @@ LEASE: Final = "cluster-topology-operator"
 """Name of the leader election Lease in the operator's namespace."""
 
 ACCEPTED_CHECKS: Final = "topology-accepted-checks"
-"""ConfigMap in the operator's namespace: which checks of a stuck transition somebody declares not to come. A key is the
-name of a check, its value JSON: `{"attempt": ..., "reason": ...}`."""
+"""ConfigMap in the operator's namespace: which checks of a stuck transition an administrator accepts as they are. A key
+is the name of a check, its value JSON: `{"attempt": ..., "reason": ...}`."""
 
 ACCEPTED_REASON_LIMIT: Final = 256
 """Characters that are kept of the reason for accepting a check."""
@@ -47,7 +47,7 @@ RECORD: Final = "topologyTransition"
 """Field of Infrastructure's status that this operator writes."""
 
 PAUSED_ANNOTATION: Final = "topology.openshift.io/paused"
-"""On ClusterOperator `topology`: nothing new is admitted while it is there with any value but "false"."""
+"""On ClusterOperator `topology`: no transition begins while it is there with any value but "false"."""
 
 ETCD_BACKUP_ANNOTATION: Final = "topology.openshift.io/etcd-backup-taken"
 """On ClusterOperator `topology`: when an administrator took the last backup of etcd, RFC 3339."""
@@ -93,9 +93,9 @@ class Phase(StrEnum):
     PENDING = "Pending"
     """Some preflight check is not met; each is published with what was wanted and what was found."""
     ADMITTING = "Admitting"
-    """All preflight checks are met; waiting until ClusterVersion holds upgrades back, then everything is read again."""
+    """All preflight checks are met; waiting until ClusterVersion blocks upgrades, then everything is read again."""
     CONVERGING = "Converging"
-    """The topology has moved and the cluster follows; there is no way back."""
+    """The topology has changed and the cluster follows; there is no way back."""
     COMPLETED = "Completed"
     """The cluster has converged. It stays so while the request is unchanged."""
 
@@ -108,7 +108,7 @@ class CheckStatus(StrEnum):
     UNMET = "Unmet"
     """Something else was found; the message says what."""
     UNKNOWN = "Unknown"
-    """It cannot be told, because an object could not be read or says too little."""
+    """It is not known, because an object could not be read or says too little."""
 
 
 class ProblemReason(StrEnum):
@@ -134,9 +134,9 @@ class Stage(StrEnum):
     """When a check is asked: before the change, or after it."""
 
     PREFLIGHT = "Preflight"
-    """Before the topology moves."""
+    """Before the topology changes."""
     CONVERGENCE = "Convergence"
-    """After it has moved."""
+    """After it has changed."""
 
 
 class CheckName(StrEnum):
@@ -171,7 +171,7 @@ class CheckName(StrEnum):
     """The etcd operator renews its lease."""
     ETCD_MEMBERS_DIRECT = "EtcdMembersDirect"
     """The members of etcd say so themselves: enough voters that each answer, healthy, with one leader in one term, the
-    same member list from all of them through the quorum, nobody besides, no alarm, and the same voters as ConfigMap
+    same member list from all of them through the quorum, no other member, no alarm, and the same voters as ConfigMap
     openshift-etcd/etcd-endpoints. Asked only where certificates are given."""
     UPGRADES_BLOCKED = "UpgradesBlocked"
     """ClusterVersion echoes our Upgradeable=False. Shown when an admission ran out of time waiting for it; no
@@ -224,23 +224,8 @@ class CheckName(StrEnum):
     nodes. Their controllers wait for the next event of a Node, Pod or ServiceAccount, not for Infrastructure."""
 
 
-ACCEPTABLE_CHECKS: Final[tuple[CheckName, ...]] = (
-    CheckName.API_SERVER_REPLICAS,
-    CheckName.ROUTER_REPLICAS,
-    CheckName.CONSOLE_REPLICAS,
-    CheckName.OAUTH_REPLICAS,
-    CheckName.MONITORING_REPLICAS,
-    CheckName.IMAGE_REGISTRY_REPLICAS,
-    CheckName.PACKAGE_SERVER_REPLICAS,
-    CheckName.MULTUS_ADMISSION_REPLICAS,
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS,
-)
-"""Convergence checks that somebody may declare not to come, past the deadline. Workloads only: never nodes, etcd,
-static pods, machine configs or ClusterOperatorsStable, without which nobody knows whether the control plane is well."""
-
-
 class AdvisoryName(StrEnum):
-    """What nobody fixes by itself (DESIGN section 7)."""
+    """What no operator fixes by itself (DESIGN section 7)."""
 
     ROUTER_REPLICAS_PINNED = "RouterReplicasPinned"
     """Before and after the change: the default IngressController asks explicitly for fewer routers than the target
@@ -270,9 +255,9 @@ class ConditionType(StrEnum):
     """Condition types of ClusterOperator `topology`, in the order in which they are written."""
 
     AVAILABLE = "Available"
-    """Always True: the operator watches. That nobody watches is seen from the Lease and the alerts."""
+    """Always True: the operator watches. The Lease and the alerts show when it does not."""
     PROGRESSING = "Progressing"
-    """True while a transition is being admitted or the cluster converges. The message names what is waited for."""
+    """True while a transition is Admitting or the cluster converges. The message names what is waited for."""
     DEGRADED = "Degraded"
     """True while a person has to look. The message says what is wrong and often how to put it right."""
     UPGRADEABLE = "Upgradeable"
@@ -302,13 +287,13 @@ class Reason(StrEnum):
     PREFLIGHT_UNMET = "PreflightUnmet"
     """Some preflight check is not met; the message names them, `status.topologyTransition.checks` explains them."""
     TRANSITION_PENDING = "TransitionPending"
-    """A request is open; minor upgrades are held back until it is completed or cancelled."""
+    """A request is open; minor upgrades are blocked until it is completed or cancelled."""
     TRANSITION_ADMITTING = "TransitionAdmitting"
     """All checks are met; waiting for ClusterVersion."""
     TRANSITION_IN_PROGRESS = "TransitionInProgress"
-    """The topology is about to move, or has moved."""
+    """The topology is about to change, or has changed."""
     TRANSITION_CONVERGING = "TransitionConverging"
-    """The topology has moved; the message names what is waited for."""
+    """The topology has changed; the message names what is waited for."""
     TRANSITION_COMPLETED = "TransitionCompleted"
     """The cluster has converged."""
     TRANSITION_STUCK = "TransitionStuck"
@@ -328,9 +313,10 @@ class Reason(StrEnum):
     API_NOT_INSTALLED = "APINotInstalled"
     """The served CRD lacks our fields; the message has the command that installs them."""
     TOPOLOGY_OVERWRITTEN = "TopologyOverwritten"
-    """Somebody set the topology back; the message names the field manager. Remove the request and make it again."""
+    """Another client set the topology back; the message names its field manager. Remove the request and make it
+    again."""
     EVIDENCE_UNREADABLE = "EvidenceUnreadable"
-    """A fact could not be told for more than five minutes, or a newer version has written what this one cannot read;
+    """A fact has been unknown for more than five minutes, or a newer version has written what this one cannot read;
     the message names the object."""
     CONFIGURATION_INVALID = "ConfigurationInvalid"
     """The configuration file cannot be used; the message has file, line, what was found and what is wanted. The last
@@ -345,13 +331,13 @@ class EventReason(StrEnum):
     TRANSITION_BLOCKED = "TransitionBlocked"
     """The request waits, or leads nowhere; the note says why. Once for every time that it comes to wait."""
     TRANSITION_ADMITTED = "TransitionAdmitted"
-    """Everything was proven; the topology was allowed to move. Sent after the change."""
+    """All preflight checks passed, live. Sent after the change."""
     TOPOLOGY_CHANGED = "TopologyChanged"
-    """The one write has moved the topology."""
+    """The one write has changed the topology."""
     TRANSITION_COMPLETED = "TransitionCompleted"
     """The cluster has converged."""
     TRANSITION_CANCELLED = "TransitionCancelled"
-    """The request was cancelled before the topology moved."""
+    """The request was cancelled before the topology changed."""
     TRANSITION_STUCK = "TransitionStuck"
     """Not converged by the deadline. Once for each attempt."""
 

@@ -281,7 +281,7 @@ class _Reading:
         refused = tuple(self._refused)
         for refusal in contradictions:
             if not any(refusal.field[: len(path)] == path for path in refused):
-                self._refuse(refusal.field, f"found {refusal.found}; wanted {refusal.wanted}")
+                self._refuse(refusal.field, f"found {refusal.actual}; wanted {refusal.wanted}")
 
     def _refuse(self, path: Path, problem: str) -> None:
         """Note a problem at a path, or at the closest thing around it that exists."""

@@ -106,7 +106,7 @@ async def test_while_converging_the_api_refuses_to_change_the_request(world: Wor
     assert refused.value.code == 422
     message = refused.value.message
     assert "spec.desiredTopology" in message
-    assert "the topology has moved to HighlyAvailable and the cluster is converging" in message
+    assert "the topology has changed to HighlyAvailable and the cluster is converging" in message
     assert "there is no way back" in message
     assert (await world.infrastructure())["spec"]["desiredTopology"] == "HighlyAvailable"
     await world.operands.go_on()
@@ -157,8 +157,8 @@ async def test_each_event_of_a_whole_transition_is_told_once_and_readably(world:
         assert one["reportingController"] == "cluster-topology-operator"
         assert one["type"] == ("Warning" if one["reason"] == "TransitionBlocked" else "Normal")
     notes = {one["reason"]: one["note"] for one in events}
-    assert notes["TransitionRequested"] == "Topology HighlyAvailable is wanted"
+    assert notes["TransitionRequested"] == "Topology HighlyAvailable is requested"
     assert "ControlPlaneNodes" in notes["TransitionBlocked"]
     assert notes["TopologyChanged"] == (
-        "Topology moved from SingleReplica/SingleReplica to HighlyAvailable/HighlyAvailable"
+        "Topology changed from SingleReplica/SingleReplica to HighlyAvailable/HighlyAvailable"
     )

@@ -103,7 +103,7 @@ async def test_a_patch_upgrade_that_starts_and_ends(world: World) -> None:
     await condition(kinds.CLUSTER_VERSIONS, "version", "Progressing", "False")(world.api)
     await world.completed_once()
     said = await world.check("ClusterOperatorsStable", "Convergence")
-    assert "from version 4.21.7 to 4.21.9 since the topology moved" in said["message"], said
+    assert "from version 4.21.7 to 4.21.9 since the topology changed" in said["message"], said
 
 
 # -- the operator

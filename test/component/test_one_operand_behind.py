@@ -166,7 +166,7 @@ CASES: tuple[Behind, ...] = (
         condition(_CO, "dns", "Progressing", "True"), condition(_CO, "dns", "Progressing", "False"),
     ),
     changed(
-        "operator-gone", "ClusterOperatorsStable", "monitoring (missing, it was there when the topology moved)",
+        "operator-gone", "ClusterOperatorsStable", "monitoring (missing, it was there when the topology changed)",
         operator_gone, operator_back,
     ),
     changed(
@@ -192,7 +192,7 @@ CASES: tuple[Behind, ...] = (
     ),
     fallen("machine-config/pools", "MachineConfigPoolsRolledOut", "1 degraded machines"),
     behind(
-        "static-pods/kube-apiserver", "KubeAPIServerRevision", "still at revision 9, from before the topology moved",
+        "static-pods/kube-apiserver", "KubeAPIServerRevision", "still at revision 9, from before the topology changed",
         "ClusterOperatorsStable",
     ),
     fallen("static-pods/kube-apiserver", "KubeAPIServerRevision", _LAGS.format(10, 11)),

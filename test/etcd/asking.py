@@ -114,8 +114,8 @@ async def ask(etcd: cluster.Cluster, **how: object) -> Answer:
     return await Asker(etcd, **how).ask()  # type: ignore[arg-type]  # handed on
 
 
-def _question(known: facts.Facts) -> result.Question:
+def _question(known: facts.Facts) -> result.CheckContext:
     loaded = load.load(bindata.root() / "transitions", members_directly=True)
     definition = next(one for one in loaded.definitions if one.name == "sno-to-ha-compact")
     spec = next(one for one in definition.preflight if one.check is CheckName.ETCD_MEMBERS_DIRECT)
-    return result.Question(known, spec, definition, dt.datetime.now(dt.UTC))
+    return result.CheckContext(known, spec, definition, dt.datetime.now(dt.UTC))

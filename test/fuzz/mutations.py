@@ -116,7 +116,7 @@ def _by_keys(known: facts.Facts) -> Any:
     return found if isinstance(found, facts.Unobserved) else dict(found.entries)
 
 
-def _one_node_less(question: result.Question) -> result.CheckResult:
+def _one_node_less(question: result.CheckContext) -> result.CheckResult:
     fewer = question.spec.model_copy(update={"at_least": (question.spec.at_least or 1) - 1})
     return nodes.control_plane(dataclasses.replace(question, spec=fewer))
 
@@ -261,7 +261,7 @@ MUTATIONS = (
     Mutation("it need not be quiet", _instead(convergence, "_quiet_at", _at_once), (Promise.CONVERGED,)),
     Mutation(
         "the configuration before the change does not matter",
-        _instead(machine_config, "_must_move", lambda *_: False),
+        _instead(machine_config, "_must_change", lambda *_: False),
         (Promise.CONVERGED,),
         _POOLS,
     ),

@@ -1,15 +1,14 @@
-"""Advisories: what nobody fixes by itself, with the command that does.
+"""Advisories: what no operator fixes by itself, with the command that does.
 
 Some things keep a cluster from following its topology, or leave it worse off than it should be, and no operator will
-ever change them: a number that a person or the installer has fixed, a file left behind, an operator that looked only
-when it started. Waiting for them in silence helps nobody (DESIGN section 7). Each is told as early as it is known,
-before the change too, and disappears when it is fixed. What cannot be read gives no advisory: it is no evidence. Pure;
-`decide` keeps them in the record, and the checks that depend on one name it.
+ever change them: a number that an administrator or the installer has fixed, a file left behind, an operator that looked
+only when it started (DESIGN section 7). Each is shown as early as it is known, before the change too, and disappears
+when it is fixed. What cannot be read gives no advisory: it is no evidence. `decide` keeps them in the record, and the
+checks that depend on one name it.
 """
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from topology_api import types, vocabulary
 from topology_api.vocabulary import AdvisoryName, CheckName, Topology
 
 from ..observe import facts
-from . import groups
+from . import operands
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 
     from ..definitions import operands as matrices
 
-WAITED_FOR = {AdvisoryName.ROUTER_REPLICAS_PINNED: CheckName.ROUTER_REPLICAS}
-"""Advisories without which a convergence check is never Met: only a person can do what it waits for. Every ingress
-operator writes spec.replicas when it makes the default controller (cluster-ingress-operator pkg/operator/operator.go,
-release-4.20 to 4.22), so a cluster that began as a single node has this one."""
 DNSMASQ = "50-master-dnsmasq-configuration"
 SKEW = timedelta(minutes=5)
 """How far ahead of our clock a backup may claim to be; further, it says nothing."""
@@ -45,21 +40,22 @@ def advise(
     record: TopologyTransition | None,
     now: datetime,
 ) -> tuple[Advisory, ...]:
-    """Everything that a person should do on the way to `target`, or after it, in the order of `AdvisoryName`.
+    """Everything that an administrator should do on the way to `target`, or after it, in the order of `AdvisoryName`.
 
     What a convergence check waits for comes first: without it the transition does not complete.
 
-    `record` says whether and when the topology was moved (`admittedTime`); `now` is aware UTC.
+    `record` says whether and when the topology changed (`admittedTime`); `now` is aware UTC.
     """
-    found = (
+    changed = record.admitted_time if record is not None else None
+    advisories = (
         _router_pinned(known, target, matrix),
         _dnsmasq_left(known, target),
         _registry_fixed(known, target, matrix),
-        _read_at_start(known, matrix, record),
-        _backup_outdated(known, record, now),
-        _lifecycle_agent(known, record),
+        _read_at_start(known, matrix, record, changed),
+        _backup_outdated(known, changed, now),
+        _lifecycle_agent(known, changed),
     )
-    return tuple(advisory for advisory in found if advisory is not None)
+    return tuple(advisory for advisory in advisories if advisory is not None)
 
 
 def _advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
@@ -70,18 +66,18 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
     """An explicit number of routers wins over the topology (reference: upstream-controller c.3)."""
     group = matrix.group(CheckName.ROUTER_REPLICAS)
     for operand in group.operands if group is not None else ():
-        found = known.operand(operand.key)
-        count = groups.at(operand, group.topology(target)) if group is not None else 0
-        if not isinstance(found, facts.IngressController) or isinstance(count, facts.Unobserved):
+        routers = known.operand(operand.key)
+        count = operands.at(operand, group.topology(target)) if group is not None else 0
+        if not isinstance(routers, facts.IngressController) or isinstance(count, facts.Unobserved):
             continue
-        if found.wanted_replicas is not None and found.wanted_replicas < count:
+        if routers.wanted_replicas is not None and routers.wanted_replicas < count:
             return _advisory(
                 AdvisoryName.ROUTER_REPLICAS_PINNED,
-                f"{operand.key} asks for {found.wanted_replicas} replicas explicitly, as a cluster that began with one "
-                f"node does. That wins over the topology: no operator raises it to the {count} that {target} "
+                f"{operand.key} asks for {routers.wanted_replicas} replicas explicitly, as a cluster that began with "
+                f"one node does. That wins over the topology: no operator raises it to the {count} that {target} "
                 f"implies, and {CheckName.ROUTER_REPLICAS} waits for them",
                 f"oc -n {operand.namespace} patch ingresscontroller {operand.name} --type merge "
-                f"-p '{_spec(replicas=count)}'",
+                f"""-p '{{"spec":{{"replicas":{count}}}}}'""",
             )
     return None
 
@@ -105,125 +101,97 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
     cluster-image-registry-operator pkg/storage/storage.go, GetPlatformStorage (release-4.20 to 4.22).
     """
     group = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
-    if group is None or group.managed_by is None or groups.absence(known, group) is not None:
+    if group is None or group.managed_by is None or operands.absence(known, group) is not None:
         return None
-    found = known.operand(group.managed_by.key)
-    if target.infrastructure == Topology.SINGLE_REPLICA or not isinstance(found, facts.Managed):
+    registry = known.operand(group.managed_by.key)
+    if target.infrastructure == Topology.SINGLE_REPLICA or not isinstance(registry, facts.Managed):
         return None
-    if found.state != "Managed" or found.replicas is None or found.replicas >= _REGISTRIES:
+    if registry.state != "Managed" or registry.replicas is None or registry.replicas >= _REGISTRIES:
         return None
     return _advisory(
         AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
-        f"{group.managed_by.key} asks for {found.replicas} replicas, which is no redundancy: without its node images "
-        "cannot be pulled from it or pushed to it. The number follows no topology on this platform, so nothing waits "
-        f"for it. {_REGISTRIES} replicas need storage that several nodes can mount at once, an object store or a "
+        f"{group.managed_by.key} asks for {registry.replicas} replicas, which is no redundancy: without its node "
+        "images cannot be pulled from it or pushed to it. The number follows no topology on this platform, so nothing "
+        f"waits for it. {_REGISTRIES} replicas need storage that several nodes can mount at once, an object store or a "
         "volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
-        f"oc patch {group.managed_by.key} --type merge -p '{_spec(replicas=_REGISTRIES)}'",
+        f"""oc patch {group.managed_by.key} --type merge -p '{{"spec":{{"replicas":{_REGISTRIES}}}}}'""",
     )
 
 
-def _read_at_start(known: facts.Facts, matrix: matrices.Matrix, record: TopologyTransition | None) -> Advisory | None:
-    """Operators whose pods are all older than the change. They read the topology of the control plane only."""
-    moved = _moved(record)
-    if moved is None or record is None or (record.source and record.target and _same_control_plane(record)):
+def _read_at_start(
+    known: facts.Facts, matrix: matrices.Matrix, record: TopologyTransition | None, changed: datetime | None
+) -> Advisory | None:
+    """Operators with a pod that is older than the change. They read the topology of the control plane only."""
+    if record is None or changed is None:
         return None
-    stale = [reader for reader in matrix.startup_readers if _started_before(known.operand(reader.key), moved)]
+    if record.source and record.target and record.source.control_plane == record.target.control_plane:
+        return None
+    stale = []
+    for reader in matrix.startup_readers:
+        pods = known.operand(reader.key)
+        # One that is being deleted is being restarted. Times are whole seconds, so one that was created in the very
+        # second of the change may have read either.
+        running = [pod for pod in pods if isinstance(pod, facts.Pod)] if isinstance(pods, tuple) else []
+        if any(pod.created <= changed and not pod.deleting for pod in running):
+            stale.append(reader)
     if not stale:
         return None
     named = "; ".join(f"{reader.operator}: {reader.matters}" for reader in stale)
     command = stale[0].command
     for reader in stale[1:]:
-        # Half a command is worse than none; whoever does not fit is told once the others are done.
+        # Half a command is worse than none; what does not fit is shown once the others are done.
         longer = f"{command} && {reader.command}"
         command = longer if len(longer) <= types.MESSAGE_LIMIT else command
     return _advisory(
         AdvisoryName.TOPOLOGY_READ_AT_START,
-        f"These operators read the topology only when they start, and have not been started since it moved. {named}",
+        f"These operators read the topology only when they start, and have not been started since it changed. {named}",
         command,
     )
 
 
-def _same_control_plane(record: TopologyTransition) -> bool:
-    source, target = record.source, record.target
-    return source is not None and target is not None and source.control_plane == target.control_plane
-
-
-def _started_before(found: facts.Fact[facts.Operand], moved: datetime) -> bool:
-    """Does any pod of it date from before the change?
-
-    One that is being deleted does not count: whoever restarts it has done so. Times are whole seconds, so one that was
-    created in the very second of the change may have read either.
-    """
-    if not isinstance(found, tuple):
-        return False
-    return any(isinstance(pod, facts.Pod) and not pod.deleting and pod.created <= moved for pod in found)
-
-
-def _backup_outdated(known: facts.Facts, record: TopologyTransition | None, now: datetime) -> Advisory | None:
+def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime) -> Advisory | None:
     """After the change a backup from before it would bring the old topology back with the old members."""
-    moved = _moved(record)
     own, others, nodes = known.own_operator, known.cluster_operators, known.control_plane_nodes
-    if moved is None or isinstance(own, facts.Unobserved) or isinstance(nodes, facts.Unobserved):
+    if changed is None or isinstance(own, facts.Unobserved) or isinstance(nodes, facts.Unobserved):
         return None
-    taken = [own.backup_time]
-    if _recent(taken, moved, now):
+    if own.backup_time is not None and changed < own.backup_time <= now + SKEW:
         return None
-    if isinstance(others, facts.Unobserved) or any(isinstance(one, facts.Unobserved) for one in others):
+    if isinstance(others, facts.Unobserved) or any(isinstance(operator, facts.Unobserved) for operator in others):
         return None
-    taken += [one.backup_time for one in others if isinstance(one, facts.ClusterOperator) and one.name == "etcd"]
-    home = _home(nodes)
-    if _recent(taken, moved, now) or home is None:
+    etcd = [item.backup_time for item in others if isinstance(item, facts.ClusterOperator) and item.name == "etcd"]
+    backups = [time for time in (own.backup_time, *etcd) if time is not None]
+    # Where to take it: the first control-plane node that is Ready, else the first.
+    readable = [node for node in nodes if isinstance(node, facts.Node)]
+    homes = sorted(readable, key=lambda node: (node.ready != "True" or node.deleting, node.name))
+    if any(changed < time <= now + SKEW for time in backups) or not homes:
         return None
-    known_of = any(one is not None for one in taken)
-    found = (
-        "The newest backup of etcd that is known of is older than the move of the topology"
-        if known_of
-        else ("No backup of etcd is known of")
-    )
+    evidence = "No backup of etcd is known of"
+    if backups:
+        evidence = "The newest backup of etcd that is known of is older than the change of the topology"
     return _advisory(
         AdvisoryName.ETCD_BACKUP_OUTDATED,
-        f"{found}. Restoring one from before would bring the old topology and its members back. Take one and record "
+        f"{evidence}. Restoring one from before would bring the old topology and its members back. Take one and record "
         f"it as annotation {vocabulary.ETCD_BACKUP_ANNOTATION} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}; the "
         "command does both",
-        f"oc debug node/{home} -- chroot /host /usr/local/bin/cluster-backup.sh {_BACKUP_FOLDER} && "
+        f"oc debug node/{homes[0].name} -- chroot /host /usr/local/bin/cluster-backup.sh {_BACKUP_FOLDER} && "
         f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} --overwrite "
         f'{vocabulary.ETCD_BACKUP_ANNOTATION}="$(date -u +%Y-%m-%dT%H:%M:%SZ)"',
     )
 
 
-def _recent(taken: list[datetime | None], moved: datetime, now: datetime) -> bool:
-    return any(moved < one <= now + SKEW for one in taken if one is not None)
-
-
-def _home(nodes: tuple[facts.Fact[facts.Node], ...]) -> str | None:
-    """The control-plane node to take the backup on: the first that is Ready, else the first."""
-    found = sorted((node for node in nodes if isinstance(node, facts.Node)), key=lambda one: one.name)
-    ready = [node for node in found if node.ready == "True" and not node.deleting]
-    return next((node.name for node in (*ready, *found)), None)
-
-
-def _lifecycle_agent(known: facts.Facts, record: TopologyTransition | None) -> Advisory | None:
+def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory | None:
     """An image-based install is never inferred, since the agent runs on ordinary single nodes too (DESIGN section 9).
 
-    Told before the change only: the label stops this operator, which is of no use once the topology has moved.
+    Before the change only: the label stops this operator, which is of no use once the topology has changed.
     """
     infrastructure = known.infrastructure
     if not isinstance(known.lifecycle_agent, facts.Present) or isinstance(infrastructure, facts.Unobserved):
         return None
-    if infrastructure.image_based_install or _moved(record) is not None:
+    if infrastructure.image_based_install or changed is not None:
         return None
     return _advisory(
         AdvisoryName.LIFECYCLE_AGENT_PRESENT,
         "The lifecycle agent runs on this cluster. If the cluster was installed from an image, its topology is fixed "
-        "by that image: set the label, and nothing will be moved. If it was not, there is nothing to do",
+        "by that image: set the label, and nothing will be changed. If it was not, there is nothing to do",
         f"oc label infrastructure cluster {vocabulary.IMAGE_BASED_INSTALL_LABEL}=true",
     )
-
-
-def _moved(record: TopologyTransition | None) -> datetime | None:
-    """When the topology was moved, None before that."""
-    return record.admitted_time if record is not None else None
-
-
-def _spec(**fields: int) -> str:
-    return json.dumps({"spec": fields}, separators=(",", ":"))

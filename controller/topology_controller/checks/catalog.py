@@ -1,4 +1,4 @@
-"""Which function answers which question, and how a whole stage is asked."""
+"""Which function answers which check, and how a whole stage is asked. What else is known of a check: `registry`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName
 
-from . import etcd, etcd_direct, machine_config, nodes, operators, result, static_pods, workloads
-from .result import Question
+from ..definitions import registry
+from . import etcd, etcd_direct, machine_config, nodes, operands, operators
+from .result import CheckContext, ConvergenceContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ..observe import facts
     from .result import CheckResult
 
-CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {
+CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.CLUSTER_OPERATORS_STABLE: operators.stable,
     CheckName.NO_UPGRADE_IN_PROGRESS: operators.no_upgrade,
     CheckName.CONTROL_PLANE_NODES: nodes.control_plane,
@@ -32,20 +33,8 @@ CHECKS: dict[CheckName, Callable[[Question], CheckResult]] = {
     CheckName.ETCD_MEMBERS_DIRECT: etcd_direct.members,
     CheckName.MACHINE_CONFIG_POOLS_READY: machine_config.pools_ready,
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: machine_config.controller_observed,
+    **dict.fromkeys(registry.OPERAND_CHECKS, operands.followed),
     CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: machine_config.pools_rolled_out,
-    CheckName.KUBE_API_SERVER_REVISION: static_pods.at_newest,
-    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: static_pods.at_newest,
-    CheckName.KUBE_SCHEDULER_REVISION: static_pods.at_newest,
-    CheckName.ETCD_REVISION: static_pods.at_newest,
-    CheckName.API_SERVER_REPLICAS: workloads.replicas,
-    CheckName.ROUTER_REPLICAS: workloads.replicas,
-    CheckName.CONSOLE_REPLICAS: workloads.replicas,
-    CheckName.OAUTH_REPLICAS: workloads.replicas,
-    CheckName.MONITORING_REPLICAS: workloads.replicas,
-    CheckName.IMAGE_REGISTRY_REPLICAS: workloads.replicas,
-    CheckName.PACKAGE_SERVER_REPLICAS: workloads.replicas,
-    CheckName.MULTUS_ADMISSION_REPLICAS: workloads.replicas,
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS: workloads.guarded,
 }
 
 
@@ -54,13 +43,13 @@ def ask(
     definition: model.Definition,
     known: facts.Facts,
     now: datetime,
-    yardstick: result.Yardstick = result.Yardstick(),  # noqa: B008 - frozen
+    convergence: ConvergenceContext = ConvergenceContext(),  # noqa: B008 - frozen
 ) -> tuple[CheckResult, ...]:
-    """Answer every question of a stage, in the order of the definition. None of them stops another."""
+    """Answer every check of a stage, in the order of the definition. None of them stops another."""
     answers: dict[CheckName, CheckResult] = {}
     specs = definition.stages[stage]
     # It looks at what the checks of operands have found.
     for spec in sorted(specs, key=lambda spec: spec.check is CheckName.CLUSTER_OPERATORS_STABLE):
-        question = Question(known, spec, definition, now, yardstick, stage, answers)
-        answers[spec.check] = CHECKS[spec.check](question)
+        context = CheckContext(known, spec, definition, now, convergence, stage, answers)
+        answers[spec.check] = CHECKS[spec.check](context)
     return tuple(answers[spec.check] for spec in specs)

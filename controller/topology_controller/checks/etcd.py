@@ -14,7 +14,7 @@ from ..observe import facts, parse
 from . import result
 
 if TYPE_CHECKING:
-    from .result import CheckResult, Question
+    from .result import CheckContext, CheckResult
 
 ENDPOINTS = "configmaps/etcd-endpoints in namespace openshift-etcd"
 _MEMBER_ID = re.compile(r"[1-9a-f][0-9a-f]{0,15}\Z")
@@ -28,124 +28,103 @@ LEASE_GRACE = timedelta(seconds=30)
 
 
 def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
-    """Voters by member id with their address, or why they cannot be told.
+    """Voters by member id with their address, or why they are not known.
 
     The etcd operator keys the ConfigMap by hexadecimal member id. When it could not list members it writes every
     control-plane node keyed by node name instead, which looks like three voters; so a key that equals a node name is
     tested first (`cafe` is both), and neither that nor any other key proves anything. Source: cluster-etcd-operator
     pkg/operator/etcdendpointscontroller/etcdendpointscontroller.go (release-4.22; by node name since release-4.21).
     """
-    found, nodes, others = known.etcd_endpoints, known.control_plane_nodes, known.other_nodes
-    if isinstance(found, facts.Unobserved):
-        return found
-    for group in (nodes, others):
-        if isinstance(group, facts.Unobserved):
-            return group
-        for node in group:
-            if isinstance(node, facts.Unobserved):
-                # Its name may be one of the keys.
-                return node
-    names = {
-        node.name
-        for group in (nodes, others)
-        if not isinstance(group, facts.Unobserved)
-        for node in group
-        if not isinstance(node, facts.Unobserved)
-    }
+    endpoints = known.etcd_endpoints
+    nodes, others = result.every(known.control_plane_nodes), result.every(known.other_nodes)
+    if isinstance(endpoints, facts.Unobserved):
+        return endpoints
+    # The name of a node that cannot be read may be one of the keys.
+    if isinstance(nodes, facts.Unobserved):
+        return nodes
+    if isinstance(others, facts.Unobserved):
+        return others
+    names = {node.name for node in nodes} | {node.name for node in others}
     voters: dict[str, str] = {}
-    for key, value in found.entries:
+    for key, value in endpoints.entries:
         if key in names:
-            return facts.Unobserved(
-                ENDPOINTS, f"key {key} is a node name: the etcd operator could not list the members"
-            )
+            why = f"key {key} is a node name: the etcd operator could not list the members"
+            return facts.Unobserved(ENDPOINTS, why)
         if not _MEMBER_ID.match(key):
             return facts.Unobserved(ENDPOINTS, f"key {key} is not a member id")
-        where = parse.address(value)
-        if where is None:
+        address = parse.address(value)
+        if address is None:
             return facts.Unobserved(ENDPOINTS, f"member {key} has no IP address")
-        voters[key] = where
+        voters[key] = address
     return voters
 
 
-def voters(known: facts.Facts) -> frozenset[str] | facts.Unobserved:
-    """Addresses of the voters."""
-    found = members(known)
-    return found if isinstance(found, facts.Unobserved) else frozenset(found.values())
-
-
-def voting_members(question: Question) -> CheckResult:
+def voting_members(context: CheckContext) -> CheckResult:
     """At least N voters, each at an address of a control-plane node of its own, and none elsewhere.
 
     Only voters are published: cluster-etcd-operator pkg/operator/etcdendpointscontroller (release-4.22).
     """
-    found = members(question.facts)
-    if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
-    nodes = question.facts.control_plane_nodes
-    # Where they cannot be read `members` has no answer either; a voter without a home would be Unmet here.
-    known = () if isinstance(nodes, facts.Unobserved) else nodes
-    homes = {address: node.name for node in known if isinstance(node, facts.Node) for address in node.addresses}
-    housed = {homes[where] for where in found.values() if where in homes}
-    strangers = sorted(f"{key} at {where}" for key, where in found.items() if where not in homes)
-    wanted = question.spec.at_least or 0
+    voters, nodes = members(context.facts), result.every(context.facts.control_plane_nodes)
+    if isinstance(voters, facts.Unobserved):
+        return context.unknown(voters)
+    if isinstance(nodes, facts.Unobserved):
+        return context.unknown(nodes)
+    homes = {address: node.name for node in nodes for address in node.addresses}
+    housed = sorted({homes[address] for address in voters.values() if address in homes})
+    strangers = sorted(f"{key} at {address}" for key, address in voters.items() if address not in homes)
+    wanted = context.spec.at_least or 0
+    aim = f"Wanted: {wanted} etcd voters, each on a control-plane node."
     if strangers:
-        return question.unmet(
-            f"Wanted: {wanted} etcd voters, each on a control-plane node. Found: {result.listed(strangers)} "
-            f"is no address of a control-plane node. Look at {ENDPOINTS}"
-        )
+        text = f"Found: {result.listed(strangers)} is no address of a control-plane node"
+        return context.unmet(f"{aim} {text}. Look at {ENDPOINTS}")
     if len(housed) < wanted:
-        return question.unmet(
-            f"Wanted: {wanted} etcd voters, each on a control-plane node. Found: {len(housed)}: "
-            f"{result.listed(sorted(housed)) or 'none'}. A learner becomes a voter once it has caught up, and none is "
-            f"added while a member is unhealthy. Look at {ENDPOINTS}"
+        return context.unmet(
+            f"{aim} Found: {len(housed)}: {result.listed(housed) or 'none'}. A learner becomes a voter once it has "
+            f"caught up, and none is added while a member is unhealthy. Look at {ENDPOINTS}"
         )
-    return question.met(f"{len(housed)} etcd voters, on {result.listed(sorted(housed))}")
+    return context.met(f"{len(housed)} etcd voters, on {result.listed(housed)}")
 
 
-def healthy(question: Question) -> CheckResult:
+def healthy(context: CheckContext) -> CheckResult:
     """The etcd operator reports members available, none degraded, none unstarted; all three conditions present.
 
     Source: cluster-etcd-operator pkg/operator/etcdmemberscontroller/etcdmemberscontroller.go (release-4.20 to 4.22).
     """
-    found = question.facts.etcd
-    if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
-    wrong = [
-        f"{type_}={found.conditions.status(type_)}"
-        for type_, wanted in _HEALTH
-        if found.conditions.status(type_) != wanted
-    ]
+    etcd = context.facts.etcd
+    if isinstance(etcd, facts.Unobserved):
+        return context.unknown(etcd)
+    statuses = {type_: etcd.conditions.status(type_) for type_, _ in _HEALTH}
+    wrong = [f"{type_}={statuses[type_]}" for type_, wanted in _HEALTH if statuses[type_] != wanted]
     if not wrong:
-        return question.met("All etcd members are started and healthy")
+        return context.met("All etcd members are started and healthy")
     text = f"etcds.operator.openshift.io/cluster has {', '.join(wrong)}"
-    if any(found.conditions.status(type_) not in {"True", "False"} for type_, _ in _HEALTH):
-        return question.unknown(text)
-    wanted_text = ", ".join(f"{type_}={status}" for type_, status in _HEALTH)
-    return question.unmet(f"Wanted: {wanted_text}. Found: {text}")
+    if not set(statuses.values()) <= {"True", "False"}:
+        return context.unknown(text)
+    return context.unmet(f"Wanted: {', '.join(f'{type_}={status}' for type_, status in _HEALTH)}. Found: {text}")
 
 
-def operator_alive(question: Question) -> CheckResult:
+def operator_alive(context: CheckContext) -> CheckResult:
     """The etcd operator holds its lease and renews it: conditions outlive their author.
 
     Past its time, but seen to move by our own clock, the two clocks disagree: Unknown. Source of its name:
     cluster-etcd-operator pkg/cmd/operator/cmd.go; of its times: library-go pkg/config/leaderelection/leaderelection.go
     (release-4.22).
     """
-    lease = question.facts.etcd_lease
+    lease = context.facts.etcd_lease
     if isinstance(lease, facts.Unobserved):
-        return question.unknown(lease)
+        return context.unknown(lease)
     if not lease.holder:
-        return question.unmet(f"Wanted: an etcd operator that renews its lease. Found: nobody holds {_LEASE}")
+        return context.unmet(f"Wanted: an etcd operator that renews its lease. Found: {_LEASE} has no holder")
     if lease.renew_time is None or lease.duration_seconds is None:
-        return question.unknown(f"{_LEASE} has no renewTime or no leaseDurationSeconds")
-    age = question.now - lease.renew_time
+        return context.unknown(f"{_LEASE} has no renewTime or no leaseDurationSeconds")
+    age = context.now - lease.renew_time
     if age < -LEASE_GRACE:
-        return question.unknown(f"{_LEASE} was renewed in the future: the clocks disagree")
+        return context.unknown(f"{_LEASE} was renewed in the future: the clocks disagree")
     if age <= expiry(lease):
-        return question.met("The etcd operator renews its lease")
+        return context.met("The etcd operator renews its lease")
     if lease.moving:
-        return question.unknown(f"{_LEASE} is renewed, but its times are too old: the clocks disagree")
-    return question.unmet(
+        return context.unknown(f"{_LEASE} is renewed, but its times are too old: the clocks disagree")
+    return context.unmet(
         f"Wanted: an etcd operator that renews its lease. Found: {_LEASE} is held by {lease.holder} but has expired. "
         "Look at the pods in openshift-etcd-operator"
     )

@@ -1,10 +1,10 @@
-"""ClusterOperators and ClusterVersion: is the cluster at rest, and are upgrades held back?"""
+"""ClusterOperators and ClusterVersion: is the cluster at rest, and are upgrades blocked?"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CLUSTER_OPERATOR, AdvisoryName, CheckName, CheckStatus
+from topology_api.vocabulary import CLUSTER_OPERATOR, AdvisoryName, CheckName, CheckStatus, Stage
 
 from ..observe import facts
 from . import result
@@ -13,9 +13,10 @@ from .result import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .result import CheckResult, Question
+    from .result import CheckContext, CheckResult
 
 _KIND = "ClusterOperator"
+_VERSION = "clusterversions.config.openshift.io/version"
 _STABLE = (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
 """Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
@@ -23,13 +24,13 @@ _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
 The console operator puts the resourceVersion of Infrastructure into the pods of Deployment console, so each write
 restarts them and is reported as progress: console-operator pkg/console/subresource/deployment/deployment.go and
 pkg/console/operator/sync_v400.go (release-4.20 to 4.22, main). If it counted, every write of ours would take this check
-back. What a console lacks after the change is told by ConsoleReplicas. Available and Degraded count as everywhere.
+back. ConsoleReplicas says what a console lacks after the change. Available and Degraded count as everywhere.
 """
 
-Z_STREAM = "Patch (z-stream) upgrades are not held back by Upgradeable=False: do not start one now."
+Z_STREAM = "Patch (z-stream) upgrades are not blocked by Upgradeable=False: do not start one now."
 
 
-def stable(question: Question) -> CheckResult:
+def stable(context: CheckContext) -> CheckResult:
     """Every ClusterOperator but ours is Available, not Progressing, not Degraded.
 
     Source of the three conditions and their names: api config/v1/types_cluster_operator.go (release-4.22).
@@ -37,94 +38,85 @@ def stable(question: Question) -> CheckResult:
     After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
     change may be gone, and those whose operands have to follow must have been seen to react (`_unreacted`).
     """
-    found = question.facts.cluster_operators
-    if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
-    if broken := result.unreadable(found, facts.ClusterOperator):
-        return question.unknown(broken)
-    others = {
-        operator.name: operator
-        for operator in found
-        if isinstance(operator, facts.ClusterOperator) and operator.name != CLUSTER_OPERATOR
-    }
+    operators = result.every(context.facts.cluster_operators)
+    if isinstance(operators, facts.Unobserved):
+        return context.unknown(operators)
+    others = {operator.name: operator for operator in operators if operator.name != CLUSTER_OPERATOR}
     if not others:
-        return question.unknown("there are no ClusterOperators besides our own; look at oc get co")
-    unstable = tuple(
-        Finding(_KIND, operator.name, status, f"{operator.name} ({why})")
-        for operator in others.values()
-        if (why := instability(operator))
-        for status in (CheckStatus.UNMET if _says_no(operator) else CheckStatus.UNKNOWN,)
-    )
-    if not question.converging:
-        return _at_rest(question, unstable)
-    return _reacted(question, others, unstable)
-
-
-def _at_rest(question: Question, unstable: tuple[Finding, ...]) -> CheckResult:
-    """The answer before the change."""
-    names = result.listed(finding.found for finding in unstable)
+        return context.unknown("there are no ClusterOperators besides our own; look at oc get co")
+    unstable = tuple(finding for operator in others.values() for finding in _instability(operator))
+    if context.stage is Stage.CONVERGENCE:
+        return _reacted(context, others, unstable)
+    names = result.listed(finding.text for finding in unstable)
     if any(finding.status is CheckStatus.UNMET for finding in unstable):
         text = "Wanted: every ClusterOperator Available, not Progressing, not Degraded. "
-        return question.unmet(f"{text}Found: {names}. Look at oc get co", unstable)
+        return context.unmet(f"{text}Found: {names}. Look at oc get co", unstable)
     if unstable:
-        return question.unknown(f"ClusterOperators that do not say how they are: {names}", unstable)
-    return question.met("Every ClusterOperator is Available, not Progressing and not Degraded")
+        return context.unknown(f"ClusterOperators that do not say how they are: {names}", unstable)
+    return context.met("Every ClusterOperator is Available, not Progressing and not Degraded")
 
 
 def _reacted(
-    question: Question, others: dict[str, facts.ClusterOperator], unstable: tuple[Finding, ...]
+    context: CheckContext, others: dict[str, facts.ClusterOperator], unstable: tuple[Finding, ...]
 ) -> CheckResult:
     """The answer after the change."""
-    version = question.facts.cluster_version
-    upgrade = "" if isinstance(version, facts.Unobserved) else _upgrade(version)
+    version, baseline = context.facts.cluster_version, context.convergence.baseline
+    recorded = baseline.cluster_operators if baseline is not None else ()
+    gone = tuple(
+        Finding(_KIND, name, CheckStatus.UNMET, f"{name} (missing, it was there when the topology changed)")
+        for name in sorted(entry.name for entry in recorded if entry.name not in others)
+    )
+    findings = unstable + gone + tuple(_unreacted(context, others))
     certain = any(finding.status is CheckStatus.UNMET for finding in unstable)
-    waiting = tuple(_unreacted(question, others))
-    findings = unstable + _gone(question, others) + waiting
-    # Where one of them says that it is not at rest, those that say nothing are told with it.
-    wrong = [one.found for one in findings if one.status is CheckStatus.UNMET or (certain and one in unstable)]
-    if upgrade:
-        wrong.append(upgrade)
-    news = "" if isinstance(version, facts.Unobserved) else _newer(question, version)
-    if wrong:
-        return question.unmet(
-            "Wanted: every ClusterOperator Available, not Progressing, not Degraded, those whose operands follow the "
-            "topology seen to react, and no upgrade. "
-            f"Found: {result.listed(wrong)}. Look at oc get co{news}",
-            findings,
-        )
-    unclear = [finding.found for finding in findings]
+    # Where one of them says that it is not at rest, those that say nothing are named with it.
+    wrong = [
+        finding.text for finding in findings if finding.status is CheckStatus.UNMET or (certain and finding in unstable)
+    ]
+    unclear = [finding.text for finding in findings]
+    news = ""
     if isinstance(version, facts.Unobserved):
         unclear.append(str(version))
-    elif (status := version.conditions.status("Progressing")) != "False":
-        unclear.append(f"clusterversions.config.openshift.io/version: condition Progressing is {status}")
+    else:
+        progressing = version.conditions.find("Progressing")
+        if progressing is not None and progressing.status == "True":
+            reason = progressing.reason or "no reason given"
+            wrong.append(f"ClusterVersion version (an upgrade is under way: {reason})")
+        elif (status := version.conditions.status("Progressing")) != "False":
+            unclear.append(f"{_VERSION}: condition Progressing is {status}")
+        before = baseline.version if baseline is not None else None
+        if before is not None and version.newest not in {None, before}:
+            # What converged may have been the upgrade's doing.
+            news = f". The cluster went from version {before} to {version.newest} since the topology changed"
+    if wrong:
+        return context.unmet(
+            "Wanted: every ClusterOperator Available, not Progressing, not Degraded, those whose operands follow the "
+            f"topology seen to react, and no upgrade. Found: {result.listed(wrong)}. Look at oc get co{news}",
+            findings,
+        )
     if unclear:
-        return question.unknown(result.listed(unclear), findings)
-    return question.met(
+        return context.unknown(result.listed(unclear), findings)
+    return context.met(
         f"Every ClusterOperator is Available, not Progressing and not Degraded, and has reacted where it had to{news}"
     )
 
 
-def _gone(question: Question, others: dict[str, facts.ClusterOperator]) -> tuple[Finding, ...]:
-    """Operators that reported at the change and do not any more."""
-    baseline = question.yardstick.baseline
-    names = sorted(one.name for one in (baseline.cluster_operators if baseline else ()) if one.name not in others)
-    text = "missing, it was there when the topology moved"
-    return tuple(Finding(_KIND, name, CheckStatus.UNMET, f"{name} ({text})") for name in names)
-
-
-def _unreacted(question: Question, others: dict[str, facts.ClusterOperator]) -> Iterator[Finding]:
+def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) -> Iterator[Finding]:
     """Operators that still have to react to the change, each with the first of its operands that shows it.
 
     One that answers for an operand has reacted when it has been busy since (its Progressing condition changed later
     than at the change), or when its operands lack nothing of it (`Finding.lacks`). Guard budgets are left out, since no
     operator reports them, and so are checks that are accepted.
     """
-    busy_since = set(_busy_since(question, others))
-    matrix = question.yardstick.matrix
+    baseline, matrix = context.convergence.baseline, context.convergence.matrix
+    busy_since: set[str] = set()
+    for entry in baseline.cluster_operators if baseline is not None else ():
+        settled = others[entry.name].settled_time if entry.name in others else None
+        if settled is not None and entry.settled_time is not None and settled > entry.settled_time:
+            busy_since.add(entry.name)
     first: dict[str, str | facts.Unobserved] = {}
-    for spec in question.definition.convergence.checks:
-        group, answer = question.group(spec.check), question.answers.get(spec.check)
-        if group is None or answer is None or spec.check in question.yardstick.accepted:
+    for spec in context.definition.convergence.checks:
+        group, answer = context.group(spec.check), context.answers.get(spec.check)
+        if group is None or answer is None or spec.check in context.convergence.accepted:
             continue
         # A group that this cluster lacks has one finding for all of it, and that lacks nothing.
         for operand, finding in zip(group.operands, answer.findings, strict=False):
@@ -141,68 +133,41 @@ def _unreacted(question: Question, others: dict[str, facts.ClusterOperator]) -> 
         yield Finding(_KIND, operator, CheckStatus.UNMET, f"{operator} (has not reacted yet: {lacks}{reader})")
 
 
-def _busy_since(question: Question, others: dict[str, facts.ClusterOperator]) -> Iterator[str]:
-    """Operators that have come to rest again since the change."""
-    baseline = question.yardstick.baseline
-    for one in baseline.cluster_operators if baseline is not None else ():
-        now = others[one.name].settled_time if one.name in others else None
-        if now is not None and one.settled_time is not None and now > one.settled_time:
-            yield one.name
+def _instability(operator: facts.ClusterOperator) -> Iterator[Finding]:
+    """What keeps an operator from being at rest, if anything does.
 
-
-def _upgrade(version: facts.ClusterVersion) -> str:
-    progressing = version.conditions.find("Progressing")
-    if progressing is None or progressing.status != "True":
-        return ""
-    return f"ClusterVersion version (an upgrade is under way: {progressing.reason or 'no reason given'})"
-
-
-def _newer(question: Question, version: facts.ClusterVersion) -> str:
-    """Say that the version changed since the change: what converged may have been the upgrade's doing."""
-    baseline = question.yardstick.baseline
-    before = baseline.version if baseline is not None else None
-    if before is None or version.newest in {None, before}:
-        return ""
-    return f". The cluster went from version {before} to {version.newest} since the topology moved"
-
-
-def _says_no(operator: facts.ClusterOperator) -> bool:
-    """Does a condition say the opposite of what is wanted? Absent and Unknown say nothing."""
-    return any(_status(operator, type_) in {"True", "False"} - {wanted} for type_, wanted in _STABLE)
-
-
-def instability(operator: facts.ClusterOperator) -> str:
-    """What keeps an operator from being at rest, empty when nothing does."""
-    return ", ".join(f"{type_}={status}" for type_, wanted in _STABLE if (status := _status(operator, type_)) != wanted)
-
-
-def _status(operator: facts.ClusterOperator, type_: str) -> str:
-    """The status of a condition, where progress that a write of Infrastructure alone sets off is none."""
-    found = operator.conditions.find(type_)
+    Absent and Unknown conditions say nothing. Progress that a write of Infrastructure alone sets off is none.
+    """
+    statuses = {type_: operator.conditions.status(type_) for type_, _ in _STABLE}
+    progressing = operator.conditions.find("Progressing")
     reason = _SET_OFF_BY_WRITES.get(operator.name)
-    if type_ == "Progressing" and reason is not None and found is not None and found.reason == reason:
-        return "False" if found.status == "True" else found.status
-    return operator.conditions.status(type_)
+    if progressing is not None and progressing.status == "True" and progressing.reason == reason:
+        statuses["Progressing"] = "False"
+    wrong = {type_: statuses[type_] for type_, wanted in _STABLE if statuses[type_] != wanted}
+    if wrong:
+        status = CheckStatus.UNMET if {"True", "False"} & set(wrong.values()) else CheckStatus.UNKNOWN
+        why = ", ".join(f"{type_}={value}" for type_, value in wrong.items())
+        yield Finding(_KIND, operator.name, status, f"{operator.name} ({why})")
 
 
-def no_upgrade(question: Question) -> CheckResult:
+def no_upgrade(context: CheckContext) -> CheckResult:
     """ClusterVersion `version` says Progressing=False; anything absent is Unknown.
 
     Source: cluster-version-operator pkg/cvo/status.go (release-4.22) sets it True from the first step to the last.
     """
-    found = question.facts.cluster_version
-    if isinstance(found, facts.Unobserved):
-        return question.unknown(found)
-    progressing = found.conditions.find("Progressing")
+    version = context.facts.cluster_version
+    if isinstance(version, facts.Unobserved):
+        return context.unknown(version)
+    progressing = version.conditions.find("Progressing")
     if progressing is None or progressing.status not in {"True", "False"}:
         status = progressing.status if progressing else "absent"
-        return question.unknown(f"clusterversions.config.openshift.io/version: condition Progressing is {status}")
+        return context.unknown(f"{_VERSION}: condition Progressing is {status}")
     if progressing.status == "True":
-        return question.unmet(
+        return context.unmet(
             f"Wanted: no upgrade under way. Found: ClusterVersion version is Progressing "
             f"({progressing.reason or 'no reason given'}). Look at oc get clusterversion"
         )
-    return question.met(f"No upgrade is under way. {Z_STREAM}")
+    return context.met(f"No upgrade is under way. {Z_STREAM}")
 
 
 def block_message_after_change(definition: str, target: str) -> str:
@@ -217,24 +182,24 @@ def block_message(definition: str, desired: str) -> str:
     and the request and nothing that changes in between.
     """
     return (
-        f"Minor upgrades are held back while transition {definition} to {desired} is wanted or under way. "
-        "Until the topology has moved it can be cancelled with: oc patch infrastructure cluster --type merge "
+        f"Minor upgrades are blocked while transition {definition} to {desired} is requested or under way. "
+        "Until the topology has changed it can be cancelled with: oc patch infrastructure cluster --type merge "
         """-p '{"spec":{"desiredTopology":null}}'"""
     )
 
 
-def upgrades_blocked(found: facts.Fact[facts.ClusterVersion], message: str) -> CheckResult:
+def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) -> CheckResult:
     """ClusterVersion echoes our block: Upgradeable=False, and the message contains ours.
 
     False alone proves nothing: other operators, overrides and acknowledgements make it False for their own reasons,
     and its reason is the version operator's. Source: cluster-version-operator pkg/cvo/upgradeable.go (release-4.22).
     """
     name = CheckName.UPGRADES_BLOCKED
-    if isinstance(found, facts.Unobserved):
-        return result.CheckResult(name, CheckStatus.UNKNOWN, f"Cannot tell: {found}")
-    upgradeable = found.conditions.find("Upgradeable")
+    if isinstance(version, facts.Unobserved):
+        return result.CheckResult(name, CheckStatus.UNKNOWN, f"Cannot tell: {version}")
+    upgradeable = version.conditions.find("Upgradeable")
     if upgradeable is not None and upgradeable.status == "False" and message in upgradeable.message:
-        return result.CheckResult(name, CheckStatus.MET, "ClusterVersion holds minor upgrades back for this transition")
+        return result.CheckResult(name, CheckStatus.MET, "ClusterVersion blocks minor upgrades for this transition")
     status = "absent" if upgradeable is None else f"{upgradeable.status}, for other reasons"
     return result.CheckResult(
         name,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from topology_api.vocabulary import CheckStatus, Stage
+
+from ..observe import facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
 
     from ..definitions import model
     from ..definitions import operands as matrices
-    from ..observe import facts
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +34,18 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found of one object: an operand, a node, a pool, an operator.
+    """The answer of a check for one object: an operand, a node, a pool, an operator.
 
-    `name` has the namespace in front where there is one. `wanted`, `found` and `where`, the command that shows it, are
-    parts of the sentence about it; without `wanted` that is `found`. `action` is what an administrator can do where no
-    operator will. `lacks` says what the object itself still lacks, whatever else its check waits for: None
-    when nothing, Unobserved when that cannot be told.
+    `name` has the namespace in front where there is one. `text` is what was found; with `wanted` and `where`, the
+    command that shows it, it makes the sentence. `action` is what an administrator can do where no operator will.
+    `lacks` says what the object itself still lacks, whatever else its check waits for: None when nothing, Unobserved
+    when that is not known.
     """
 
     kind: str
     name: str
     status: CheckStatus
-    found: str
+    text: str
     wanted: str = ""
     where: str = ""
     action: str = ""
@@ -56,9 +60,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The answer to one question, and what it rests on: a finding for each object that was judged.
+    """The answer of a check, with a finding for each object that was judged.
 
-    Two answers that say the same are equal: a count that changes among what is Met is no news.
+    Two answers with the same message are equal: a count that changes among what is Met is no news.
     """
 
     name: CheckName
@@ -73,10 +77,10 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Yardstick:
-    """What convergence is measured by: how it was at the change (None: nobody knows), and the operand matrix.
+class ConvergenceContext:
+    """What convergence is measured by: the cluster at the change (None: not recorded), and the operand matrix.
 
-    `accepted` are checks that somebody has declared not to come: their operators need not be seen to react.
+    `accepted` are checks that an administrator has accepted: their operators need not be seen to react.
     """
 
     baseline: Baseline | None = None
@@ -85,10 +89,10 @@ class Yardstick:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckContext:
     """Everything that a check may look at: facts, its own parameters, the definition, the time and the stage.
 
-    `yardstick` matters after the change. `now` is aware UTC. `answers` are those of the stage's other checks, for the
+    `convergence` matters after the change. `now` is aware UTC. `answers` are those of the stage's other checks, for the
     one that sums them up.
     """
 
@@ -96,18 +100,13 @@ class Question:
     spec: model.CheckSpec
     definition: model.Definition
     now: datetime
-    yardstick: Yardstick = Yardstick()
+    convergence: ConvergenceContext = ConvergenceContext()
     stage: Stage = Stage.PREFLIGHT
     answers: Mapping[CheckName, CheckResult] = field(default_factory=dict)
 
-    @property
-    def converging(self) -> bool:
-        """Is this asked after the change?"""
-        return self.stage is Stage.CONVERGENCE
-
     def group(self, check: CheckName | None = None) -> matrices.Group | None:
         """What the matrix says about the operands of this check, or of another one."""
-        matrix = self.yardstick.matrix
+        matrix = self.convergence.matrix
         return matrix.group(check or self.spec.check) if matrix is not None else None
 
     def met(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:
@@ -131,16 +130,16 @@ class Question:
 
 
 def sentence(status: CheckStatus, findings: tuple[Finding, ...]) -> str:
-    """What a check says of its objects: those that keep it from being Met, or all where none does."""
-    unknown = [finding for finding in findings if finding.status is CheckStatus.UNKNOWN]
+    """The message of a check about its objects: those that keep it from being Met, or all where none does."""
     if status is CheckStatus.MET:
-        return listed(finding.found for finding in findings)
+        return listed(finding.text for finding in findings)
+    unknown = listed(finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN)
     if status is CheckStatus.UNKNOWN:
-        return f"Cannot tell: {listed(finding.found for finding in unknown)}"
+        return f"Cannot tell: {unknown}"
     unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
-    text = "; ".join(finding.found for finding in unmet)
+    text = "; ".join(finding.text for finding in unmet)
     if unknown:
-        text += f"; and it cannot be told: {listed(finding.found for finding in unknown)}"
+        text += f"; and cannot tell: {unknown}"
     wanted = [finding.wanted for finding in unmet if finding.wanted]
     if not wanted:
         return text
@@ -156,6 +155,16 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     return shown if len(all_names) <= most else f"{shown} and {len(all_names) - most} more"
 
 
-def unreadable(items: Iterable[object], kind: type) -> str:
-    """Name the objects of a list that are not facts of this kind, or an empty string."""
-    return listed(str(item) for item in items if not isinstance(item, kind))
+def first_reason(*reasons: tuple[bool, str]) -> str | None:
+    """The first of these reasons that holds, None where none does."""
+    return next((reason for holds, reason in reasons if holds), None)
+
+
+def every(items: facts.Fact[tuple[facts.Fact[T], ...]]) -> list[T] | facts.Unobserved:
+    """The items of a list when it and each of them could be read, else all of them that could not, in one."""
+    if isinstance(items, facts.Unobserved):
+        return items
+    broken = [item for item in items if isinstance(item, facts.Unobserved)]
+    if broken:
+        return dataclasses.replace(broken[0], why=listed(map(str, broken)).removeprefix(f"{broken[0].what}: "))
+    return [item for item in items if not isinstance(item, facts.Unobserved)]

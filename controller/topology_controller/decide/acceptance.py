@@ -1,14 +1,13 @@
-"""What somebody declares not to come: the way out of a transition that would be stuck for ever.
+"""What an administrator accepts not to wait for: the way out of a transition that would be stuck for ever.
 
-Past the deadline a person may accept that the check of a workload stays as it is: a router that is pinned on purpose, a
-registry without shared storage. What they ask for stands in a ConfigMap (`facts.Acceptances`); what is taken up of it
-stands in the record, is final for the attempt, and is shown from then on. The check goes on being asked and keeps its
-true answer; only nobody waits for it any more. Never nodes, etcd, static pods, machine configs or
-ClusterOperatorsStable: without those nobody knows whether the control plane is well. An entry for another attempt is
+Past the deadline the check of a workload may be accepted as it is: a router that is pinned on purpose, a registry
+without shared storage. What is asked for stands in a ConfigMap (`facts.Acceptances`); what is accepted stands in the
+record, is final for the attempt, and is shown from then on. The check goes on being asked and keeps its true answer;
+the transition no longer waits for it. Which checks can be accepted says `registry`. An entry for another attempt is
 left alone, so what was accepted once is never accepted again by itself.
 
-The deadline goes by the wall clock of the record (`clock`); what lets a transition be completed is a person's word and
-the settle time of all other checks, so a clock that was put forward completes nothing by itself. `convergence` asks.
+The deadline goes by the wall clock of the record; what lets a transition be completed is the word of an administrator
+and the settle time of all other checks, so a clock that was put forward completes nothing by itself.
 """
 
 from __future__ import annotations
@@ -16,9 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topology_api.types import ACCEPTED_MESSAGE_LIMIT, Accepted, fit, whole_seconds
-from topology_api.vocabulary import ACCEPTABLE_CHECKS, ACCEPTED_CHECKS, CheckName
+from topology_api.vocabulary import ACCEPTED_CHECKS, CheckName
 
-from ..checks.result import listed
+from ..checks.result import first_reason, listed
+from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
 
 if TYPE_CHECKING:
@@ -29,24 +29,23 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
 
-_ACCEPTABLE = frozenset(ACCEPTABLE_CHECKS)
 _LONGEST_NAME = 64
 
 
 def names(record: TopologyTransition) -> frozenset[CheckName]:
-    """The checks that this attempt goes without. What is not acceptable does not count, whoever wrote it there."""
-    return frozenset(CheckName(one.name) for one in record.accepted if one.name in _ACCEPTABLE)
+    """The checks that this attempt goes without. What is not acceptable does not count, whatever wrote it there."""
+    return frozenset(CheckName(entry.name) for entry in record.accepted if entry.name in ACCEPTABLE_CHECKS)
 
 
-def told(record: TopologyTransition) -> str:
+def note(record: TopologyTransition) -> str:
     """What is added to a sentence about the transition; empty when nothing was accepted."""
-    accepted = [one.name for one in record.accepted if one.name in _ACCEPTABLE]
-    return f", accepted without: {listed(accepted, most=len(_ACCEPTABLE))}" if accepted else ""
+    accepted = [entry.name for entry in record.accepted if entry.name in ACCEPTABLE_CHECKS]
+    return f", accepted without: {listed(accepted, most=len(ACCEPTABLE_CHECKS))}" if accepted else ""
 
 
 def taken(
     record: TopologyTransition,
-    found: facts.Fact[facts.Acceptances],
+    acceptances: facts.Fact[facts.Acceptances],
     results: Iterable[CheckResult],
     now: datetime,
     *,
@@ -60,18 +59,18 @@ def taken(
     accepted = list(record.accepted)
     ignored: list[str] = []
     answers = {result.name: result for result in results}
-    for one in found.items if isinstance(found, facts.Acceptances) else ():
-        if any(one.check == before.name and not one.wrong and one.attempt == record.attempt for before in accepted):
+    before = {entry.name for entry in record.accepted}
+    for entry in acceptances.items if isinstance(acceptances, facts.Acceptances) else ():
+        if entry.check in before and not entry.wrong and entry.attempt == record.attempt:
             continue
-        why = _ignored(one, record, answers, late=late)
-        if why:
-            ignored.append(f"{one.check[:_LONGEST_NAME]} in ConfigMap {ACCEPTED_CHECKS} is ignored: {why}")
+        if why := _ignored(entry, record, answers, late=late):
+            ignored.append(f"{entry.check[:_LONGEST_NAME]} in ConfigMap {ACCEPTED_CHECKS} is ignored: {why}")
             continue
         accepted.append(
             Accepted(
-                name=one.check,
-                message=fit(answers[CheckName(one.check)].message, ACCEPTED_MESSAGE_LIMIT),
-                reason=one.reason,
+                name=entry.check,
+                message=fit(answers[CheckName(entry.check)].message, ACCEPTED_MESSAGE_LIMIT),
+                reason=entry.reason,
                 accepted_time=whole_seconds(now),
             )
         )
@@ -79,17 +78,15 @@ def taken(
 
 
 def _ignored(
-    one: facts.Acceptance, record: TopologyTransition, answers: dict[CheckName, CheckResult], *, late: bool
-) -> str:
-    if one.check not in _ACCEPTABLE:
-        return f"only {listed(ACCEPTABLE_CHECKS, most=len(_ACCEPTABLE))} can be accepted"
-    if one.wrong:
-        return one.wrong
-    if one.attempt != record.attempt:
-        return f"it is for attempt {one.attempt}, and {record.attempt} is under way"
-    answer = answers.get(CheckName(one.check))
-    if answer is None:
-        return f"transition {record.name} does not wait for it"
-    if answer.met:
-        return "it is Met"
-    return "" if late else "the deadline has not passed"
+    entry: facts.Acceptance, record: TopologyTransition, answers: dict[CheckName, CheckResult], *, late: bool
+) -> str | None:
+    if entry.check not in ACCEPTABLE_CHECKS:
+        return f"only {listed(ACCEPTABLE_CHECKS, most=len(ACCEPTABLE_CHECKS))} can be accepted"
+    answer = answers.get(CheckName(entry.check))
+    return first_reason(
+        (bool(entry.wrong), entry.wrong),
+        (entry.attempt != record.attempt, f"it is for attempt {entry.attempt}, and {record.attempt} is under way"),
+        (answer is None, f"transition {record.name} does not wait for it"),
+        (answer is not None and answer.met, "it is Met"),
+        (not late, "the deadline has not passed"),
+    )

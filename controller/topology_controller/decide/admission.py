@@ -1,8 +1,8 @@
-"""Before the change: Pending, Admitting, and the decision to move the topology.
+"""Before the change: Pending, Admitting, and the decision to change the topology.
 
 All preflight checks must be met by what is watched, then ClusterVersion must echo our upgrade block, then everything
 must be met again by what was read live. Any doubt leads back to Pending. `phases` calls `preflight` when a definition
-matches the request; `convergence` takes over once the topology has moved.
+matches the request; `convergence` takes over once the topology has changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from topology_api.types import Baseline, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
 from ..checks import catalog, operators
-from ..checks.result import CheckResult, listed
+from ..checks.result import CheckResult, ConvergenceContext, listed
 from ..observe import facts
 from . import applicability, baseline, cadence, convergence, discovery, events, problems, records
 from . import context as contexts
@@ -32,8 +32,6 @@ The version operator of 4.20 to 4.22 takes up to just under 6 minutes (cluster-v
 pkg/cvo/upgradeable.go)."""
 ECHO_BACKOFF = timedelta(seconds=60)
 """How long after such a timeout the next admission may start, even if the echo appears at once."""
-
-
 SLOW = 3
 """After so many attempts in a row that took too long to read, Progressing says that the API server is slow."""
 
@@ -51,26 +49,27 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
     failing = [result for result in results if not result.met]
     measured = baseline.capture(known, definition, context.transitions.matrix)
     unproven = "" if failing else _unproven(context, measured)
-    said = context.record
-    if not failing and _holding(context) and said is not None and said.phase is Phase.PENDING:
+    previous = context.record
+    if not failing and _holding(context) and previous is not None and previous.phase is Phase.PENDING:
         # What the record says was read live a moment ago; what is watched here is older, and would take it back.
+        checks = records.of_stage(previous, Stage.PREFLIGHT)
         kept = tuple(
             CheckResult(CheckName(check.name), check.status, check.message)
-            for check in records.of_stage(said, Stage.PREFLIGHT)
+            for check in checks
             if check.name in set(CheckName)
         )
-        found = [result for result in kept if not result.met]
+        unmet = [result for result in kept if not result.met]
         return Decision(
             Phase.PENDING,
-            said,
+            previous,
             steps=(Step.REPORT,),
             watch=True,
             definition=definition,
             results=kept,
-            note=contexts.what_is_unmet(found) if found else hold,
+            note=contexts.what_is_unmet(unmet) if unmet else hold,
             upgrade_block=block,
-            degraded=contexts.unreadable(records.of_stage(said, Stage.PREFLIGHT), now),
-            look_again=_next_look(context, said),
+            degraded=contexts.unreadable(checks, now),
+            look_again=_next_look(context, previous),
         )
     pausing = "" if failing else _pausing(context)
     ready = not (failing or hold or unproven or pausing)
@@ -137,14 +136,14 @@ def _admitting(context: contexts.Context, *, echoed: bool) -> str:
 
 
 def _hold(context: contexts.Context) -> str:
-    """Why nothing may be admitted although the checks may be met; empty when nothing keeps it."""
+    """Why no transition may begin although the checks may be met; empty when nothing keeps it."""
     own = context.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
-        return "Paused by annotation topology.openshift.io/paused on ClusterOperator topology: nothing new is admitted"
+        return "Paused by annotation topology.openshift.io/paused on ClusterOperator topology: no transition begins"
     if context.leader.misconfigured is not None and context.leader.misconfigured.holds:
-        return "The configuration cannot be read: nothing new is admitted. See condition Degraded"
+        return "The configuration cannot be read: no transition begins. See condition Degraded"
     if unread := applicability.native_unreadable(context.known):
-        return f"It cannot be told whether the native controller is in charge: {unread}"
+        return f"It is not known whether the native controller is in charge: {unread}"
     if applicability.native_awaited(context.known, context.leader, context.now) is not None:
         return "Feature gate MutableTopology is on: waiting whether the native controller shows up"
     if _holding(context):
@@ -153,7 +152,7 @@ def _hold(context: contexts.Context) -> str:
 
 
 def _pausing(context: contexts.Context) -> str:
-    """Why a request whose checks are all met is not admitted again at once: each admission is two writes."""
+    """Why the next admission of a request whose checks are all met waits: each admission is two writes."""
     fell_back = context.leader.fell_back
     if fell_back is None or context.now >= fell_back + cadence.pause(context.leader):
         return ""
@@ -161,7 +160,7 @@ def _pausing(context: contexts.Context) -> str:
 
 
 def _unproven(context: contexts.Context, measured: Baseline | baseline.Unmeasured) -> str:
-    """What cannot be told, although every check is met, and would be missed after the change; empty when nothing is.
+    """What is not known, although every check is met, and would be missed after the change; empty when nothing is.
 
     Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What a
     watch in trouble said last may be old; the live reads cover only what preflight asks.
@@ -178,8 +177,8 @@ def _kept_baseline(
 ) -> Baseline | None:
     """What the record of an admission carries; the change measures anew.
 
-    It is there for its copy: were the record lost right after the change, before the copy says Converging, nobody could
-    tell any more what convergence is measured against.
+    It is there for its copy: were the record lost right after the change, before the copy says Converging, it would not
+    be known any more what convergence is measured against.
     """
     record = context.record
     if record is not None and record.baseline is not None and record.attempt == _attempt(context, definition):
@@ -195,21 +194,22 @@ def _holding(context: contexts.Context) -> bool:
 def _attempt(context: contexts.Context, definition: model.Definition) -> str:
     """The attempt to record: the one under way if this leader recorded it for this definition, else a new one."""
     record = context.record
-    under_way = record is not None and record.phase is Phase.ADMITTING and record.name == definition.name
-    if under_way and record is not None and record.attempt is not None and record.attempt == context.leader.attempt:
+    if record is None or record.phase is not Phase.ADMITTING or record.name != definition.name:
+        return context.leader.next_attempt
+    if record.attempt is not None and record.attempt == context.leader.attempt:
         return record.attempt
     return context.leader.next_attempt
 
 
 def _is_ours(context: contexts.Context, record: TopologyTransition) -> bool:
     """Does the live Infrastructure itself carry the attempt that this leader recorded, for this very transition?"""
-    found = context.infrastructure.record
+    stored = context.infrastructure.record
     return (
-        isinstance(found, TopologyTransition)
-        and found.phase is Phase.ADMITTING
-        and found.attempt is not None
-        and found.attempt == context.leader.attempt == record.attempt
-        and (found.name, found.source, found.target) == (record.name, record.source, record.target)
+        isinstance(stored, TopologyTransition)
+        and stored.phase is Phase.ADMITTING
+        and stored.attempt is not None
+        and stored.attempt == context.leader.attempt == record.attempt
+        and (stored.name, stored.source, stored.target) == (record.name, record.source, record.target)
     )
 
 
@@ -233,9 +233,10 @@ def _change(
     record: TopologyTransition,
     measured: Baseline,
 ) -> Decision:
-    """Everything holds, live: move the topology and the record in one write."""
+    """Everything holds, live: change the topology and the record in one write."""
     now = context.now
-    results = catalog.ask(Stage.CONVERGENCE, definition, context.known, now, context.yardstick(measured))
+    measure = ConvergenceContext(measured, context.transitions.matrix)
+    results = catalog.ask(Stage.CONVERGENCE, definition, context.known, now, measure)
     admitted = now.replace(microsecond=0)
     after = record.model_copy(
         update={
@@ -257,7 +258,7 @@ def _change(
             "deadline_time": convergence.deadline_of(after, definition, context.known, now),
         }
     )
-    moved = dataclasses.replace(
+    change = dataclasses.replace(
         decision,
         phase=Phase.CONVERGING,
         record=after,
@@ -267,7 +268,7 @@ def _change(
         upgrade_block=operators.block_message_after_change(definition.name, definition.target.control_plane.value),
         steps=(Step.CHANGE, Step.REPORT),
     )
-    return contexts.with_events(context, moved)
+    return contexts.with_events(context, change)
 
 
 def _next_look(context: contexts.Context, record: TopologyTransition) -> float | None:

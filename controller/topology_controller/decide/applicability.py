@@ -1,12 +1,12 @@
-"""When this operator must not act: the cluster is of another kind, or somebody else is in charge.
+"""When this operator must not act: the cluster is of another kind, or another controller is in charge.
 
 Every answer is a reason of condition Disabled (DESIGN section 9) with a message that says whom to turn to. A value that
 is not known is treated like External: refused and explained, never taken for something that it resembles.
 
 The native controller (reference: native-controller-and-handover A3) knows nothing of us, so it is always we who stand
-down, and nobody but people and their tools reads whether we did. Condition Disabled tells them: False, with the Lease
-renewed, is our claim; True with reason NativeControllerActive gives it back, since its lastTransitionTime. There is no
-annotation beside it: it would say the same again, and cost the right to write more of ClusterOperators than status.
+down. Condition Disabled says whether we did: False, with the Lease renewed, is our claim; True with reason
+NativeControllerActive gives it back, since its lastTransitionTime. There is no annotation beside it: it would cost the
+right to write more of ClusterOperators than status.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Reason, Topology
 
 from ..observe import facts
-from .decision import Said
+from .decision import Cause
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,42 +28,53 @@ if TYPE_CHECKING:
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
 NATIVE_GRACE = timedelta(seconds=137)
 """How long a native controller whose gate is on, but that has not shown up, is waited for: one lease duration."""
+_NATIVE_MISSING = (
+    ". Feature gate MutableTopology is on, but the native controller has not shown up: "
+    "this operator acts on spec.desiredTopology"
+)
 
 
-def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Said | None:
+def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause | None:
     """Why nothing may be done here, or None."""
     control_plane = infrastructure.control_plane
     if control_plane == EXTERNAL:
-        return Said(
+        return Cause(
             Reason.HOSTED_CONTROL_PLANE,
             "The control plane is hosted: its availability is set on the management cluster, by "
             "controllerAvailabilityPolicy and infrastructureAvailabilityPolicy of the HostedCluster",
         )
+    unknown = ""
     if control_plane is None:
-        return Said(
-            Reason.UNKNOWN_TOPOLOGY,
+        unknown = (
             "Infrastructure cluster has no status.controlPlaneTopology: the installer or cluster-config-operator "
-            "writes it; nothing is done until it is there",
+            "writes it; nothing is done until it is there"
         )
-    if control_plane not in set(Topology):
-        return Said(
-            Reason.UNKNOWN_TOPOLOGY,
-            f"Infrastructure cluster has status.controlPlaneTopology {control_plane}, which this version does not know",
+    elif control_plane not in set(Topology):
+        unknown = (
+            f"Infrastructure cluster has status.controlPlaneTopology {control_plane}, which this version does not know"
         )
-    if infrastructure.infrastructure not in _INFRASTRUCTURE_TOPOLOGIES:
-        found = infrastructure.infrastructure or "no value"
-        return Said(
-            Reason.UNKNOWN_TOPOLOGY,
-            f"Infrastructure cluster has status.infrastructureTopology {found}, which this version does not know",
-        )
+    elif infrastructure.infrastructure not in _INFRASTRUCTURE_TOPOLOGIES:
+        value = infrastructure.infrastructure or "no value"
+        unknown = f"Infrastructure cluster has status.infrastructureTopology {value}, which this version does not know"
+    if unknown:
+        return Cause(Reason.UNKNOWN_TOPOLOGY, unknown)
     if infrastructure.image_based_install:
-        return Said(
+        return Cause(
             Reason.IMAGE_BASED_INSTALL,
             f"Infrastructure cluster carries label {vocabulary.IMAGE_BASED_INSTALL_LABEL}: the topology of a cluster "
             "that was installed from an image is fixed by that image",
         )
     if native_in_charge(known):
-        return Said(Reason.NATIVE_CONTROLLER_ACTIVE, _handed_over(infrastructure))
+        text = (
+            "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this "
+            "cluster"
+        )
+        if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
+            text += (
+                ". It does not read spec.desiredTopology; hand the request over with: oc patch infrastructure cluster "
+                f"""--type merge -p '{{"spec":{{"controlPlaneTopology":"{infrastructure.desired}"}}}}'"""
+            )
+        return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, text)
     return None
 
 
@@ -73,7 +84,7 @@ def native_in_charge(known: facts.Facts) -> bool:
 
 
 def gate(known: facts.Facts) -> bool:
-    """Is MutableTopology on for the version that runs? When that cannot be told apart, we stand down."""
+    """Is MutableTopology on for the version that runs? When that is not known, we stand down."""
     gates = known.feature_gates
     if isinstance(gates, facts.Unobserved):
         return False
@@ -87,7 +98,7 @@ def gate(known: facts.Facts) -> bool:
 def gate_needs_version(known: facts.Facts) -> bool:
     """Do the versions that are in play differ about the gate, while it is not known which of them runs?
 
-    So it is around an upgrade, and after a downgrade: there only ClusterVersion tells who is in charge.
+    So it is around an upgrade, and after a downgrade: there ClusterVersion alone says who is in charge.
     """
     gates = known.feature_gates
     if isinstance(gates, facts.Unobserved) or not isinstance(known.cluster_version, facts.Unobserved):
@@ -102,10 +113,10 @@ def native_present(known: facts.Facts) -> bool:
 
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
-    """What keeps us from telling whether the native controller is in charge; an object that does not exist does not."""
-    for found in (known.feature_gates, known.native_controller):
-        if isinstance(found, facts.Unobserved) and not found.missing:
-            return found
+    """Why it is not known whether the native controller is in charge; an object that does not exist is no reason."""
+    for fact in (known.feature_gates, known.native_controller):
+        if isinstance(fact, facts.Unobserved) and not fact.missing:
+            return fact
     return None
 
 
@@ -120,32 +131,14 @@ def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> fl
     return left if left > 0 else None
 
 
-def _handed_over(infrastructure: facts.Infrastructure) -> str:
-    text = "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this cluster"
-    if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
-        text += (
-            ". It does not read spec.desiredTopology; hand the request over with: oc patch infrastructure cluster "
-            f"""--type merge -p '{{"spec":{{"controlPlaneTopology":"{infrastructure.desired}"}}}}'"""
-        )
-    return text
-
-
-def native_missing(known: facts.Facts) -> str:
-    """Say that the gate is on and nobody has come; empty otherwise. Whether that is waited for is another question."""
-    if not gate(known) or native_present(known):
-        return ""
-    return (
-        ". Feature gate MutableTopology is on, but the native controller has not shown up: "
-        "this operator acts on spec.desiredTopology"
-    )
-
-
-def orphaned_native_request(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
-    """Name a `spec.controlPlaneTopology` that nobody acts on because the native controller is off."""
+def idle_note(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
+    """What Progressing adds while nothing is requested: that the native controller is off, or missing."""
     desired = infrastructure.native_desired
-    if desired is None or desired == infrastructure.control_plane or gate(known) or infrastructure.desired:
+    if gate(known):
+        return "" if native_present(known) else _NATIVE_MISSING
+    if desired is None or desired == infrastructure.control_plane or infrastructure.desired:
         return ""
     return (
-        f". Nobody acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "
+        f". No controller acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "
         "this operator reads spec.desiredTopology"
     )

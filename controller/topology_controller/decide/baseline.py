@@ -3,7 +3,7 @@
 A pool that is equal to itself, or a deployment that is ready, proves nothing unless it is known how it was before. So
 everything that the convergence of a definition asks about is captured from what is watched, and what cannot be read
 keeps the admission back (`admission`), by name. What the cluster does not have, because a capability is off, because
-its operator was told to remove it, or because the matrix calls it optional, is recorded as missing.
+its operator was set to remove it, or because the matrix calls it optional, is recorded as missing.
 
 It lives in an API object, and a copy of it in another, so it is small: numbers and names, no conditions, and never more
 than `LARGEST` bytes of JSON.
@@ -21,7 +21,7 @@ import pydantic
 from topology_api.types import Baseline
 from topology_api.vocabulary import CheckName
 
-from ..checks import groups, result
+from ..checks import operands, result
 from ..observe import facts
 
 if TYPE_CHECKING:
@@ -48,126 +48,106 @@ class Unmeasured:
     what: tuple[facts.Unobserved, ...]
 
     def __str__(self) -> str:
-        return result.listed(str(one) for one in self.what)
+        return result.listed(map(str, self.what))
 
 
 def capture(known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix) -> Baseline | Unmeasured:
     """Everything that the convergence of this definition is measured against, or what of it cannot be read."""
-    seen = _Seen(known, definition, matrix)
-    captured = {
-        "version": seen.version(),
-        "control_plane_observed": seen.control_plane(),
-        "machine_config_pools": seen.pools(),
-        "operands": seen.operands(),
-        "cluster_operators": seen.operators(),
-    }
-    if seen.unread:
-        return Unmeasured(tuple(dict.fromkeys(seen.unread)))
+    checks = frozenset(spec.check for spec in definition.convergence.checks)
+    groups = tuple(group for group in matrix.groups if group.check in checks)
+    absent = {group.check: operands.absence(known, group) for group in groups}
+    unread = [why for why in absent.values() if isinstance(why, facts.Unobserved)]
+    parts: dict[str, Any] = {}
+    version = known.cluster_version
+    if isinstance(version, facts.Unobserved):
+        unread.append(dataclasses.replace(version, what=_VERSION))
+    else:
+        parts["version"] = version.newest
+    if checks & {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}:
+        config = known.controller_config
+        if isinstance(config, facts.Unobserved):
+            unread.append(config)
+        else:
+            parts["control_plane_observed"] = config.control_plane
+    if CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT in checks:
+        parts["machine_config_pools"] = _pools(known, unread)
+    parts["operands"] = tuple(
+        part
+        for group in groups
+        for part in _operands(known, group, unread, absent=isinstance(absent[group.check], str))
+    )
+    if groups:
+        parts["cluster_operators"] = _operators(known, {name for group in groups for name in group.operators}, unread)
+    if unread:
+        return Unmeasured(tuple(dict.fromkeys(unread)))
     try:
-        baseline = Baseline.model_validate(captured)
+        baseline = Baseline.model_validate(parts)
     except pydantic.ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         return Unmeasured((facts.Unobserved(f"the baseline's {where}", error.errors()[0]["msg"], malformed=True),))
-    size = len(json.dumps(baseline.to_api()))
-    if size > LARGEST:
+    if len(json.dumps(baseline.to_api())) > LARGEST:
         return Unmeasured((facts.Unobserved("the baseline", f"would be larger than {LARGEST} bytes", malformed=True),))
     return baseline
 
 
-class _Seen:
-    """Collects one part of the baseline after the other, and in `unread` what stood in the way."""
+def _pools(known: facts.Facts, unread: list[facts.Unobserved]) -> tuple[Part, ...]:
+    """The configurations of the pools, as many as fit; that of the control plane comes first and always fits."""
+    if isinstance(known.machine_config_pools, facts.Unobserved):
+        unread.append(known.machine_config_pools)
+        return ()
+    unread += [pool for pool in known.machine_config_pools if isinstance(pool, facts.Unobserved)]
+    pools = [pool for pool in known.machine_config_pools if isinstance(pool, facts.MachineConfigPool)]
+    pools.sort(key=lambda pool: (pool.name != _MASTER, pool.name))
+    master = pools[0] if pools and pools[0].name == _MASTER else None
+    if master is None or not master.configuration:
+        why = "NotFound: it does not exist" if master is None else "it has no rendered configuration yet"
+        where = f"machineconfigpools.machineconfiguration.openshift.io/{_MASTER}"
+        unread.append(facts.Unobserved(where, why, missing=master is None))
+    kept: list[Part] = []
+    left = _FOR_POOLS
+    for pool in pools:
+        left -= len(json.dumps(pool.name)) + len(json.dumps(pool.configuration)) + 32
+        if pool is master or (left >= 0 and len(kept) < _MOST_POOLS):
+            kept.append({"name": pool.name, "configuration": pool.configuration})
+    return tuple(kept)
 
-    def __init__(self, known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix) -> None:
-        self._known = known
-        self._asked = frozenset(spec.check for spec in definition.convergence.checks)
-        self._groups = tuple(group for group in matrix.groups if group.check in self._asked)
-        self._absent = {group.check: groups.absence(known, group) for group in self._groups}
-        self.unread = [why for why in self._absent.values() if isinstance(why, facts.Unobserved)]
 
-    def version(self) -> str | None:
-        """The newest version in the history of ClusterVersion."""
-        found = self._known.cluster_version
-        if isinstance(found, facts.Unobserved):
-            self.unread.append(dataclasses.replace(found, what=_VERSION))
-            return None
-        return found.newest
-
-    def control_plane(self) -> str | None:
-        """The topology that machine configs are made for."""
-        if not self._asked & {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}:
-            return None
-        found = self._known.controller_config
-        if isinstance(found, facts.Unobserved):
-            self.unread.append(found)
-            return None
-        return found.control_plane
-
-    def pools(self) -> tuple[Part, ...]:
-        """The configurations of the pools, as many as fit; that of the control plane comes first and always fits."""
-        if CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT not in self._asked:
-            return ()
-        found = self._known.machine_config_pools
-        if isinstance(found, facts.Unobserved):
-            self.unread.append(found)
-            return ()
-        self.unread += [pool for pool in found if isinstance(pool, facts.Unobserved)]
-        pools = [pool for pool in found if isinstance(pool, facts.MachineConfigPool)]
-        master = next((pool for pool in pools if pool.name == _MASTER), None)
-        if master is None or not master.configuration:
-            why = "NotFound: it does not exist" if master is None else "it has no rendered configuration yet"
-            where = f"machineconfigpools.machineconfiguration.openshift.io/{_MASTER}"
-            self.unread.append(facts.Unobserved(where, why, missing=master is None))
-        kept: list[Part] = []
-        room = _FOR_POOLS
-        for pool in sorted(pools, key=lambda one: (one.name != _MASTER, one.name)):
-            room -= len(json.dumps(pool.name)) + len(json.dumps(pool.configuration)) + 32
-            if pool.name == _MASTER or (room >= 0 and len(kept) < _MOST_POOLS):
-                kept.append({"name": pool.name, "configuration": pool.configuration})
-        return tuple(kept)
-
-    def operands(self) -> tuple[Part, ...]:
-        """Workloads and static pods of every group that is asked about."""
-        return tuple(one for group in self._groups for one in self._of(group))
-
-    def _of(self, group: matrices.Group) -> Iterator[Part]:
-        absent = isinstance(self._absent[group.check], str)
-        for operand in group.operands:
-            found = self._known.operand(operand.key)
-            if isinstance(found, facts.Etcd):
-                found = found.static_pods or facts.Unobserved(operand.key, "its static pods were not read")
-            guard = operand.kind == "PodDisruptionBudget"
-            if isinstance(found, facts.Unobserved) and (absent or (found.missing and (operand.optional or guard))):
+def _operands(
+    known: facts.Facts, group: matrices.Group, unread: list[facts.Unobserved], *, absent: bool
+) -> Iterator[Part]:
+    """Workloads and static pods of a group. `absent`: this cluster does not have them."""
+    for operand in group.operands:
+        name, fact = operand.key, known.operand(operand.key)
+        if isinstance(fact, facts.Etcd):
+            fact = fact.static_pods or facts.Unobserved(name, "its static pods were not read")
+        guard = operand.kind == "PodDisruptionBudget"
+        match fact:
+            case facts.Unobserved() if absent or (fact.missing and (operand.optional or guard)):
                 # On a single node there are no guards; how many they guard is not measured against what was.
-                if found.missing and not guard:
-                    yield {"name": operand.key, "missing": True}
-            elif isinstance(found, facts.Unobserved):
-                self.unread.append(dataclasses.replace(found, what=operand.key))
-            else:
-                yield from self._one(operand, found)
+                if fact.missing and not guard:
+                    yield {"name": name, "missing": True}
+            case facts.Unobserved():
+                unread.append(dataclasses.replace(fact, what=name))
+            case facts.Workload():
+                yield {"name": name, "generation": fact.generation, "replicas": fact.wanted, "ready": fact.ready}
+            case facts.StaticPods():
+                yield {"name": name, "revision": fact.latest}
+            case facts.IngressController():
+                yield {"name": name, "replicas": fact.wanted_replicas, "ready": fact.available_replicas}
+            case facts.DisruptionBudget():
+                pass
+            case _:
+                unread.append(facts.Unobserved(name, f"is no {operand.kind}", malformed=True))
 
-    def _one(self, operand: matrices.Operand, found: object) -> Iterator[Part]:
-        name = operand.key
-        if isinstance(found, facts.Workload):
-            yield {"name": name, "generation": found.generation, "replicas": found.wanted, "ready": found.ready}
-        elif isinstance(found, facts.StaticPods):
-            yield {"name": name, "revision": found.latest}
-        elif isinstance(found, facts.IngressController):
-            yield {"name": name, "replicas": found.wanted_replicas, "ready": found.available_replicas}
-        elif not isinstance(found, facts.DisruptionBudget):
-            self.unread.append(facts.Unobserved(name, f"is no {operand.kind}", malformed=True))
 
-    def operators(self) -> tuple[Part, ...]:
-        """The operators that answer for these operands, with the time when each came to rest."""
-        if not self._groups:
-            return ()
-        found = self._known.cluster_operators
-        if isinstance(found, facts.Unobserved):
-            self.unread.append(found)
-            return ()
-        self.unread += [one for one in found if isinstance(one, facts.Unobserved)]
-        wanted = {name for group in self._groups for name in group.operators}
-        return tuple(
-            {"name": one.name, "settled_time": one.settled_time}
-            for one in found
-            if isinstance(one, facts.ClusterOperator) and one.name in wanted
-        )
+def _operators(known: facts.Facts, wanted: set[str], unread: list[facts.Unobserved]) -> tuple[Part, ...]:
+    """The operators that answer for these operands, with the time when each came to rest."""
+    if isinstance(known.cluster_operators, facts.Unobserved):
+        unread.append(known.cluster_operators)
+        return ()
+    unread += [operator for operator in known.cluster_operators if isinstance(operator, facts.Unobserved)]
+    return tuple(
+        {"name": operator.name, "settled_time": operator.settled_time}
+        for operator in known.cluster_operators
+        if isinstance(operator, facts.ClusterOperator) and operator.name in wanted
+    )

@@ -1,4 +1,4 @@
-"""When the record is written: Infrastructure is everybody's, and each write makes others work.
+"""When the record is written: each write of Infrastructure makes other operators work.
 
 Dozens of operators watch Infrastructure, and the machine config operator renders everything again at each of its events
 (machine-config-operator pkg/operator/sync.go; release-4.20 to 4.22). So the record is written when something in it has
@@ -64,7 +64,9 @@ def written(
     leader: LeaderState, record: TopologyTransition, before: TopologyTransition | None, now: datetime
 ) -> Writes:
     """The writes of a leader once this record stands on the server."""
-    more = before is not None and not _urgent(record, before) and not _rested(leader, now)
+    # After so long without a write the next answer is news again.
+    rested = leader.writes.at is None or now - leader.writes.at >= 2 * _bounds(leader)[1]
+    more = before is not None and not _urgent(record, before) and not rested
     return Writes(now, leader.writes.in_a_row + 1 if more else 0)
 
 
@@ -87,11 +89,6 @@ def _bounds(leader: LeaderState) -> tuple[timedelta, timedelta]:
         return INTERVAL, LONGEST
     short = min(timedelta(seconds=leader.settle_seconds), INTERVAL)
     return short, short
-
-
-def _rested(leader: LeaderState, now: datetime) -> bool:
-    """Was there nothing to write for so long that the next answer is news again?"""
-    return leader.writes.at is None or now - leader.writes.at >= 2 * _bounds(leader)[1]
 
 
 def _urgent(record: TopologyTransition, stored: TopologyTransition) -> bool:

@@ -15,26 +15,24 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckStatus, Phase, Reason
 
 from ..checks import advisories, etcd
-from ..checks.result import Yardstick, listed
+from ..checks.result import listed
+from ..definitions import registry
 from ..observe import facts
 from . import cadence, discovery, events, records
-from .decision import Said, Step
+from .decision import Cause, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import Advisory, AvailableTransition, Baseline, Check, TopologyPair
-    from topology_api.vocabulary import CheckName
+    from topology_api.types import Advisory, AvailableTransition, Check, RecordCopy, TopologyPair
 
     from ..checks.result import CheckResult
     from ..definitions import load
     from .decision import Decision
     from .leader import LeaderState
 
-UNREADABLE_BOUND = timedelta(minutes=5)
+_UNREADABLE_BOUND = timedelta(minutes=5)
 """How long a fact may be unreadable before the operator calls itself Degraded."""
-_ADVISED = {check: name for name, check in advisories.WAITED_FOR.items()}
-"""Checks that wait for ever where there is such an advisory. The others may be told and need not be waited for."""
 _EVERY = 64
 """Checks that a definition may ask at most: each of them that is waited for is named."""
 BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
@@ -56,31 +54,27 @@ class Context:
         """The phase of the record; without one nothing has been decided yet."""
         return self.record.phase if self.record is not None else Phase.IDLE
 
-    def yardstick(self, baseline: Baseline | None, accepted: frozenset[CheckName] = frozenset()) -> Yardstick:
-        """What convergence is measured by."""
-        return Yardstick(baseline, self.transitions.matrix, accepted)
-
     @property
     def evidence_awaited(self) -> bool:
         """Is a fact of an open request still on its way? Then deciding now would publish "not read yet" as news."""
         known = self.known
-        # Read only where somebody asks about them: there they have a name once they are on their way.
+        # Read only where a definition asks about them: there they have a name once they are on their way.
         at_times = (known.controller_config, known.dnsmasq, known.lifecycle_agent, known.workers)
-        found = (
+        evidence = (
             known.cluster_version, known.cluster_operators, known.control_plane_nodes, known.other_nodes,
             known.scheduler, known.etcd_endpoints, known.etcd, known.etcd_lease, known.etcd_members,
             known.machine_config_pools, known.ingress_controller, *known.operands.values(),
             *(fact for fact in at_times if fact is not facts.NOT_READ),
         )  # fmt: skip
-        return any(isinstance(fact, facts.Unobserved) and fact.awaited for fact in found)
+        return any(isinstance(fact, facts.Unobserved) and fact.awaited for fact in evidence)
 
 
 def available(context: Context) -> tuple[AvailableTransition, ...]:
     """What the record says could be asked for: what was discovered last, as far as it still leads away from here."""
-    found = discovery.merged(context.record.available if context.record else (), context.leader.available)
-    # What was discovered before the topology moved leads away from where the cluster no longer is.
+    items = discovery.merged(context.record.available if context.record else (), context.leader.available)
+    # What was discovered before the change leads away from where the cluster no longer is.
     here = {definition.name for definition in context.transitions.starting_at(records.pair(context.infrastructure))}
-    return tuple(item for item in found if item.name in here)
+    return tuple(item for item in items if item.name in here)
 
 
 def advised(context: Context, record: TopologyTransition) -> tuple[Advisory, ...]:
@@ -91,14 +85,12 @@ def advised(context: Context, record: TopologyTransition) -> tuple[Advisory, ...
 
 def requested(context: Context, target: TopologyPair | None) -> datetime:
     """When this request was first seen: kept while the target stays."""
-    record = context.record
-    if record is not None and record.phase in BEFORE_CHANGE and record.requested_time and record.target == target:
-        return record.requested_time
-    own = context.known.own_operator
+    record, own = context.record, context.known.own_operator
+    # Where the record was lost it is the same request, and its events were sent under this time.
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    if record is None and copy is not None and copy.phase in BEFORE_CHANGE and copy.target == target:
-        # Somebody dropped the record: it is the same request, and its events were told under this time.
-        return copy.requested_time or context.now.replace(microsecond=0)
+    before: TopologyTransition | RecordCopy | None = copy if record is None else record
+    if before is not None and before.phase in BEFORE_CHANGE and before.requested_time and before.target == target:
+        return before.requested_time
     return context.now.replace(microsecond=0)
 
 
@@ -113,32 +105,30 @@ def what_is_awaited(
     """Name what convergence waits for: checks, with the advisories about them, watches that can be believed, quiet."""
     failing = [result for result in results if not result.met]
     if failing:
-        told = {advisory.name for advisory in left}
-        names = [_ADVISED[one.name] for one in failing if one.name in _ADVISED and _ADVISED[one.name] in told]
-        hint = f". Nobody else will change that: see status.topologyTransition.advisories for {listed(names)}"
+        advised_names = {advisory.name for advisory in left}
+        waited_for = [registry.TRAITS[result.name].advisory for result in failing]
+        names = [name for name in waited_for if name is not None and name in advised_names]
+        hint = f". No operator will change that: see status.topologyTransition.advisories for {listed(names)}"
         return what_is_unmet(failing) + (hint if names else "")
     if disturbed:
         return f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
     return "All convergence checks are met; waiting until it stays quiet"
 
 
-def unreadable(checks: tuple[Check, ...], now: datetime) -> Said | None:
+def unreadable(checks: tuple[Check, ...], now: datetime) -> Cause | None:
     """A fact that could not be read for long makes the operator Degraded; a moment does not."""
-    lasting = [
-        check
-        for check in checks
-        if check.status is CheckStatus.UNKNOWN and now - check.last_transition_time >= UNREADABLE_BOUND
-    ]
+    unknown = [check for check in checks if check.status is CheckStatus.UNKNOWN]
+    lasting = [check for check in unknown if now - check.last_transition_time >= _UNREADABLE_BOUND]
     if not lasting:
         return None
     text = "; ".join(f"{check.name}: {check.message}" for check in lasting)
-    return Said(Reason.EVIDENCE_UNREADABLE, f"Cannot be told for more than 5 minutes: {text}")
+    return Cause(Reason.EVIDENCE_UNREADABLE, f"Unknown for more than 5 minutes: {text}")
 
 
 def written(context: Context, decision: Decision) -> Decision:
     """Add the steps that a decision without a change needs: save the record when it is time for that, then report."""
-    found = context.infrastructure.record
-    stored = found if isinstance(found, TopologyTransition) else None
+    record = context.infrastructure.record
+    stored = record if isinstance(record, TopologyTransition) else None
     reported = dataclasses.replace(decision, steps=(Step.REPORT,))
     return with_events(context, cadence.due(reported, stored, context.leader, context.now))
 
@@ -151,7 +141,7 @@ def with_events(context: Context, decision: Decision) -> Decision:
 
 
 def lease_moments(known: facts.Facts) -> list[datetime]:
-    """When the lease of the etcd operator expires if nobody renews it, and when one from the future counts."""
+    """When the lease of the etcd operator expires if it is not renewed, and when one from the future counts."""
     lease = known.etcd_lease
     if isinstance(lease, facts.Unobserved) or lease.renew_time is None:
         return []
@@ -160,7 +150,7 @@ def lease_moments(known: facts.Facts) -> list[datetime]:
 
 def unreadable_moments(checks: tuple[Check, ...]) -> list[datetime]:
     """When each Unknown will have lasted too long."""
-    return [check.last_transition_time + UNREADABLE_BOUND for check in checks if check.status is CheckStatus.UNKNOWN]
+    return [check.last_transition_time + _UNREADABLE_BOUND for check in checks if check.status is CheckStatus.UNKNOWN]
 
 
 def until(moments: list[datetime], now: datetime) -> float | None:

@@ -3,12 +3,11 @@
 Topology is never written again. Completed needs every convergence check Met without a break for the settle time; any
 of them that is not, for whatever reason, begins it anew. It is read from the times that the record keeps, but counts
 only while this leader has watched: what a predecessor did not see while it was gone is no quiet. Past the deadline the
-transition is overdue, and stuck once nothing has progressed for a while: said, taken back with the next progress, and
+transition is overdue, and stuck once nothing has progressed for a while: shown, taken back with the next progress, and
 never rolled back. Progress is an answer that was not given before in this attempt, so what only comes and goes is none.
-A node or a member of etcd that is lost, or an upgrade that begins, is told by the checks; the topology stays.
+The checks name a node or a member of etcd that is lost, or an upgrade that begins; the topology stays.
 
-Stuck is one event for each attempt, however often it comes back: the condition and the metric show each time, and
-whoever has read the event need not read it again.
+Stuck is one event for each attempt, however often it comes back: the condition and the metric show each time.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from topology_api.types import whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, ProblemReason, Reason, Stage
 
 from ..checks import catalog, machine_config, operators
-from ..checks.result import listed
+from ..checks.result import ConvergenceContext, listed
 from ..observe import facts
 from . import acceptance, applicability, leader, problems, records
 from . import context as contexts
-from .decision import Decision, EventSpec, Said, Step
+from .decision import Cause, Decision, EventSpec, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def converging(context: contexts.Context, record: TopologyTransition) -> Decision:
-    """The topology has moved: watch the cluster follow. Topology is never written again."""
+    """The topology has changed: watch the cluster follow. Topology is never written again."""
     now, known = context.now, context.known
     definition = context.transitions.named(record.name)
     target = record.target.control_plane if record.target else ""
@@ -47,9 +46,9 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             f"Transition {record.name} is under way, but this version has no definition of that name: "
             "it cannot tell when it is completed. Install the version that started it"
         )
-        said = Said(Reason.TRANSITION_STUCK, message)
+        cause = Cause(Reason.TRANSITION_STUCK, message)
         return Decision(
-            Phase.CONVERGING, steps=(Step.REPORT,), degraded=said, note=message, upgrade_block=block, level=False
+            Phase.CONVERGING, steps=(Step.REPORT,), degraded=cause, note=message, upgrade_block=block, level=False
         )
     if context.evidence_awaited:
         return Decision(Phase.CONVERGING, watch=True, upgrade_block=block)
@@ -69,8 +68,9 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             "advisories": advised,
         }
     )
-    awaited = tuple(result for result in results if result.name not in acceptance.names(record))
-    pending = tuple(check for check in converged if check.name not in acceptance.names(record))
+    accepted = acceptance.names(record)
+    awaited = tuple(result for result in results if result.name not in accepted)
+    pending = tuple(check for check in converged if check.name not in accepted)
     quiet_at = _quiet_at(context, pending or converged, definition)
     all_met = all(result.met for result in awaited)
     if all_met and now >= quiet_at and not known.disturbed:
@@ -88,7 +88,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             kept,
             definition=definition,
             results=results,
-            note=acceptance.told(record),
+            note=acceptance.note(record),
             taken=taken,
             ignored=ignored,
         )
@@ -109,7 +109,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
         watch=True,
         definition=definition,
         results=results,
-        note=_note(context, record, overdue + awaiting + acceptance.told(record)),
+        note=_note(context, record, overdue + awaiting + acceptance.note(record)),
         upgrade_block=block,
         degraded=degraded,
         look_again=contexts.until(moments, now),
@@ -186,8 +186,8 @@ def _asked(
     """Every answer, the record with what is accepted from now on, and why the rest of what was asked for is not."""
 
     def ask(going_without: TopologyTransition) -> tuple[CheckResult, ...]:
-        yardstick = context.yardstick(record.baseline, acceptance.names(going_without))
-        return catalog.ask(Stage.CONVERGENCE, definition, context.known, context.now, yardstick)
+        measure = ConvergenceContext(record.baseline, context.transitions.matrix, acceptance.names(going_without))
+        return catalog.ask(Stage.CONVERGENCE, definition, context.known, context.now, measure)
 
     results = ask(record)
     accepted, ignored = acceptance.taken(record, context.known.acceptances, results, context.now, late=late)
@@ -208,7 +208,7 @@ def _quiet_at(context: contexts.Context, converged: tuple[Check, ...], definitio
 
 
 def _note(context: contexts.Context, record: TopologyTransition, text: str) -> str:
-    """What Progressing says: what is waited for, and what somebody has begun in the meantime."""
+    """What Progressing says: what is waited for, and what was begun in the meantime."""
     version, baseline = context.known.cluster_version, record.baseline
     if not isinstance(version, facts.Unobserved) and version.conditions.status("Progressing") == "True":
         before = f" from {baseline.version}" if baseline is not None and baseline.version else ""
@@ -222,7 +222,7 @@ def _note(context: contexts.Context, record: TopologyTransition, text: str) -> s
     return text
 
 
-def _stuck(converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Said:
+def _stuck(converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Cause:
     """Name what has been failing longest: of several the first in the order of the definition.
 
     ClusterOperatorsStable comes last among them: it fails because of what another check can name. Where every check is
@@ -235,6 +235,6 @@ def _stuck(converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Said:
         default=None,
     )
     what = f"the watch of {listed(disturbed)}" if longest is None else f"{longest.name}: {longest.message}"
-    return Said(
+    return Cause(
         Reason.TRANSITION_STUCK, f"Not converged by the deadline, and nothing progresses; waiting longest for {what}"
     )

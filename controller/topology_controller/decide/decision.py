@@ -28,12 +28,12 @@ class Step(Enum):
     GATHER = auto()
     """Read the evidence live and decide again from it."""
     CHANGE = auto()
-    """The one write that moves topology, together with the record."""
+    """The one write that changes the topology, together with the record."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A reason and a message of a condition."""
+class Cause:
+    """Why a condition is True: its reason and message."""
 
     reason: Reason
     message: str
@@ -41,7 +41,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class EventSpec:
-    """Something worth an event about Infrastructure, told after the steps were performed."""
+    """An event about Infrastructure, sent after the steps were performed."""
 
     reason: EventReason
     note: str
@@ -53,13 +53,12 @@ class Decision:
     """What follows from the facts.
 
     `record` is what `status.topologyTransition` should be (None: leave it). `watch` says whether the watches of an
-    open request are needed. `look_again` is in seconds, None when only a change matters. `disabled` and `degraded`
-    carry what their conditions say when they are True. `note` is said in Progressing. `upgrade_block` is the message of
-    Upgradeable=False, None when upgrades are not held back. `observed` is, while another controller moves the topology,
-    where its transition is: shown, and never written. `taken` are the checks that are accepted from now on, `ignored`
-    says why others that somebody wants to accept are not. `misconfigured` is said besides everything else, and changes
-    nothing of it. `level` is False while this version cannot do its work on what it finds: the ClusterOperator does not
-    claim its number then.
+    open request are needed. `look_again` is in seconds, None when only a change matters. `disabled`, `degraded` and
+    `misconfigured` carry what makes their conditions True; the last changes nothing else. `note` is the message of
+    Progressing, `upgrade_block` that of Upgradeable=False, None when upgrades are not blocked. `observed` is, while
+    another controller changes the topology, where its transition is: shown, and never written. `taken` are the checks
+    that are accepted from now on, `ignored` says why other acceptances are not. `level` is False while this version
+    cannot do its work on what it finds: the ClusterOperator does not claim its number then.
     """
 
     phase: Phase
@@ -70,12 +69,12 @@ class Decision:
     definition: model.Definition | None = None
     results: tuple[CheckResult, ...] = ()
     note: str = ""
-    disabled: Said | None = None
-    degraded: Said | None = None
+    disabled: Cause | None = None
+    degraded: Cause | None = None
     upgrade_block: str | None = None
     happened: tuple[EventSpec, ...] = ()
     observed: TopologyTransition | None = None
     taken: tuple[Accepted, ...] = ()
     ignored: tuple[str, ...] = ()
-    misconfigured: Said | None = None
+    misconfigured: Cause | None = None
     level: bool = True

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 
 def available(
-    known: facts.Facts,
-    transitions: load.Transitions,
-    now: datetime,
+    known: facts.Facts, transitions: load.Transitions, now: datetime
 ) -> tuple[AvailableTransition, ...] | None:
-    """Answer for every definition that starts at the present pair and platform, None when these cannot be told.
+    """Answer for every definition that starts at the present pair and platform, None when these are not known.
 
     Facts should be live.
     """
@@ -33,21 +31,30 @@ def available(
         return None
     if applicability.disabled(known, infrastructure):
         return ()
-    found = []
+    items = []
     for definition in transitions.starting_at(records.pair(infrastructure)):
-        if infrastructure.platform not in definition.platforms:
-            continue
-        results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
-        found.append(
-            AvailableTransition(
-                name=definition.name,
-                target=definition.target.pair,
-                available=all(result.met for result in results),
-                blockers=_blockers(results),
-                evaluated_time=whole_seconds(now),
-            )
-        )
-    return tuple(found)
+        if infrastructure.platform in definition.platforms:
+            results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
+            met = all(result.met for result in results)
+            items.append(_judged(definition, results, now, available=met))
+    return tuple(items)
+
+
+def _judged(
+    definition: model.Definition, results: Iterable[CheckResult], now: datetime, *, available: bool
+) -> AvailableTransition:
+    blockers = tuple(
+        Blocker(name=result.name, status=result.status, message=fit(result.message))
+        for result in results
+        if not result.met
+    )
+    return AvailableTransition(
+        name=definition.name,
+        target=definition.target.pair,
+        available=available,
+        blockers=blockers,
+        evaluated_time=whole_seconds(now),
+    )
 
 
 def judged(
@@ -59,21 +66,8 @@ def judged(
     ready: bool,
 ) -> tuple[AvailableTransition, ...]:
     """What could be asked for, with the verdict of the transition that is under way as its request has it now."""
-    results = tuple(results)
-    verdict = {
-        "available": ready,
-        "blockers": _blockers(results),
-        "evaluated_time": whole_seconds(now),
-    }
-    return tuple(item.model_copy(update=verdict) if item.name == definition.name else item for item in items)
-
-
-def _blockers(results: Iterable[CheckResult]) -> tuple[Blocker, ...]:
-    return tuple(
-        Blocker(name=result.name, status=result.status, message=fit(result.message))
-        for result in results
-        if not result.met
-    )
+    own = _judged(definition, results, now, available=ready)
+    return tuple(own if item.name == definition.name else item for item in items)
 
 
 def merged(
@@ -87,14 +81,13 @@ def merged(
     known = {item.name: item for item in before}
     if now is None:
         return tuple(known.values())
-    return tuple(
-        known[item.name].model_copy(
-            update={"evaluated_time": max(known[item.name].evaluated_time, item.evaluated_time)}
-        )
-        if item.name in known and _verdict(known[item.name]) == _verdict(item)
-        else item
-        for item in now
-    )
+    return tuple(_merged(known.get(item.name), item) for item in now)
+
+
+def _merged(before: AvailableTransition | None, item: AvailableTransition) -> AvailableTransition:
+    if before is None or _verdict(before) != _verdict(item):
+        return item
+    return before.model_copy(update={"evaluated_time": max(before.evaluated_time, item.evaluated_time)})
 
 
 def _verdict(item: AvailableTransition) -> tuple[object, ...]:

@@ -1,8 +1,7 @@
-"""What is worth an event when the record changes: one per change of phase, from facts only.
+"""The events of a record that changes: one per change of phase, from facts only.
 
-Told after the writes of the decision, never before the change. The name of the event is made from the attempt and the
-phase (`report.events`), so a crash between the write and the telling can repeat the telling without repeating the
-event.
+They are sent after the writes of the decision, never before the change. The name of an event is made from the attempt
+and the phase (`report.events`), so after a crash between the write and the event it is the same event.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
 _OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 STANDING = timedelta(minutes=5)
-"""How long other checks must have been unmet, none of them changing, until that is told: a flapping node is no news."""
+"""How long other checks must have been unmet, none of them changing, until that is an event: a flapping node is no
+news."""
 
 
 def between(
@@ -29,38 +29,39 @@ def between(
 ) -> tuple[EventSpec, ...]:
     """Events for the way from one record to the next; `note` is what Progressing says.
 
-    What blocks a request is told when the request is made, when a check takes its admission back, and whenever it has
-    stood for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
+    What blocks a request is an event when the request is made, when a check takes its admission back, and whenever it
+    has stood for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
     """
     phase = after.phase
     was = before.phase if before is not None else Phase.IDLE
+    blocked = EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True)
     if phase is Phase.PENDING and was in _OPEN:
-        stands = now >= stands_at(after) or (was is Phase.ADMITTING and bool(unmet(after)))
-        return (EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True),) if stands else ()
+        return (blocked,) if now >= stands_at(after) or (was is Phase.ADMITTING and unmet(after)) else ()
     if was is phase:
         return ()
     route = f"from {after.source} to {after.target}" if after.source and after.target else ""
-    found: list[EventSpec] = []
+    specs: list[EventSpec] = []
     if phase in _OPEN and was not in _OPEN:
-        found.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"Topology {desired} is wanted"))
+        specs.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"Topology {desired} is requested"))
     if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
-        found.append(EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True))
+        specs.append(blocked)
     if phase is Phase.CONVERGING:
-        found.append(EventSpec(EventReason.TRANSITION_ADMITTED, f"Transition {after.name} {route} was admitted"))
-        found.append(EventSpec(EventReason.TOPOLOGY_CHANGED, f"Topology moved {route}"))
+        text = f"Transition {after.name} {route} passed its preflight checks"
+        specs.append(EventSpec(EventReason.TRANSITION_ADMITTED, text))
+        specs.append(EventSpec(EventReason.TOPOLOGY_CHANGED, f"Topology changed {route}"))
     if phase is Phase.COMPLETED:
-        said = f"Transition {after.name} {route} is completed{acceptance.told(after)}"
-        found.append(EventSpec(EventReason.TRANSITION_COMPLETED, said))
+        text = f"Transition {after.name} {route} is completed{acceptance.note(after)}"
+        specs.append(EventSpec(EventReason.TRANSITION_COMPLETED, text))
     if phase is Phase.IDLE and was in _OPEN and cancelled(before, desired):
-        found.append(EventSpec(EventReason.TRANSITION_CANCELLED, "The request was cancelled before the topology moved"))
-    return tuple(found)
+        text = "The request was cancelled before the topology changed"
+        specs.append(EventSpec(EventReason.TRANSITION_CANCELLED, text))
+    return tuple(specs)
 
 
 def unmet(record: TopologyTransition) -> list[str]:
     """The preflight checks that block the request of this record, by name."""
-    return sorted(
-        check.name for check in record.checks if check.stage is Stage.PREFLIGHT and check.status is not CheckStatus.MET
-    )
+    checks = [check for check in record.checks if check.stage is Stage.PREFLIGHT]
+    return sorted(check.name for check in checks if check.status is not CheckStatus.MET)
 
 
 def stands_at(record: TopologyTransition) -> datetime:
@@ -74,7 +75,7 @@ def stands_at(record: TopologyTransition) -> datetime:
 def cancelled(before: TopologyTransition | None, desired: str | None) -> bool:
     """Was the request of that record taken back: removed, or set to where the transition would have started?
 
-    Otherwise it still stands, and it is somebody else who has moved the topology there.
+    Otherwise it still stands, and another client has changed the topology.
     """
     if desired is None or before is None or before.source is None:
         return True

@@ -5,7 +5,7 @@ Everything else is read back from the API, so that another leader can go on from
 
 A wall clock is set now and then, by hand, or by NTP a while after a machine has started. What changes the topology or
 calls it completed never rests on the wall clock alone: the settle time counts only while this leader has watched
-without a break, by a clock that was not moved meanwhile (`since`, `steady_since`), and its other waits are moved along
+without a break, by a clock that was not set meanwhile (`since`, `steady_since`), and its other waits are shifted along
 with the clock. A jump shows against the monotonic clock. (What the record says of the future: `records.believed`.)
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .decision import Decision
 
 _JUMP = 1.0
-"""Seconds by which a clock that is moved differs from the monotonic one."""
+"""Seconds by which a clock that is set differs from the monotonic one."""
 _SLEW = 0.1
 """Share of the time that a clock may be off that is merely corrected slowly: NTP slews by less."""
 _DISAGREED_FIRST = 1.0
@@ -87,7 +87,7 @@ class LeaderState:
     gate_since: datetime | None = None
     """When the feature gate of the native controller was first seen on."""
     steady_since: datetime | None = None
-    """When the wall clock was last moved, or something that matters could last not be watched; None: never."""
+    """When the wall clock was last set, or something that matters could last not be watched; None: never."""
     unquiet: bool = True
     """Was something not Met, or not seen, at the last look? It may never be recorded: the write can fail."""
     hold_until: datetime | None = None
@@ -105,7 +105,7 @@ class LeaderState:
 
 
 def jump(leader: LeaderState, now: datetime, steady: float) -> timedelta:
-    """How far the wall clock was moved since the last look; nothing where it was not."""
+    """How far the wall clock was set since the last look; nothing where it was not."""
     if leader.clocks is None:
         return timedelta()
     before, then = leader.clocks
@@ -123,7 +123,7 @@ def looked(
     """
     now, steady = clocks
     if by := jump(leader, now, steady):
-        leader = _moved(leader, by, now)
+        leader = _shifted(leader, by, now)
     blind = not watching or bool(known.disturbed)
     blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
     gate = applicability.gate(known)
@@ -139,8 +139,8 @@ def looked(
     )
 
 
-def _moved(leader: LeaderState, by: timedelta, now: datetime) -> LeaderState:
-    """The same leader after its wall clock was moved by that much (negative: put back); `now` is the new time."""
+def _shifted(leader: LeaderState, by: timedelta, now: datetime) -> LeaderState:
+    """The same leader after its wall clock was set by that much (negative: put back); `now` is the new time."""
 
     def shifted(moment: datetime | None) -> datetime | None:
         return None if moment is None else moment + by
@@ -182,7 +182,7 @@ def decided(leader: LeaderState, decision: Decision, now: datetime) -> LeaderSta
 
 
 def _waits(decision: Decision) -> bool:
-    """Does this decision wait for a check of convergence that is not Met, and that nobody has accepted?"""
+    """Does this decision wait for a check of convergence that is neither Met nor accepted?"""
     if decision.phase is not Phase.CONVERGING or decision.record is None:
         return False
     accepted = acceptance.names(decision.record)

@@ -2,10 +2,10 @@
 
     Idle → Unsupported | Pending → Admitting → Converging → Completed
 
-`decide` first settles whether it may speak at all (object there, API installed, cluster of our kind, nobody wrote over
-us), then goes by the phase of the record: before the change everything is decided from the request and the preflight
-checks, afterwards from the record and the convergence checks only. The change itself is decided only from facts that
-were read live, and only when the live Infrastructure carries an attempt that this very leader has recorded.
+`decide` first settles whether it may speak at all (object there, API installed, cluster of our kind, topology not
+overwritten), then goes by the phase of the record: before the change everything is decided from the request and the
+preflight checks, afterwards from the record and the convergence checks only. The change itself is decided only from
+facts that were read live, and only when the live Infrastructure carries an attempt that this very leader has recorded.
 
 What happens before the change is in `admission`, what happens after it in `convergence`.
 """
@@ -16,14 +16,14 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyTransition
-from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, Reason
+from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, ProblemReason, Reason
 
 from ..checks import operators
 from ..checks.result import listed
 from ..observe import facts
-from . import acceptance, admission, applicability, cadence, convergence, observer, problems, records
+from . import acceptance, admission, applicability, cadence, convergence, native_controller, problems, records
 from . import context as contexts
-from .decision import Decision, Said, Step
+from .decision import Cause, Decision, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from ..definitions import load, model
     from .leader import LeaderState
 
-_MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
-_HOLDING = frozenset({Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
+_CHANGED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
+_BLOCKING = _UNDER_WAY | {Phase.PENDING}
+_CANCEL = """oc patch infrastructure cluster --type merge -p '{"spec":{"desiredTopology":null}}'"""
 
 
 def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
@@ -45,86 +46,91 @@ def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderStat
         decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {leader.refused}")
     if leader.misconfigured is None:
         return decision
-    said = Said(Reason.CONFIGURATION_INVALID, leader.misconfigured.message)
-    return dataclasses.replace(decision, misconfigured=said)
+    cause = Cause(Reason.CONFIGURATION_INVALID, leader.misconfigured.message)
+    return dataclasses.replace(decision, misconfigured=cause)
 
 
 def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
     infrastructure, own = known.infrastructure, known.own_operator
     if isinstance(own, facts.Unobserved) and not own.missing:
         # The copy of the record may be in it: without having read it nothing can be called a fresh start, and nothing
-        # can be reported either.
-        return _blind(infrastructure, own)
+        # can be reported either. The watches stay as they are needed.
+        record = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.record
+        phase = record.phase if isinstance(record, TopologyTransition) else Phase.IDLE
+        return Decision(phase, watch=phase in _BLOCKING, note=str(own))
+    copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):
-        return _without_infrastructure(infrastructure, own)
+        return _without_infrastructure(infrastructure, copy)
     if isinstance(infrastructure.record, facts.Newer):
         return _too_new(infrastructure.record)
-    context = contexts.Context(
-        known, infrastructure, _record(infrastructure, own, leader, now), transitions, leader, now
-    )
-    record = context.record
+    # The record as it stands, with the newest answers; where it was lost, what can be rebuilt of it.
+    record = records.recover(infrastructure, own, leader.latest)
+    if record is infrastructure.record:
+        record = cadence.newest(record, leader.latest)
+    record = None if record is None else records.believed(record, now)
+    context = contexts.Context(known, infrastructure, record, transitions, leader, now)
     if isinstance(known.installed, facts.Installed) and known.installed.lacks:
-        return _not_installed(context, known.installed.lacks)
-    if (said := applicability.disabled(known, infrastructure)) and not _ours_to_finish(context, said):
-        return _disabled(context, said)
-    if record is not None and record.phase in _MOVED:
-        if _overwritten(context, record):
-            return _report_overwritten(context, record)
-        if record.phase is Phase.CONVERGING and record.target == records.pair(infrastructure):
-            return convergence.converging(context, record)
-        if record.target == records.pair(infrastructure) and infrastructure.desired == record.target.control_plane:
-            return _keep(context, record)
-    return _request(context)
+        return _not_installed(context, known.installed.lacks, copy)
+    return _by_record(context)
 
 
-def _record(
-    infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], leader: LeaderState, now: datetime
-) -> TopologyTransition | None:
-    """The record as it stands, with the newest answers; where it was lost, what can be rebuilt of it."""
-    found = records.recover(infrastructure, own, leader.latest)
-    if found is infrastructure.record:
-        found = cadence.newest(found, leader.latest)
-    return None if found is None else records.believed(found, now)
+def _by_record(context: contexts.Context) -> Decision:
+    known, infrastructure, record = context.known, context.infrastructure, context.record
+    cause = applicability.disabled(known, infrastructure)
+    if cause is not None and cause.reason is not Reason.NATIVE_CONTROLLER_ACTIVE:
+        return _disabled(context, cause)
+    here = records.pair(infrastructure)
+    # Once we have changed the topology only we know what that is measured against: it is reported to its end, and
+    # topology is not written any more.
+    converging = record is not None and record.phase is Phase.CONVERGING and record.target == here
+    if cause is not None and not converging:
+        return _disabled(context, cause)
+    if record is None or record.phase not in _CHANGED or record.target is None:
+        return _request(context)
+    requested = infrastructure.desired == record.target.control_plane
+    if record.target != here:
+        # Another client has set the topology back: what stands is either the same request, or another one.
+        return _overwritten(context, record) if requested else _request(context)
+    if record.phase is Phase.CONVERGING:
+        return convergence.converging(context, record)
+    return _keep(context, record) if requested else _request(context)
 
 
-def _blind(infrastructure: facts.Fact[facts.Infrastructure], own: facts.Unobserved) -> Decision:
-    """Our own ClusterOperator cannot be read: nothing changes until it can, and the watches stay as they are needed."""
-    found = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.record
-    phase = found.phase if isinstance(found, TopologyTransition) else Phase.IDLE
-    watched = phase in {Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING}
-    return Decision(phase, watch=watched, note=str(own))
+def _without_infrastructure(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
+    """Infrastructure does not exist, or is malformed. What was under way keeps upgrades blocked.
 
-
-def _without_infrastructure(why: facts.Unobserved, own: facts.Fact[facts.OwnOperator]) -> Decision:
+    Where it is malformed the watch is well, so readiness says nothing: the conditions must.
+    """
+    report = (Step.REPORT,)
     if why.missing:
         message = "Infrastructure cluster does not exist: it is created by the installer. Nothing is decided without it"
-        said = Said(Reason.INFRASTRUCTURE_MISSING, message)
-        return Decision(Phase.IDLE, steps=(Step.REPORT,), degraded=said)
-    if why.malformed:
-        return _malformed(why, None if isinstance(own, facts.Unobserved) else own.copy)
-    # What cannot be read is no reason to change what was said; readiness tells that we are blind.
-    return Decision(Phase.IDLE, note=str(why))
+        return Decision(Phase.IDLE, steps=report, degraded=Cause(Reason.INFRASTRUCTURE_MISSING, message))
+    if not why.malformed:
+        # What cannot be read is no reason to change what was reported; readiness shows that we are blind.
+        return Decision(Phase.IDLE, note=str(why))
+    cause = Cause(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
+    if copy is None or copy.phase not in _BLOCKING or copy.target is None:
+        return Decision(Phase.IDLE, steps=report, degraded=cause)
+    note = f"Waiting for {why.what}"
+    return Decision(copy.phase, watch=True, steps=report, degraded=cause, note=note, upgrade_block=_block(copy))
 
 
-def _not_installed(context: contexts.Context, lacks: str) -> Decision:
+def _not_installed(context: contexts.Context, lacks: str, copy: RecordCopy | None) -> Decision:
     """The served definition has none of our fields: nothing can be asked for or recorded until it has them again.
 
     What its loss has interrupted keeps blocking upgrades, by the copy of the record: the override that kept the
     definition in place blocked them too, and is gone.
     """
-    own = context.known.own_operator
-    copy = None if isinstance(own, facts.Unobserved) else own.copy
-    said = Said(
+    cause = Cause(
         Reason.API_NOT_INSTALLED,
         f"CustomResourceDefinition {lacks}: a request would be dropped unseen. "
         "Install it with the commands of: cluster-topology-operator manifests --crd-patch",
     )
-    decision = Decision(context.phase, steps=(Step.REPORT,), look_again=60.0, degraded=said, level=False)
+    decision = Decision(context.phase, steps=(Step.REPORT,), look_again=60.0, degraded=cause, level=False)
     if copy is None or copy.phase not in _UNDER_WAY or copy.target is None:
         return decision
-    return dataclasses.replace(
-        decision, phase=copy.phase, note="Waiting for the definition of our fields", upgrade_block=_block(copy)
-    )
+    note = "Waiting for the definition of our fields"
+    return dataclasses.replace(decision, phase=copy.phase, note=note, upgrade_block=_block(copy))
 
 
 def _block(record: RecordCopy | TopologyTransition) -> str:
@@ -135,107 +141,61 @@ def _block(record: RecordCopy | TopologyTransition) -> str:
     return operators.block_message(record.name or "", target)
 
 
-def _malformed(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
-    """Infrastructure was read and makes no sense.
+def _too_new(newer: facts.Newer) -> Decision:
+    """A newer version is in the middle of something: only it knows whether the topology may change.
 
-    The watch is well, so readiness says nothing: the conditions must. What was under way keeps holding upgrades back.
+    So nothing is written over it, no transition begins, and minor upgrades stay blocked.
     """
-    said = Said(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
-    if copy is None or copy.phase not in _HOLDING or copy.target is None:
-        return Decision(Phase.IDLE, steps=(Step.REPORT,), degraded=said)
-    return Decision(
-        copy.phase,
-        watch=True,
-        steps=(Step.REPORT,),
-        degraded=said,
-        note=f"Waiting for {why.what}",
-        upgrade_block=_block(copy),
-    )
-
-
-def _too_new(found: facts.Newer) -> Decision:
-    """A newer version was here and is in the middle of something: whether the topology may move, only it can tell.
-
-    So nothing is written over it, nothing is admitted, and minor upgrades stay held back.
-    """
-    away = (
+    removal = (
         "oc patch infrastructure cluster --subresource=status --type merge -p "
         """'{"status":{"topologyTransition":null}}'"""
     )
     note = (
-        f"Infrastructure cluster has a record in phase {found.phase}, which this version does not know: a newer "
+        f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know: a newer "
         "version wrote it"
     )
     message = (
         f"{note}. Nothing is decided and nothing is written over it: install that version again. "
-        f"If you know that nothing is under way, take it out with: {away}"
+        f"If you know that nothing is under way, take it out with: {removal}"
     )
-    block = operators.block_message(found.name or "", found.target) if found.target else message
+    block = operators.block_message(newer.name or "", newer.target) if newer.target else message
+    cause = Cause(Reason.EVIDENCE_UNREADABLE, message)
     return Decision(
-        Phase.UNSUPPORTED,
-        steps=(Step.REPORT,),
-        degraded=Said(Reason.EVIDENCE_UNREADABLE, message),
-        note=note,
-        upgrade_block=block,
-        level=False,
+        Phase.UNSUPPORTED, steps=(Step.REPORT,), degraded=cause, note=note, upgrade_block=block, level=False
     )
 
 
-def _ours_to_finish(context: contexts.Context, said: Said) -> bool:
-    """Did the native controller take over after we had moved the topology?
-
-    Nobody else knows what that is measured against, so it is reported to its end; topology is not written any more.
-    """
-    record = context.record
-    return (
-        said.reason is Reason.NATIVE_CONTROLLER_ACTIVE
-        and record is not None
-        and record.phase is Phase.CONVERGING
-        and record.target == records.pair(context.infrastructure)
-    )
-
-
-def _disabled(context: contexts.Context, said: Said) -> Decision:
+def _disabled(context: contexts.Context, cause: Cause) -> Decision:
     """Stand down.
 
-    A record that was not admitted is cleared once; a hosted cluster's Infrastructure is never written. What the native
+    A record from before the change is cleared once; a hosted cluster's Infrastructure is never written. What the native
     controller does meanwhile is shown.
     """
     record, phase, observed = context.record, context.phase, None
-    if said.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
-        observed = observer.transition(context.known, context.infrastructure, context.transitions)
+    if cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
+        observed = native_controller.transition(context.known, context.infrastructure, context.transitions)
         phase = observed.phase
-        said = dataclasses.replace(said, message=f"{said.message}. {observer.text(context.known, phase)}")
-    if said.reason is not Reason.HOSTED_CONTROL_PLANE and record is not None and record.phase in contexts.BEFORE_CHANGE:
-        phase = Phase.IDLE if observed is None else phase
-        return Decision(phase, _idle_record(context), (Step.SAVE, Step.REPORT), disabled=said, observed=observed)
-    return Decision(phase, steps=(Step.REPORT,), disabled=said, observed=observed)
+        text = native_controller.text(context.known, phase)
+        cause = dataclasses.replace(cause, message=f"{cause.message}. {text}")
+    if cause.reason is Reason.HOSTED_CONTROL_PLANE or record is None or record.phase not in contexts.BEFORE_CHANGE:
+        return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
+    phase = Phase.IDLE if observed is None else phase
+    return Decision(phase, _idle_record(context), (Step.SAVE, Step.REPORT), disabled=cause, observed=observed)
 
 
-def _overwritten(context: contexts.Context, record: TopologyTransition) -> bool:
-    """Did somebody set the topology back while the request still stands?"""
-    target = record.target
-    return (
-        target is not None
-        and target != records.pair(context.infrastructure)
-        and context.infrastructure.desired == target.control_plane
-    )
-
-
-def _report_overwritten(context: contexts.Context, record: TopologyTransition) -> Decision:
-    who = context.infrastructure.topology_writer
+def _overwritten(context: contexts.Context, record: TopologyTransition) -> Decision:
+    writer = context.infrastructure.topology_writer
     # The times of managed fields have whole seconds: within one, it may seem to be us.
-    by = f"field manager {who}" if who and who != OPERATOR_NAME else "somebody unknown"
+    by = f"field manager {writer}" if writer and writer != OPERATOR_NAME else "an unknown client"
     message = (
         f"Status topology was {record.target} and is {records.pair(context.infrastructure)} now; it was written by "
-        f"{by}. Nothing is written until the request is removed and made again: oc patch infrastructure "
-        """cluster --type merge -p '{"spec":{"desiredTopology":null}}'"""
+        f"{by}. Nothing is written until the request is removed and made again: {_CANCEL}"
     )
-    kept = record.model_copy(update={"problem": problems.overwritten(context, message)})
+    problem = problems.problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
     decision = Decision(
         record.phase,
-        kept,
-        degraded=Said(Reason.TOPOLOGY_OVERWRITTEN, message),
+        record.model_copy(update={"problem": problem}),
+        degraded=Cause(Reason.TOPOLOGY_OVERWRITTEN, message),
         note="Stopped",
         # The machines may be on their way to either topology.
         upgrade_block=_block(record) if record.phase is Phase.CONVERGING else None,
@@ -244,17 +204,15 @@ def _report_overwritten(context: contexts.Context, record: TopologyTransition) -
 
 
 def _request(context: contexts.Context) -> Decision:
-    """Nothing has moved: decide from the request."""
+    """The topology has not changed: decide from the request."""
     infrastructure = context.infrastructure
-    here = records.pair(infrastructure)
-    desired = infrastructure.desired
+    here, desired = records.pair(infrastructure), infrastructure.desired
     if desired is None:
         return _idle(context)
-    leading = [
-        definition for definition in context.transitions.starting_at(here) if definition.target.control_plane == desired
-    ]
-    if not leading:
-        return _idle(context) if desired == here.control_plane else _unsupported(context, desired)
+    starting = context.transitions.starting_at(here)
+    leading = [definition for definition in starting if definition.target.control_plane == desired]
+    if not leading and desired == here.control_plane:
+        return _idle(context)
     on_platform = [definition for definition in leading if infrastructure.platform in definition.platforms]
     if not on_platform:
         return _unsupported(context, desired)
@@ -271,7 +229,7 @@ def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Def
     """Tell definitions with the same source apart by the number of dedicated workers.
 
     With one candidate its own check says whether the number fits. With several and an unreadable number, the first
-    one is shown: it cannot be admitted, since DedicatedWorkers answers Unknown for each of them.
+    one is shown: it does not pass, since DedicatedWorkers answers Unknown for each of them.
     """
     others = known.other_nodes
     if len(candidates) == 1 or isinstance(others, facts.Unobserved):
@@ -293,13 +251,11 @@ def _idle_record(context: contexts.Context) -> TopologyTransition:
 
 
 def _idle(context: contexts.Context) -> Decision:
-    record = _idle_record(context)
-    note = applicability.orphaned_native_request(context.known, context.infrastructure)
-    note = note or applicability.native_missing(context.known)
+    note = applicability.idle_note(context.known, context.infrastructure)
     if context.infrastructure.record is None and context.record is None and context.leader.available is None:
         # The first record waits for what discovery finds: one write instead of two.
         return Decision(Phase.IDLE, steps=(Step.REPORT,), note=note)
-    return contexts.written(context, Decision(Phase.IDLE, record, note=note))
+    return contexts.written(context, Decision(Phase.IDLE, _idle_record(context), note=note))
 
 
 def _unsupported(context: contexts.Context, desired: str) -> Decision:
@@ -327,10 +283,7 @@ def _unsupported(context: contexts.Context, desired: str) -> Decision:
         observed_generation=infrastructure.generation,
         available=contexts.available(context),
     )
-    block = (
-        f"{message}. Cancel the request to allow minor upgrades again: oc patch infrastructure cluster --type merge "
-        """-p '{"spec":{"desiredTopology":null}}'"""
-    )
+    block = f"{message}. Cancel the request to allow minor upgrades again: {_CANCEL}"
     return contexts.written(context, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))
 
 
@@ -345,4 +298,4 @@ def _keep(context: contexts.Context, record: TopologyTransition) -> Decision:
             "problem": None,
         }
     )
-    return contexts.written(context, Decision(Phase.COMPLETED, kept, note=acceptance.told(record)))
+    return contexts.written(context, Decision(Phase.COMPLETED, kept, note=acceptance.note(record)))

@@ -1,8 +1,8 @@
-"""Why a person should look: `status.topologyTransition.problem`.
+"""Why an administrator should look: `status.topologyTransition.problem`.
 
 It is what fleets and health checks go by, so it lasts: each reason has its own bound, and the one that is there keeps
-its time while it stays. Of several the first in the order below is told; conditions and checks have the rest. The other
-phases call what is for them; nothing here decides about the topology.
+its time while it stays. Of several the first in the order below is shown; conditions and checks have the rest. Nothing
+here decides about the topology.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
     from . import context as contexts
-    from .decision import Said
+    from .decision import Cause
 
-BLOCKED_BOUND = timedelta(hours=1)
-"""How long a request may be Pending before a person should look."""
+_BLOCKED_BOUND = timedelta(hours=1)
+"""How long a request may be Pending before it is a problem."""
 _OF_POOLS = frozenset(
     {
         CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED,
@@ -40,53 +40,45 @@ _OPERATOR = "machine-config"
 
 
 def before_change(
-    context: contexts.Context, record: TopologyTransition, unreadable: Said | None, note: str
+    context: contexts.Context, record: TopologyTransition, unreadable: Cause | None, note: str
 ) -> Problem | None:
     """The problem of a request that is Pending or Admitting."""
     own = context.known.own_operator
     if unreadable is not None:
-        return _problem(context, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
+        return problem(context, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
     if not isinstance(own, facts.Unobserved) and own.paused:
         message = (
             f"Annotation {vocabulary.PAUSED_ANNOTATION} is set, so no change begins. Remove it with: "
             f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
         )
-        return _problem(context, ProblemReason.PAUSED, message)
+        return problem(context, ProblemReason.PAUSED, message)
     if record.phase is Phase.PENDING and context.now >= blocked_at(record, context.now):
-        return _problem(context, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
+        return problem(context, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
     return None
 
 
 def blocked_at(record: TopologyTransition, now: datetime) -> datetime:
     """From when on a request that stays Pending is a problem."""
-    return (record.phase_transition_time or now) + BLOCKED_BOUND
+    return (record.phase_transition_time or now) + _BLOCKED_BOUND
 
 
 def after_change(
-    context: contexts.Context,
-    record: TopologyTransition,
-    awaited: tuple[CheckResult, ...],
-    degraded: Said | None,
+    context: contexts.Context, record: TopologyTransition, awaited: tuple[CheckResult, ...], degraded: Cause | None
 ) -> Problem | None:
     """The problem of a transition that converges. `awaited` are the answers that it still goes by."""
     if degraded is not None:
         stuck = degraded.reason is Reason.TRANSITION_STUCK
-        return _problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
+        return problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
     if message := _paused_pools(awaited):
-        return _problem(context, ProblemReason.PAUSED, message)
+        return problem(context, ProblemReason.PAUSED, message)
     target = record.target.control_plane if record.target is not None else None
     if target is not None and context.infrastructure.desired is None:
         message = (
             f"The topology has changed to {record.target}, and spec.{vocabulary.DESIRED} is gone. Restore it with: "
             f"""oc patch infrastructure cluster --type merge -p '{{"spec":{{"{vocabulary.DESIRED}":"{target}"}}}}'"""
         )
-        return _problem(context, ProblemReason.REQUEST_LOST, message)
+        return problem(context, ProblemReason.REQUEST_LOST, message)
     return None
-
-
-def overwritten(context: contexts.Context, message: str) -> Problem:
-    """The problem of a topology that was set back."""
-    return _problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
 
 
 def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:
@@ -105,7 +97,8 @@ def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:
     return f"All that is waited for are paused machine config pools. {named}"
 
 
-def _problem(context: contexts.Context, reason: ProblemReason, message: str) -> Problem:
+def problem(context: contexts.Context, reason: ProblemReason, message: str) -> Problem:
+    """The problem, since the time when the record began to have one for this reason."""
     before = context.record.problem if context.record is not None else None
     since = before.since if before is not None and before.reason is reason else whole_seconds(context.now)
     return Problem(reason=reason, message=fit(message), since=since)

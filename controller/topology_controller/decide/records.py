@@ -1,4 +1,4 @@
-"""Builds the record of a transition, `status.topologyTransition`, and recovers it when somebody lost it.
+"""Builds the record of a transition, `status.topologyTransition`, and recovers it when it was lost.
 
 What the record holds survives a restart: bounds and durations are computed from its times. A check keeps its
 lastTransitionTime while its status stays, so that "all Met and quiet since" can be read from the record alone.
@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api.types import (
-    Check,
-    Progress,
-    RecordCopy,
-    TopologyPair,
-    TopologyTransition,
-    fit,
-    whole_seconds,
-)
+from topology_api.types import Check, Progress, RecordCopy, TopologyPair, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import Phase
 
 from ..observe import facts
@@ -55,11 +47,11 @@ def recover(
     """
     if isinstance(infrastructure.record, TopologyTransition):
         return infrastructure.record
-    here = pair(infrastructure)
-    if latest is not None and latest.phase in _CHANGED and latest.target == here:
+    here = infrastructure.control_plane, infrastructure.infrastructure
+    if latest is not None and latest.phase in _CHANGED and _values(latest.target) == here:
         return latest
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    if not isinstance(copy, RecordCopy) or copy.phase not in _ADMITTED or copy.target != here:
+    if not isinstance(copy, RecordCopy) or copy.phase not in _ADMITTED or _values(copy.target) != here:
         return None
     head = copy.model_dump(exclude={"checks", "progress", "problem", "accepted", "completed_time", "deadline_time"})
     admitted = copy.admitted_time or copy.phase_transition_time
@@ -69,24 +61,21 @@ def recover(
     return TopologyTransition.model_validate(head)
 
 
+def _values(target: TopologyPair | None) -> tuple[str, str] | None:
+    """As they stand in Infrastructure, where they may be longer than a pair can hold."""
+    return None if target is None else (target.control_plane, target.infrastructure)
+
+
 def shown(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator]) -> TopologyTransition | None:
     """The record with the newest answers, for people: its copy has them when the record itself is not due yet."""
     record = recover(infrastructure, own)
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    if (
-        record is None
-        or copy is None
-        or (copy.phase, copy.attempt, copy.target)
-        != (
-            record.phase,
-            record.attempt,
-            record.target,
-        )
-    ):
+    if record is None or copy is None:
         return record
-    return record.model_copy(
-        update={"checks": copy.checks or record.checks, "progress": copy.progress or record.progress}
-    )
+    if (copy.phase, copy.attempt, copy.target) != (record.phase, record.attempt, record.target):
+        return record
+    answers = {"checks": copy.checks or record.checks, "progress": copy.progress or record.progress}
+    return record.model_copy(update=answers)
 
 
 def phase_time(previous: TopologyTransition | None, phase: Phase, now: datetime) -> datetime:
@@ -138,11 +127,10 @@ def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
     """The record without times of the future that something is reckoned from.
 
     What merely reports or gives up for a while goes by the record: the deadline, facts that stay unreadable, the wait
-    for the echo. A clock that was put forward brings these early by as much as it was moved. One that was put back
+    for the echo. A clock that was put forward brings these early by as much as it was set. One that was put back
     would delay them for ever, so a time that has not come yet is brought back to now, once, and written that way.
     """
     entered, admitted = record.phase_transition_time, record.admitted_time
-    late = [check for check in record.checks if check.last_transition_time > now]
     changes: dict[str, object] = {}
     if entered is not None and entered > now:
         changes["phase_transition_time"] = whole_seconds(now)
@@ -150,12 +138,10 @@ def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
         changes["admitted_time"] = whole_seconds(now)
         if record.deadline_time is not None:
             changes["deadline_time"] = whole_seconds(record.deadline_time - (admitted - now))
-    if late:
-        changes["checks"] = tuple(_not_after(check, now) for check in record.checks)
+    if any(check.last_transition_time > now for check in record.checks):
+        latest = whole_seconds(now)
+        changes["checks"] = tuple(
+            check.model_copy(update={"last_transition_time": min(check.last_transition_time, latest)})
+            for check in record.checks
+        )
     return record.model_copy(update=changes) if changes else record
-
-
-def _not_after(check: Check, now: datetime) -> Check:
-    if check.last_transition_time <= now:
-        return check
-    return check.model_copy(update={"last_transition_time": whole_seconds(now)})

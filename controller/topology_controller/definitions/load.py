@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING
 
 from topology_api.crd import Edge
 from topology_api.types import TopologyPair
-from topology_api.vocabulary import CheckName
 
-from . import model, read
+from . import model, read, registry
 from . import operands as matrices
 
 if TYPE_CHECKING:
     import pathlib
 
+    from topology_api.vocabulary import CheckName
+
 DefinitionError = read.DefinitionError
 """What `load` raises, whichever file is at fault."""
-_FORM = read.Form(model.Definition, "definition", [check.value for check in CheckName if check in model.STAGES])
+_FORM = read.Form(model.Definition, "definition", [check.value for check in registry.ASKED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _unanswered(file: read.File[model.Definition], matrix: matrices.Matrix) -> l
         for infrastructure in definition.source.infrastructure
     ]
     for index, spec in enumerate(definition.convergence.checks):
-        if spec.check not in matrices.OPERAND_CHECKS:
+        if spec.check not in registry.OPERAND_CHECKS:
             continue
         path = ("convergence", "checks", index, "check")
         group = matrix.group(spec.check)

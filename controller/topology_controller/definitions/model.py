@@ -2,9 +2,8 @@
 
 A definition is one edge of the graph: where it starts, where it leads, what must be true before (preflight) and after
 (convergence). The files are written by people, so everything is strict: an unknown key, check or parameter is an error
-that `load` turns into file, line and what is allowed. `checks` answers the questions that a definition asks; which
-parameters a question takes, and in which stage it may be asked, stands here, because a file that asks it wrongly must
-be refused before the operator starts.
+that `load` turns into file, line and what is allowed. `registry` says which parameters a check takes and in which
+stage it may be asked; `checks` answers it.
 """
 
 from __future__ import annotations
@@ -17,47 +16,9 @@ from pydantic.alias_generators import to_camel
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Stage, Topology
 
-from . import read
-from .operands import OPERAND_CHECKS
+from . import read, registry
 
 Infrastructure = Literal["SingleReplica", "HighlyAvailable"]
-
-
-_BOTH = frozenset(Stage)
-_PREFLIGHT = frozenset({Stage.PREFLIGHT})
-_CONVERGENCE = frozenset({Stage.CONVERGENCE})
-
-STAGES: dict[CheckName, frozenset[Stage]] = {
-    CheckName.CLUSTER_OPERATORS_STABLE: _BOTH,
-    CheckName.NO_UPGRADE_IN_PROGRESS: _PREFLIGHT,
-    CheckName.CONTROL_PLANE_NODES: _BOTH,
-    CheckName.DEDICATED_WORKERS: _PREFLIGHT,
-    CheckName.ELIGIBLE_WORKERS: _BOTH,
-    CheckName.MASTERS_SCHEDULABLE: _PREFLIGHT,
-    CheckName.ETCD_VOTING_MEMBERS: _BOTH,
-    CheckName.ETCD_HEALTHY: _BOTH,
-    CheckName.ETCD_OPERATOR_ALIVE: _BOTH,
-    CheckName.ETCD_MEMBERS_DIRECT: _PREFLIGHT,
-    CheckName.MACHINE_CONFIG_POOLS_READY: _PREFLIGHT,
-    CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: _CONVERGENCE,
-    **dict.fromkeys(sorted(OPERAND_CHECKS), _CONVERGENCE),
-}
-"""In which stage a definition may ask each check. `UpgradesBlocked` is implied by every admission, never asked."""
-
-REQUIRED: dict[CheckName, frozenset[str]] = {
-    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast"}),
-    CheckName.ETCD_VOTING_MEMBERS: frozenset({"atLeast"}),
-    CheckName.ETCD_MEMBERS_DIRECT: frozenset({"atLeast"}),
-    CheckName.MASTERS_SCHEDULABLE: frozenset({"wanted"}),
-    CheckName.ELIGIBLE_WORKERS: frozenset({"atLeast"}),
-}
-"""Parameters without which a check cannot be answered, as they are written in the file."""
-
-PARAMETERS: dict[CheckName, frozenset[str]] = {
-    **REQUIRED,
-    CheckName.CONTROL_PLANE_NODES: frozenset({"atLeast", "minCpus", "minMemoryGib"}),
-}
-"""Parameters that a check takes; a check that is not listed takes none."""
 
 _COUNTED = (CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS)
 """What a control plane that becomes HighlyAvailable must be asked for, and no less than a quorum."""
@@ -84,14 +45,14 @@ class CheckSpec(read.Strict):
 
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:
-        if self.check not in STAGES:
+        traits = registry.TRAITS[self.check]
+        if not traits.stages:
             raise ValueError(f"check {self.check} is part of every admission and cannot be asked by a definition")
-        given = {to_camel(name) for name in self.model_fields_set if name != "check"}
-        allowed = PARAMETERS.get(self.check, frozenset())
-        if extra := given - allowed:
-            takes = ", ".join(sorted(allowed)) or "no parameters"
+        present = {to_camel(name) for name in self.model_fields_set if name != "check"}
+        if extra := present - traits.parameters:
+            takes = ", ".join(sorted(traits.parameters)) or "no parameters"
             raise ValueError(f"check {self.check} does not take {', '.join(sorted(extra))}; it takes {takes}")
-        if missing := REQUIRED.get(self.check, frozenset()) - given:
+        if missing := traits.required - present:
             raise ValueError(f"check {self.check} needs {', '.join(sorted(missing))}")
         return self
 
@@ -182,7 +143,7 @@ class Definition(read.Strict):
             for spec in specs:
                 if spec.check in seen:
                     raise ValueError(f"check {spec.check} is asked twice in {stage.value.lower()}")
-                if stage not in STAGES[spec.check]:
+                if stage not in registry.TRAITS[spec.check].stages:
                     raise ValueError(f"check {spec.check} cannot be asked in {stage.value.lower()}")
                 seen.add(spec.check)
         return self

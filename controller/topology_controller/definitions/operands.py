@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, Topology
+from topology_api.vocabulary import CheckName, Topology
 
 from .. import bindata
-from . import read
+from . import read, registry
 
 if TYPE_CHECKING:
     import pathlib
@@ -32,19 +32,6 @@ KindName = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z]*$", max_length=63)]
 Kind = Literal["Deployment", "StatefulSet", "StaticPods", "PodDisruptionBudget", "IngressController"]
 Words = dict[Topology, Annotated[str, Field(min_length=1, max_length=32)]]
 """A word for each topology: what is made for two topologies with the same word is the same."""
-
-OPERAND_CHECKS: frozenset[CheckName] = frozenset(
-    {
-        CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT,
-        CheckName.KUBE_API_SERVER_REVISION,
-        CheckName.KUBE_CONTROLLER_MANAGER_REVISION,
-        CheckName.KUBE_SCHEDULER_REVISION,
-        CheckName.ETCD_REVISION,
-        *ACCEPTABLE_CHECKS,
-    }
-)
-"""The checks that cannot be answered without their group of the matrix."""
-
 
 Replicas = Annotated[
     Annotated[dict[Topology, Annotated[int, Field(ge=0, le=16)]], Tag("counts")]
@@ -171,7 +158,7 @@ class Group(read.Strict):
 
     @model_validator(mode="after")
     def _fits_its_check(self) -> Self:
-        if self.check not in OPERAND_CHECKS:
+        if self.check not in registry.OPERAND_CHECKS:
             raise ValueError(f"check {self.check} is not about operands")
         pools = self.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT
         if pools is (self.variant is None):
@@ -248,7 +235,7 @@ class Matrix(read.Strict):
         return any(reader.operator == operator for reader in self.startup_readers)
 
 
-_GROUP = read.Form(Group, "operand file", sorted(check.value for check in OPERAND_CHECKS))
+_GROUP = read.Form(Group, "operand file", sorted(check.value for check in registry.OPERAND_CHECKS))
 _READERS = read.Form(StartupReaders, "list of startup readers")
 
 

@@ -16,6 +16,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Topology
 
 from .._version import __version__
+from ..definitions import registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ DEFAULT_REQUEST_TIMEOUT = 10.0
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
 _PLAIN = re.compile(r"[0-9]{1,9}\Z")
-_ACCEPTABLE = [name.value for name in vocabulary.ACCEPTABLE_CHECKS]
+_ACCEPTABLE = [name.value for name in registry.ACCEPTABLE_CHECKS]
 _DEFAULTS: dict[str, Any] = {
     "kubeconfig": None, "context": None, "request_timeout": DEFAULT_REQUEST_TIMEOUT, "insecure_skip_tls_verify": False,
     "as_user": None, "as_group": [], "as_uid": None, "operator_namespace": vocabulary.DEFAULT_NAMESPACE,

@@ -19,8 +19,9 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from topology_api.vocabulary import ACCEPTABLE_CHECKS, Topology
+from topology_api.vocabulary import Topology
 
+from ..definitions import registry
 from . import arguments
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def values(action: argparse.Action, given: Mapping[str, str], environ: Mapping[s
     if action.type is arguments.target:
         return _TOPOLOGIES, NOTHING | IN_ORDER
     if action.dest == "check":
-        return {check.value: "" for check in ACCEPTABLE_CHECKS}, NOTHING
+        return {check.value: "" for check in registry.ACCEPTABLE_CHECKS}, NOTHING
     if action.dest == "context":
         return _contexts(given.get("kubeconfig"), environ), NOTHING
     if action.type is pathlib.Path:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName
+from topology_api.vocabulary import CheckName
 
+from ..definitions import registry
 from .document import Rank, Row, command
 
 if TYPE_CHECKING:
@@ -28,25 +29,6 @@ _HEAD: Final = {
 }  # fmt: skip
 _REFUSED: Final = "Nothing was written"
 _LEFT: Final = "Action required"
-_GIVEN_UP: Final = {
-    CheckName.API_SERVER_REPLICAS: "the loss of a node may take projects, routes, builds and logins along, until it is "
-    "back: openshift-apiserver or oauth-apiserver does not run on every control-plane node",
-    CheckName.ROUTER_REPLICAS: "the loss of one node may take every route along, *.apps and the console among them, "
-    "until the router has started elsewhere",
-    CheckName.CONSOLE_REPLICAS: "the loss of one node may take the console along until it has started elsewhere",
-    CheckName.OAUTH_REPLICAS: "the loss of one node may keep people from logging in until oauth-openshift has started "
-    "elsewhere",
-    CheckName.MONITORING_REPLICAS: "the loss of one node may take metrics and alerts along, also those about that very "
-    "loss, and what was stored with them",
-    CheckName.IMAGE_REGISTRY_REPLICAS: "the loss of one node may keep images of the internal registry from being "
-    "pulled and pushed",
-    CheckName.PACKAGE_SERVER_REPLICAS: "the loss of one node may keep operators from being found and installed",
-    CheckName.MULTUS_ADMISSION_REPLICAS: "the loss of one node may keep pods and networks with additional interfaces "
-    "from being created",
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS: "nothing keeps two control-plane nodes from being drained at once, which "
-    "ends the quorum of etcd",
-}
-"""What the cluster does without, by the check that is accepted."""
 _FINAL: Final = (
     "The transition completes without it, once every other check is met and stable. Then minor upgrades are allowed.",
     "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
@@ -160,7 +142,7 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
         "A check that will never be met can be accepted; read first what that means",
         [
             command(f"oc topology accept --check {check.value}", rank=Rank.TO_DO)
-            for check in ACCEPTABLE_CHECKS
+            for check in registry.ACCEPTABLE_CHECKS
             if check.value in open_
         ],
     )
@@ -274,7 +256,7 @@ def offer(document: Document, answer: accept.Offer) -> None:
             ("Operator", answer.operator),
         ],
     )
-    given_up = f"It is not repaired: {_GIVEN_UP[CheckName(check.name)]}."
+    given_up = f"It is not repaired: {registry.TRAITS[CheckName(check.name)].acceptable}."
     document.add(
         f"If you accept that {check.name} will not be met", [("*", sentence) for sentence in (given_up, *_FINAL)]
     )

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckName, Phase, Reason, Stage, Topology
 
-from ..checks import advisories, etcd, groups
+from ..checks import etcd, operands
 from ..checks.result import CheckResult
 from ..decide import applicability, convergence, discovery, leader, phases, records
 from ..definitions import operands as matrices
+from ..definitions import registry
 from ..observe import facts
 from . import answers, errors
 
@@ -89,7 +90,7 @@ class Judgement:
         if self.verdict is not Verdict.POSSIBLE or self.definition is None:
             return ()
         asked = {spec.check for spec in self.definition.convergence.checks}
-        waiting = {name.value: check for name, check in advisories.WAITED_FOR.items() if check in asked}
+        waiting = {advisory.value: check for check in asked if (advisory := registry.TRAITS[check].advisory)}
         return tuple((waiting[advisory.name], advisory) for advisory in self.advisories if advisory.name in waiting)
 
 
@@ -307,7 +308,7 @@ def _machine_config(
     pools = next((group for group in asking if group.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT), None)
     if pools is None or matrices.same(pools.variant, pools.topology(source), pools.topology(target)):
         return item("NoReboots", "No machine configuration follows this change: no node restarts because of it")
-    names = groups.node_names(known)
+    names = operands.node_names(known)
     count = "" if isinstance(names, facts.Unobserved) else f". In pool master they are {', '.join(names)} now"
     return item(
         "Reboots",
@@ -339,14 +340,14 @@ def _replicas(
 ) -> Iterator[answers.Expected]:
     more: list[str] = []
     for group in asking:
-        if isinstance(groups.absence(known, group), str):
+        if isinstance(operands.absence(known, group), str):
             continue
         for operand in group.operands:
             name = f"{operand.namespace}/{operand.name}"
             if operand.replicas == "perControlPlaneNode" and group.topology(source) != group.topology(target):
                 more.append(f"{name} (one for each control-plane node)")
             elif isinstance(operand.replicas, dict):
-                before, after = (groups.at(operand, group.topology(pair)) for pair in (source, target))
+                before, after = (operands.at(operand, group.topology(pair)) for pair in (source, target))
                 if isinstance(before, int) and isinstance(after, int) and before != after:
                     more.append(f"{name} ({before} to {after})")
     if more:

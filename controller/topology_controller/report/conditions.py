@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
 
 if TYPE_CHECKING:
-    from ..decide.decision import Decision, Said
+    from ..decide.decision import Cause, Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def of(decision: Decision) -> tuple[Condition, ...]:
     )
 
 
-def _trouble(decision: Decision) -> Said | None:
+def _trouble(decision: Decision) -> Cause | None:
     """The reason of Degraded: the transition before the configuration, and both where both are in trouble."""
     first, second = decision.degraded, decision.misconfigured
     if first is None or second is None:
@@ -95,7 +95,7 @@ def _upgradeable(decision: Decision) -> Condition:
     )
 
 
-def _when_true(type_: ConditionType, trouble: Said | None, well: str) -> Condition:
+def _when_true(type_: ConditionType, trouble: Cause | None, well: str) -> Condition:
     if trouble is None:
         return Condition(type_, ConditionStatus.FALSE, Reason.AS_EXPECTED, well)
     return Condition(type_, ConditionStatus.TRUE, trouble.reason, trouble.message)

@@ -87,7 +87,7 @@ def nodes(known: facts.Facts, results: Iterable[CheckResult], *, leads: bool) ->
 
 def _node(finding: Finding, ready: str) -> state.Node:
     eligible = finding.status is CheckStatus.MET
-    return {"name": finding.name, "ready": ready, "eligible": eligible, "why": "" if eligible else finding.found}
+    return {"name": finding.name, "ready": ready, "eligible": eligible, "why": "" if eligible else finding.text}
 
 
 def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> state.Members:

@@ -335,7 +335,7 @@ def has_moved(staged: RestrictedWorld) -> bool:
     return worlds.MOVED in staged.operands.history
 
 
-NATIVE = "It cannot be told whether the native controller is in charge"
+NATIVE = "It is not known whether the native controller is in charge"
 _ETCD = "etcd-endpoints@openshift-etcd"
 _LOCK = "openshift-cluster-etcd-operator-lock@openshift-etcd-operator"
 _ROUTERS = "ingresscontrollers=default@openshift-ingress-operator"

@@ -110,7 +110,7 @@ def test_what_does_not(found, shape, questions):
 def test_a_disagreement_says_what_was_found_what_it_would_have_to_be_and_what_it_means():
     """The bug that many clusters have: three masters that carry workloads, one worker, infrastructure SingleReplica."""
     (one,) = cluster(HA, SINGLE, CARRY, 3, 0, 1).disagreements
-    assert one.found == (
+    assert one.actual == (
         "4 nodes that can carry infrastructure: 1 dedicated worker and 3 control-plane nodes (mastersSchedulable true)"
     )
     assert one.wanted == "1 for infrastructureTopology SingleReplica beside controlPlaneTopology HighlyAvailable"
@@ -176,7 +176,7 @@ def test_a_disagreement_says_what_was_found_what_it_would_have_to_be_and_what_it
 )  # fmt: skip
 def test_the_words(found, told, wanted, meaning):
     one = found.disagreements[0]
-    assert (one.found, one.wanted) == (told, wanted)
+    assert (one.actual, one.wanted) == (told, wanted)
     assert meaning in one.meaning
 
 
@@ -295,9 +295,9 @@ def test_there_is_always_an_answer(vector, labels):
     questions = [*(one.question for one in found.disagreements), *(one.question for one in found.open)]
     assert len(set(questions)) == len(questions), "a question has one answer"
     for one in found.disagreements:
-        assert one.found
+        assert one.actual
         assert one.wanted
-        assert one.found != one.wanted
+        assert one.actual != one.wanted
         assert one.meaning.endswith(".")
         assert one.between
     assert all(one.missing for one in found.open)

@@ -63,7 +63,7 @@ def counted(config: InstallConfig) -> tuple[int, int, int]:
 def refused(config: InstallConfig) -> list[tuple[str, str, str]]:
     with pytest.raises(install_config.ContradictionError) as caught:
         install_config.machines(config)
-    told = [(install_config.spell(one.field), one.found, one.wanted) for one in caught.value.contradictions]
+    told = [(install_config.spell(one.field), one.actual, one.wanted) for one in caught.value.contradictions]
     for field, found, wanted in told:
         assert f"{field}: found {found}; wanted {wanted}" in str(caught.value).splitlines()
     return told
@@ -315,7 +315,7 @@ def test_every_install_config_is_refused_with_reasons_or_has_an_answer_in_both_r
     machines = counted_or_refused(config)
     if isinstance(machines, install_config.ContradictionError):
         assert machines.contradictions
-        assert all(one.found and one.wanted and one.field for one in machines.contradictions)
+        assert all(one.actual and one.wanted and one.field for one in machines.contradictions)
         return
     assert machines.control_plane in {1, 2, 3, 4, 5}
     assert machines.workers == sum(one.replicas for one in machines.counts if one.pool in {"worker", "edge"})

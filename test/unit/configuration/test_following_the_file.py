@@ -128,7 +128,7 @@ async def test_bad_from_the_beginning_the_defaults_hold_and_it_is_known_that_nob
         assert made.transitions is TRANSITIONS
         assert made.unknown
         assert "key apiVersion is missing" in made.trouble
-        assert "nothing new is admitted" in made.trouble
+        assert "no transition begins" in made.trouble
         volume.swap(f"{HEAD}settleSeconds: 30\n")
         await asyncio.sleep(SETTLED + 0.01)
         assert (settles(made), made.trouble, made.unknown, seen.changes) == ({30}, "", False, 1)

@@ -152,7 +152,7 @@ async def test_bad_from_the_start_nothing_is_admitted_until_it_is_mended(tmp_pat
         cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(600)
         assert (cluster.phase, cluster.changes) == ("Pending", 0)
-        assert "nothing new is admitted" in message(cluster, "Progressing")
+        assert "no transition begins" in message(cluster, "Progressing")
         volume.swap(HEAD)
         await asyncio.sleep(LOOK + 1)
         assert (cluster.phase, cluster.changes) == ("Converging", 1)

@@ -84,7 +84,7 @@ class MeasuredCluster:
 
     asked: model.Definition
     known: facts.Facts
-    yardstick: result.Yardstick
+    convergence: result.ConvergenceContext
 
     def but(self, **changes: Any) -> MeasuredCluster:
         """The same cluster with other facts."""
@@ -102,13 +102,13 @@ class MeasuredCluster:
 
     def measured_by(self, **changes: Any) -> MeasuredCluster:
         """The same cluster, where something else was recorded at the change."""
-        assert self.yardstick.baseline is not None
-        changed = self.yardstick.baseline.model_copy(update=changes)
-        return dataclasses.replace(self, yardstick=dataclasses.replace(self.yardstick, baseline=changed))
+        assert self.convergence.baseline is not None
+        changed = self.convergence.baseline.model_copy(update=changes)
+        return dataclasses.replace(self, convergence=dataclasses.replace(self.convergence, baseline=changed))
 
     def unmeasured(self) -> MeasuredCluster:
         """The same cluster with a record that has no baseline, as one that was rebuilt."""
-        return dataclasses.replace(self, yardstick=result.Yardstick(None, self.yardstick.matrix))
+        return dataclasses.replace(self, convergence=result.ConvergenceContext(None, self.convergence.matrix))
 
     def without_reaction(self) -> MeasuredCluster:
         """The same cluster, where no operator has been busy since the change."""
@@ -116,7 +116,7 @@ class MeasuredCluster:
 
     def answers(self) -> dict[CheckName, result.CheckResult]:
         """Every convergence check of the definition."""
-        found = catalog.ask(Stage.CONVERGENCE, self.asked, self.known, worlds.NOW, self.yardstick)
+        found = catalog.ask(Stage.CONVERGENCE, self.asked, self.known, worlds.NOW, self.convergence)
         return {answer.name: answer for answer in found}
 
     def ask(self, check: CheckName) -> tuple[CheckStatus, str]:
@@ -140,7 +140,9 @@ KUBE_API_SERVER = "kubeapiservers.operator.openshift.io/cluster"
 def followed(asked: model.Definition = worlds.COMPACT) -> MeasuredCluster:
     """A cluster in which everybody has followed."""
     before = worlds.ready_for(asked)
-    return MeasuredCluster(asked, worlds.followed(asked, before), result.Yardstick(baseline(before), worlds.MATRIX))
+    return MeasuredCluster(
+        asked, worlds.followed(asked, before), result.ConvergenceContext(baseline(before), worlds.MATRIX)
+    )
 
 
 def group(check: CheckName) -> matrices.Group:

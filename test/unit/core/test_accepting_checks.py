@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from topology_api.types import ACCEPTED_MESSAGE_LIMIT, Accepted, TopologyTransition
 from topology_api.vocabulary import (
-    ACCEPTABLE_CHECKS,
     ACCEPTED_REASON_LIMIT,
     CheckName,
     CheckStatus,
@@ -24,6 +23,7 @@ from topology_api.vocabulary import (
     Reason,
 )
 from topology_controller.decide.decision import Step
+from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.observe import facts, parse
 from topology_controller.report import conditions, events, log
 

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, CheckStatus, Phase, Stage
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from topology_controller.decide.decision import Step
+from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.observe import facts
 
 from . import worlds

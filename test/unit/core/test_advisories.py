@@ -228,7 +228,7 @@ def test_the_command_takes_a_backup_on_a_node_by_name_and_records_it() -> None:
     )
     assert "No backup of etcd is known of" in advisory.message
     known = dataclasses.replace(known, own_operator=worlds.own(backup_time=BEFORE))
-    assert "is older than the move" in told(known, CONVERGING)[AdvisoryName.ETCD_BACKUP_OUTDATED].message
+    assert "is older than the change" in told(known, CONVERGING)[AdvisoryName.ETCD_BACKUP_OUTDATED].message
 
 
 def test_a_backup_is_not_asked_for_where_evidence_of_one_may_be_unread() -> None:

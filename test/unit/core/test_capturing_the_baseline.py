@@ -14,13 +14,12 @@ from test import sentences
 from topology_api.types import Baseline, OperandBaseline, PoolBaseline
 from topology_api.vocabulary import CheckName
 from topology_controller.decide import baseline
-from topology_controller.definitions import model
-from topology_controller.definitions import operands as matrices
+from topology_controller.definitions import model, registry
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
 
-FULL = [*sorted(matrices.OPERAND_CHECKS), CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED]
+FULL = [*sorted(registry.OPERAND_CHECKS), CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED]
 CONSOLE = "deployments.apps/openshift-console/console"
 ROUTER = "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default"
 ETCD = "etcds.operator.openshift.io/cluster"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_api.vocabulary import CheckName, CheckStatus
-from topology_controller.checks import catalog
+from topology_controller.checks import catalog, result
 from topology_controller.checks import nodes as nodes_module
 from topology_controller.observe import facts
 
@@ -107,7 +107,7 @@ def test_a_node_in_a_state_that_keeps_pods_away_is_not_eligible_in_any_definitio
 ) -> None:
     asked = [one for one in definition.preflight if one.check is CheckName.CONTROL_PLANE_NODES]
     assert asked, "every definition counts control-plane nodes"
-    found = nodes_module.candidates(with_third(**changes), asked[0], definition)
+    found = nodes_module.candidates(result.CheckContext(with_third(**changes), asked[0], definition, worlds.NOW))
     assert isinstance(found, dict)
     assert found == {"node-0": None, "node-1": None, "node-2": reason}
 
@@ -115,7 +115,8 @@ def test_a_node_in_a_state_that_keeps_pods_away_is_not_eligible_in_any_definitio
 @pytest.mark.parametrize("definition", NOT_COMPACT, ids=lambda one: one.name)
 def test_other_taints_only_matter_where_the_control_plane_carries_workloads(definition: model.Definition) -> None:
     asked = next(one for one in definition.preflight if one.check is CheckName.CONTROL_PLANE_NODES)
-    found = nodes_module.candidates(with_third(taints=(RESERVED,)), asked, definition)
+    tainted = result.CheckContext(with_third(taints=(RESERVED,)), asked, definition, worlds.NOW)
+    found = nodes_module.candidates(tainted)
     assert isinstance(found, dict)
     assert found["node-2"] is None
 

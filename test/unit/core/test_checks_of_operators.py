@@ -278,7 +278,7 @@ def test_an_operator_that_somebody_deleted_is_missed() -> None:
     rest = tuple(one for one in cluster.known.cluster_operators if getattr(one, "name", "") != "console")
     status, message = cluster.but(cluster_operators=rest).ask(STABLE)
     assert status is CheckStatus.UNMET
-    assert "console (missing, it was there when the topology moved)" in message
+    assert "console (missing, it was there when the topology changed)" in message
 
 
 def test_an_upgrade_after_the_change_holds_it_back_and_is_said_when_it_is_over() -> None:

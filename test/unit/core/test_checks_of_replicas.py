@@ -72,7 +72,7 @@ def test_what_cannot_be_told_is_said_beside_what_is_wrong() -> None:
     assert cluster.ask(CONSOLE)[0] is CheckStatus.UNKNOWN
     status, message = cluster.having(DOWNLOADS, short).ask(CONSOLE)
     assert status is CheckStatus.UNMET
-    assert f"and it cannot be told: {worlds.BROKEN}" in message
+    assert f"and cannot tell: {worlds.BROKEN}" in message
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_what_may_be_missing_and_was_missing_at_the_change_need_not_follow() -> 
     assert f"{OAUTH} does not exist any more" in message
     status, message = gone.measured_by(operands=(OperandBaseline(name=OAUTH, missing=True),)).ask(SERVERS)
     assert status is CheckStatus.MET
-    assert f"{OAUTH} did not exist when the topology moved either" in message
+    assert f"{OAUTH} did not exist when the topology changed either" in message
 
 
 def test_what_may_be_missing_is_unknown_where_nobody_recorded_how_it_was() -> None:
@@ -247,8 +247,8 @@ def test_an_operand_of_a_startup_reader_names_the_advisory_that_starts_it() -> N
 
 
 def test_a_matrix_that_knows_nothing_of_it_lets_nothing_pass() -> None:
-    empty = dataclasses.replace(measured_cluster.followed().yardstick, matrix=type(worlds.MATRIX)())
-    cluster = dataclasses.replace(measured_cluster.followed(), yardstick=empty)
+    empty = dataclasses.replace(measured_cluster.followed().convergence, matrix=type(worlds.MATRIX)())
+    cluster = dataclasses.replace(measured_cluster.followed(), convergence=empty)
     assert CONSOLE in cluster.unmet()
     assert cluster.ask(CONSOLE)[0] is CheckStatus.UNKNOWN
 
@@ -260,7 +260,7 @@ def with_group(check: CheckName, **changes: Any) -> measured_cluster.MeasuredClu
         group.model_copy(update=changes) if group.check is check else group for group in worlds.MATRIX.groups
     )
     matrix = worlds.MATRIX.model_copy(update={"groups": groups})
-    return dataclasses.replace(cluster, yardstick=dataclasses.replace(cluster.yardstick, matrix=matrix))
+    return dataclasses.replace(cluster, convergence=dataclasses.replace(cluster.convergence, matrix=matrix))
 
 
 def test_a_configuration_of_another_kind_lets_nothing_pass() -> None:

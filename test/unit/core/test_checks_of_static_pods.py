@@ -87,7 +87,7 @@ def test_where_the_configuration_differs_the_revision_from_before_does_not_do() 
     status, message = having(KAS, operand_worlds.static_pods(BEFORE)).ask(KAS)
     assert status is CheckStatus.UNMET
     assert f"Wanted: {measured_cluster.KUBE_API_SERVER} at a revision above 7" in message
-    assert "still at revision 7, from before the topology moved" in message
+    assert "still at revision 7, from before the topology changed" in message
 
 
 @pytest.mark.parametrize("check", [SCHEDULER, ETCD])

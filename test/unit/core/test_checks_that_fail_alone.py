@@ -48,7 +48,7 @@ def test_what_is_recorded_at_the_change_is_enough_to_measure_by(asked):
     measured = baseline.capture(worlds.ready_for(asked), asked, worlds.MATRIX)
     assert isinstance(measured, Baseline)
     cluster = measured_cluster.followed(asked)
-    recorded = dataclasses.replace(cluster, yardstick=result.Yardstick(measured, worlds.MATRIX))
+    recorded = dataclasses.replace(cluster, convergence=result.ConvergenceContext(measured, worlds.MATRIX))
     assert recorded.unmet() == set()
 
 
@@ -222,7 +222,7 @@ def converging(cluster: measured_cluster.MeasuredCluster) -> facts.Facts:
         requested_time=admitted,
         phase_transition_time=admitted,
         admitted_time=admitted,
-        baseline=cluster.yardstick.baseline,
+        baseline=cluster.convergence.baseline,
     )
     target = asked.target.pair
     return worlds.recorded(

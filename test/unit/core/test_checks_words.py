@@ -13,20 +13,33 @@ from hypothesis import strategies as st
 from topology_api import types
 from topology_api.vocabulary import CheckName, CheckStatus, Stage
 from topology_controller.checks import catalog, result
-from topology_controller.definitions import model
+from topology_controller.definitions import model, registry
 from topology_controller.observe import facts
 
 from . import measured_cluster, operand_worlds, strategies, worlds
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
-MEASURED = result.Yardstick(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)
+MEASURED = result.ConvergenceContext(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)
 
 
-def test_every_check_that_a_definition_may_ask_has_an_answer() -> None:
-    assert set(catalog.CHECKS) == set(model.STAGES)
-    definitions = (*worlds.TRANSITIONS.definitions, *worlds.DIRECTLY.definitions)
-    asked = {spec.check for one in definitions for stage in Stage for spec in one.stages[stage]}
-    assert asked == set(catalog.CHECKS)
+@pytest.mark.parametrize("check", CheckName)
+def test_a_check_is_entered_wherever_it_has_to_be(check: CheckName) -> None:
+    """What a new check still needs is said by name."""
+    assert check in registry.TRAITS, f"{check} has no row in definitions/registry.py"
+    traits = registry.TRAITS[check]
+    if not traits.stages:
+        assert check not in catalog.CHECKS, f"{check} cannot be asked, and checks/catalog.py answers it"
+        return
+    assert check in catalog.CHECKS, f"{check} has no function in checks/catalog.py"
+    asked = {
+        spec.check for one in DEFINITIONS + worlds.DIRECTLY.definitions for stage in Stage for spec in one.stages[stage]
+    }
+    assert check in asked, f"{check} is asked by no definition in bindata/transitions"
+    assert traits.parameters <= {field.alias for field in model.CheckSpec.model_fields.values()}, (
+        f"{check} takes parameters that definitions/model.py does not know"
+    )
+    assert (worlds.MATRIX.group(check) is not None) is traits.operands, f"{check}: see bindata/operands"
+    assert not traits.acceptable or traits.stages == {Stage.CONVERGENCE}, f"{check} is awaited before the change"
 
 
 def test_checks_do_not_stop_each_other() -> None:
@@ -78,8 +91,8 @@ def test_no_check_is_met_while_a_fact_that_it_looks_at_is_unread(asked: model.De
     tried = 0
     for spec in asked.convergence.checks:
         watched = Watched(cluster.known)
-        question = result.Question(
-            cast("facts.Facts", watched), spec, asked, worlds.NOW, cluster.yardstick, Stage.CONVERGENCE
+        question = result.CheckContext(
+            cast("facts.Facts", watched), spec, asked, worlds.NOW, cluster.convergence, Stage.CONVERGENCE
         )
         assert catalog.CHECKS[spec.check](question).met
         # Where routers go can only add workers that have a taint.
@@ -125,7 +138,9 @@ def test_whatever_an_operand_is_there_is_an_answer_that_fits_the_record(
 ) -> None:
     """Even an object that is of another kind than the matrix says."""
     known = dataclasses.replace(known, operands=operands)
-    for answer in catalog.ask(Stage.CONVERGENCE, asked, known, worlds.NOW, result.Yardstick(baseline, worlds.MATRIX)):
+    for answer in catalog.ask(
+        Stage.CONVERGENCE, asked, known, worlds.NOW, result.ConvergenceContext(baseline, worlds.MATRIX)
+    ):
         assert 0 < len(answer.message) <= types.MESSAGE_LIMIT, answer
         group = worlds.MATRIX.group(answer.name)
         if group is None or not answer.met or answer.message.startswith("Nothing has to follow"):

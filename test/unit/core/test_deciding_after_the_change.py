@@ -286,7 +286,7 @@ def test_we_do_not_accuse_ourselves_when_it_was_set_back_within_the_same_second(
         "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
     }
     assert found.degraded is not None
-    assert "written by somebody unknown" in found.degraded.message
+    assert "written by an unknown client" in found.degraded.message
 
 
 def test_the_way_out_is_to_remove_the_request_and_make_it_again() -> None:

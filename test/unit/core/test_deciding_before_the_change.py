@@ -42,7 +42,7 @@ def test_the_first_record_waits_for_discovery_and_then_nothing_is_written() -> N
 def test_a_native_request_that_nobody_reads_is_named() -> None:
     known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None, native_desired="HighlyAvailable"))
     messages = {condition.type: condition.message for condition in conditions.of(worlds.decide(known))}
-    assert "Nobody acts on spec.controlPlaneTopology HighlyAvailable" in messages[ConditionType.PROGRESSING]
+    assert "No controller acts on spec.controlPlaneTopology HighlyAvailable" in messages[ConditionType.PROGRESSING]
 
 
 # Unsupported

@@ -54,7 +54,7 @@ def nodes(**changes: Any) -> tuple[facts.Node, ...]:
             "2",
         ),
         ({"etcd": worlds.etcd(8, EtcdMembersDegraded="True")}, CheckName.ETCD_HEALTHY, "EtcdMembersDegraded"),
-        ({"etcd_lease": facts.EtcdLease("", worlds.NOW, 137)}, CheckName.ETCD_OPERATOR_ALIVE, "nobody holds"),
+        ({"etcd_lease": facts.EtcdLease("", worlds.NOW, 137)}, CheckName.ETCD_OPERATOR_ALIVE, "has no holder"),
     ],
 )
 def test_what_is_lost_is_told_and_the_topology_stays(changes: dict[str, Any], check: CheckName, words: str) -> None:

@@ -40,7 +40,7 @@ def test_one_that_is_short_is_said_alone_and_in_the_answer():
     assert downloads.message in answer.message
     assert downloads.count is not None
     assert (downloads.count.have, downloads.count.wanted, downloads.count.unit) == (1, 2, "replicas")
-    assert console.found not in answer.message
+    assert console.text not in answer.message
 
 
 def test_what_cannot_be_read_is_said_besides_what_is_short_and_alone_where_nothing_is():
@@ -49,7 +49,7 @@ def test_what_cannot_be_read_is_said_besides_what_is_short_and_alone_where_nothi
         CheckStatus.UNMET,
         [CheckStatus.UNKNOWN, CheckStatus.UNMET],
     )
-    assert f"and it cannot be told: {worlds.BROKEN}" in both.message
+    assert f"and cannot tell: {worlds.BROKEN}" in both.message
     only = answers({DOWNLOADS: worlds.BROKEN})[CheckName.CONSOLE_REPLICAS]
     assert (only.status, only.message) == (CheckStatus.UNKNOWN, f"Cannot tell: {worlds.BROKEN}")
 
@@ -63,7 +63,7 @@ def test_every_candidate_for_the_control_plane_has_its_finding():
     cordoned = dataclasses.replace(known, control_plane_nodes=(dataclasses.replace(first, cordoned=True), *rest))
     decided = worlds.decide(cordoned)
     answer = next(one for one in decided.results if one.name is CheckName.CONTROL_PLANE_NODES)
-    assert [(one.name, one.status.value, one.found) for one in answer.findings] == [
+    assert [(one.name, one.status.value, one.text) for one in answer.findings] == [
         ("node-0", "Unmet", "is cordoned"),
         ("node-1", "Met", "eligible"),
         ("node-2", "Met", "eligible"),

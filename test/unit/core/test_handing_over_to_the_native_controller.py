@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
-from topology_controller.decide import observer
+from topology_controller.decide import native_controller
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
@@ -196,13 +196,13 @@ def test_only_progressing_is_better_than_nothing() -> None:
 def test_its_route_is_named_as_far_as_it_can_be_told() -> None:
     known = in_charge(worlds.with_infrastructure(worlds.healthy(), **HERE))
     assert isinstance(known.infrastructure, facts.Infrastructure)
-    found = observer.transition(known, known.infrastructure, worlds.TRANSITIONS)
+    found = native_controller.transition(known, known.infrastructure, worlds.TRANSITIONS)
     assert (found.source, found.target) == (worlds.SNO, worlds.HA)
     known = in_charge(
         worlds.with_infrastructure(worlds.healthy(), **MOVED), native("TopologyTransitionInProgress", "False")
     )
     assert isinstance(known.infrastructure, facts.Infrastructure)
-    found = observer.transition(known, known.infrastructure, worlds.TRANSITIONS)
+    found = native_controller.transition(known, known.infrastructure, worlds.TRANSITIONS)
     assert (found.source, found.target) == (None, worlds.HA)
 
 

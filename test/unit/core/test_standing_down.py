@@ -27,6 +27,7 @@ NATIVE_ON: dict[str, Any] = {
     [
         ({"control_plane": "External"}, Reason.HOSTED_CONTROL_PLANE, "controllerAvailabilityPolicy"),
         ({"control_plane": "Mystery"}, Reason.UNKNOWN_TOPOLOGY, "controlPlaneTopology Mystery"),
+        ({"control_plane": "x" * 65, "record": None}, Reason.UNKNOWN_TOPOLOGY, "controlPlaneTopology xxx"),
         ({"control_plane": None}, Reason.UNKNOWN_TOPOLOGY, "no status.controlPlaneTopology"),
         ({"infrastructure": None}, Reason.UNKNOWN_TOPOLOGY, "infrastructureTopology no value"),
         ({"infrastructure": "External"}, Reason.UNKNOWN_TOPOLOGY, "infrastructureTopology External"),

@@ -333,11 +333,11 @@ def question(
     known: facts.Facts,
     check: CheckName,
     now: datetime = NOW,
-    yardstick: result.Yardstick = result.Yardstick(matrix=MATRIX),  # noqa: B008 - frozen
+    convergence: result.ConvergenceContext = result.ConvergenceContext(matrix=MATRIX),  # noqa: B008 - frozen
     **spec: Any,
-) -> result.Question:
+) -> result.CheckContext:
     """A question to these facts, with the parameters of the shipped definition unless others are given."""
     default = next((one for stage in Stage for one in COMPACT.stages[stage] if one.check is check), None)
     made = model.CheckSpec.model_validate({"check": check, **spec}) if spec else default
     assert made is not None
-    return result.Question(known, made, COMPACT, now, yardstick)
+    return result.CheckContext(known, made, COMPACT, now, convergence)

@@ -15,7 +15,7 @@ import pytest
 
 from topology_api import crd, served, shape, vocabulary
 from topology_controller import cli
-from topology_controller.definitions import load, model
+from topology_controller.definitions import load, registry
 from topology_controller.report import conditions
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -97,10 +97,10 @@ def test_every_field_that_the_operator_writes_is_there():
 def test_every_check_has_the_stages_and_parameters_that_it_may_have():
     for name, (stage, parameters, meaning) in rows("Checks", 2).items():
         check = vocabulary.CheckName(name)
-        stages = model.STAGES.get(check, {vocabulary.Stage.PREFLIGHT})
+        stages = registry.TRAITS[check].stages or {vocabulary.Stage.PREFLIGHT}
         assert stage == ("both" if len(stages) > 1 else next(iter(stages)))
-        assert set(re.findall(r"`(\w+)`", parameters)) == model.PARAMETERS.get(check, set())
-        assert set(re.findall(r"\*`(\w+)`\*", parameters)) == model.REQUIRED.get(check, set())
+        assert set(re.findall(r"`(\w+)`", parameters)) == registry.TRAITS[check].parameters
+        assert set(re.findall(r"\*`(\w+)`\*", parameters)) == registry.TRAITS[check].required
         assert meaning
     assert set(rows("Checks", 2)) == set(vocabulary.CheckName)
 

@@ -8,7 +8,7 @@ import pytest
 
 from topology_api.vocabulary import CheckName
 from topology_controller import bindata
-from topology_controller.definitions import load
+from topology_controller.definitions import load, registry
 from topology_controller.definitions import model as definitions
 from topology_controller.definitions import operands as matrices
 from topology_controller.observe import catalog, facts
@@ -30,7 +30,7 @@ def paths(sources) -> set[str]:
     return {source.selection.resource.path(source.selection.namespace, source.selection.name) for source in sources}
 
 
-EVERYTHING = asking(*matrices.OPERAND_CHECKS)
+EVERYTHING = asking(*registry.OPERAND_CHECKS)
 
 
 def test_every_operand_of_a_definition_is_read_where_the_facts_look_for_it():

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.types import Accepted, TopologyTransition
-from topology_api.vocabulary import ACCEPTABLE_CHECKS, CheckName, Phase
+from topology_api.vocabulary import CheckName, Phase
+from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.observe import facts
 from topology_controller.plugin import document, errors, printing
 from topology_controller.plugin.commands import accept, status

@@ -22,6 +22,7 @@ from topology_api.vocabulary import CheckStatus, Phase, Stage
 
 from ..._version import __version__
 from ...decide import records
+from ...definitions import registry
 from ...kube import errors as kube
 from ...observe import catalog, fields
 from ...report import view
@@ -186,7 +187,7 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
     # What the operator says counts: it may have been given other definitions.
     late = shown["stuck"] or (deadline is not None and snapshot.now >= datetime.fromisoformat(deadline))
     checks = {item.name: item for item in records.of_stage(record, Stage.CONVERGENCE)}
-    if check not in vocabulary.ACCEPTABLE_CHECKS:
+    if check not in registry.ACCEPTABLE_CHECKS:
         why = f"{check} can never be accepted: without it nothing shows that the control plane is healthy"
     elif check not in checks:
         why = f"transition {record.name} does not wait for {check}"
@@ -198,7 +199,7 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
     else:
         return Offer(record, record.attempt, checks[check], cluster.operator_state(snapshot)["message"])
     failing = _failing(record) if late else ()
-    could = [name for name in vocabulary.ACCEPTABLE_CHECKS if name in failing]
+    could = [name for name in registry.ACCEPTABLE_CHECKS if name in failing]
     return Ended(
         f"{why}. Could be accepted now: {', '.join(could)}" if could else f"{why}. Nothing could be accepted now",
         errors.ExitCode.BLOCKED,

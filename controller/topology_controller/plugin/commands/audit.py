@@ -55,7 +55,7 @@ def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
             {
                 "question": disagreement.question.value,
                 "between": [part.value for part in disagreement.between],
-                "found": disagreement.found,
+                "found": disagreement.actual,
                 "wanted": disagreement.wanted,
                 "meaning": disagreement.meaning,
             }

@@ -16,7 +16,7 @@ from topology_api.vocabulary import Phase, Stage
 
 from ..._version import __version__
 from ...checks import catalog
-from ...checks.result import Yardstick
+from ...checks.result import ConvergenceContext
 from ...decide import acceptance
 from ...observe import facts
 from ...report import evidence, view
@@ -68,8 +68,8 @@ def status(snapshot: cluster.Snapshot, transitions: load.Transitions) -> answers
     definition = transitions.named(record.name) if record is not None else None
     results: tuple[CheckResult, ...] = ()
     if record is not None and definition is not None and stage is not None:
-        yardstick = Yardstick(record.baseline, transitions.matrix, acceptance.names(record))
-        results = catalog.ask(stage, definition, known, snapshot.now, yardstick)
+        convergence = ConvergenceContext(record.baseline, transitions.matrix, acceptance.names(record))
+        results = catalog.ask(stage, definition, known, snapshot.now, convergence)
     operands: state.Operands = {"items": [], "said": NOT_NOW}
     if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
         operands = evidence.operands(results, definition, transitions.matrix)

@@ -117,7 +117,7 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Standing:
         raise errors.PluginError(degraded["message"])
     if record.phase is Phase.COMPLETED:
         return Standing(
-            f"Completed: the cluster is {records.pair(here)}{acceptance.told(record)}", errors.ExitCode.DONE
+            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}", errors.ExitCode.DONE
         )
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
         return Standing(f"Fulfilled: the cluster is {records.pair(here)}", errors.ExitCode.DONE)
@@ -140,5 +140,5 @@ def progress(record: TopologyTransition, degraded: state.Said | None = None) -> 
     if failing:
         text += f": waiting for {', '.join(failing)}"
     if stage is Stage.CONVERGENCE:
-        text += acceptance.told(record)
+        text += acceptance.note(record)
     return text if degraded is None else f"{text}. {degraded['message']} ({degraded['reason']})"

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyPair, TopologyTransition, fit
+from topology_api.types import TopologyTransition, fit
 from topology_api.vocabulary import Phase, Topology
 
 from ..observe import facts
+from . import records
 
 if TYPE_CHECKING:
     from ..definitions import load
@@ -27,39 +28,37 @@ _LONGEST = 1024
 def transition(
     known: facts.Facts, infrastructure: facts.Infrastructure, transitions: load.Transitions
 ) -> TopologyTransition:
-    """The native controller's transition, as a record. Source and target are left out where they cannot be told."""
-    phase = _phase(_said(known), infrastructure)
-    here = TopologyPair(
-        control_plane=infrastructure.control_plane or "", infrastructure=infrastructure.infrastructure or ""
-    )
+    """The native controller's transition, as a record. Source and target are left out where they are not known."""
+    phase = _phase(_condition(known), infrastructure)
+    here = records.pair(infrastructure)
     if phase in {Phase.CONVERGING, Phase.COMPLETED}:
         return TopologyTransition(phase=phase, target=here)
     desired = infrastructure.native_desired
-    target = next(
-        (one.target.pair for one in transitions.starting_at(here) if one.target.control_plane == desired), None
-    )
+    targets = [definition.target.pair for definition in transitions.starting_at(here)]
+    target = next((target for target in targets if target.control_plane == desired), None)
     return TopologyTransition(phase=phase, source=here, target=None if phase is Phase.IDLE else target)
 
 
 def text(known: facts.Facts, phase: Phase) -> str:
-    """What is said of it in condition Disabled."""
-    said = _said(known)
-    if said is None:
+    """The sentence about it in condition Disabled."""
+    condition = _condition(known)
+    if condition is None:
         return f"Its transition is {phase}"
-    why = f": {fit(said.message, _LONGEST)}" if said.message else ""
-    return f"Its transition is {phase} ({said.type}={said.status}, {said.reason or 'no reason given'}{why})"
+    why = f": {fit(condition.message, _LONGEST)}" if condition.message else ""
+    reason = condition.reason or "no reason given"
+    return f"Its transition is {phase} ({condition.type}={condition.status}, {reason}{why})"
 
 
-def _said(known: facts.Facts) -> facts.Condition | None:
+def _condition(known: facts.Facts) -> facts.Condition | None:
     native = known.native_controller
-    found = facts.Conditions() if isinstance(native, facts.Unobserved) else native.conditions
-    return found.find(_UPGRADEABLE) or found.find(_PROGRESSING)
+    conditions = facts.Conditions() if isinstance(native, facts.Unobserved) else native.conditions
+    return conditions.find(_UPGRADEABLE) or conditions.find(_PROGRESSING)
 
 
-def _phase(said: facts.Condition | None, infrastructure: facts.Infrastructure) -> Phase:
+def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructure) -> Phase:
     desired = infrastructure.native_desired
     wanted = desired is not None and desired != infrastructure.control_plane
-    reason = said.reason if said is not None else ""
+    reason = condition.reason if condition is not None else ""
     if reason == "TopologyTransitionInProgress":
         return Phase.ADMITTING if wanted else Phase.CONVERGING
     if wanted:

@@ -1,0 +1,404 @@
+"""Operands: has each of them followed the topology, as the operand matrix says it does?
+
+A group of the matrix says which objects show that an operator has followed. Three kinds are judged, one object at a
+time, and their findings add up to one answer that names each object, what is wanted and where to look:
+
+* Workloads run as many replicas as the target implies, or as the configuration of their operator asks for where
+  topology implies no number; more is fine. Counts matter only once the controller has seen what is asked of it. Where
+  an administrator has fixed the number, the message names the advisory that has the command.
+* Static pods are at their newest revision on every control-plane node. That is also true before their operator has
+  noticed the change; where the matrix says that the topologies differ in configuration, the newest revision must
+  therefore be another than at the change (reference: upstream-controller a.5, c.3).
+* PodDisruptionBudgets of guard pods leave room for one control-plane node less than there are (library-go
+  pkg/operator/staticpod/controller/guard, release-4.20 to 4.22). Their controllers watch pods, nodes and service
+  accounts, not Infrastructure: on a quiet cluster nothing happens until the next such event, so the message has a
+  command that makes one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
+
+from ..definitions import operands as matrices
+from ..observe import facts
+from . import result
+from .result import Count, Finding, first_reason
+
+if TYPE_CHECKING:
+    from topology_api.types import OperandBaseline
+
+    from .result import CheckContext, CheckResult
+
+_MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
+_MASTER = "node-role.kubernetes.io/master"
+_NUDGE = "topology.openshift.io/nudged-for"
+"""Annotation of a node that is no use but the event that it makes."""
+
+
+def followed(context: CheckContext) -> CheckResult:
+    """Every operand of the check's group has followed, or this cluster does not have them."""
+    group = context.group()
+    if group is None:
+        return context.unknown(f"the operand matrix has no entry for {context.spec.check}")
+    absent = absence(context.facts, group)
+    if isinstance(absent, str):
+        text = f"Nothing has to follow: {absent}"
+        return context.met(text, (Finding("", group.operator, _MET, text),))
+    if isinstance(absent, facts.Unobserved):
+        unknown = [_finding(group, operand, _UNKNOWN, str(absent)) for operand in group.operands]
+        return context.unknown(absent, tuple(dataclasses.replace(finding, lacks=absent) for finding in unknown))
+    if not group.operands:
+        return context.unknown(f"the operand matrix names no operand for {context.spec.check}")
+    judges = {"StaticPods": _static_pods, "PodDisruptionBudget": _budget}
+    return context.of(tuple(judges.get(operand.kind, _replicas)(context, group, operand) for operand in group.operands))
+
+
+def _finding(
+    group: matrices.Group, operand: matrices.Operand, status: CheckStatus, text: str, wanted: str = ""
+) -> Finding:
+    """The finding of an operand; static pods go by their operator."""
+    static_pods = operand.kind == "StaticPods"
+    name = group.operator_of(operand) if static_pods else f"{operand.namespace}/{operand.name}"
+    namespace = f"-n {operand.namespace} " if operand.namespace else ""
+    where = f"oc {namespace}get {operand.plural} {operand.name}{' -o yaml' if static_pods else ''}"
+    return Finding(operand.kind, name, status, text, wanted or operand.key, where)
+
+
+def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved | None:
+    """Why this cluster has no such operands, None when it has them, Unobserved when that is not known."""
+    if group.capability is not None:
+        version = known.cluster_version
+        if isinstance(version, facts.Unobserved):
+            return version
+        if version.lacks(group.capability):
+            return f"capability {group.capability} is not enabled on this cluster"
+    managed = _configuration(known, group)
+    if isinstance(managed, facts.Unobserved):
+        # Without a configuration of its own the operator decides by itself: the operands show it.
+        return None if managed.missing else managed
+    if managed is None or group.managed_by is None:
+        return None
+    # Where topology implies no number, one that an administrator scales has nothing to follow.
+    by_configuration = all(operand.replicas == "perConfiguration" for operand in group.operands)
+    if managed.state == "Removed" or (managed.state == "Unmanaged" and by_configuration):
+        return f"{group.managed_by.key} has managementState {managed.state}"
+    return None
+
+
+def _configuration(known: facts.Facts, group: matrices.Group) -> facts.Managed | facts.Unobserved | None:
+    """The configuration of the group's operator, None where the matrix names none."""
+    if group.managed_by is None:
+        return None
+    managed = known.operand(group.managed_by.key)
+    if isinstance(managed, facts.Managed | facts.Unobserved):
+        return managed
+    return facts.Unobserved(group.managed_by.key, "is not a configuration with a managementState", malformed=True)
+
+
+def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> int | facts.Unobserved:
+    """How many ready replicas a workload should have: as the target implies, or as its configuration asks for."""
+    if operand.replicas == "perControlPlaneNode":
+        names = node_names(context.facts)
+        return names if isinstance(names, facts.Unobserved) else len(names)
+    if operand.replicas != "perConfiguration":
+        return at(operand, group.topology(context.definition.target.pair))
+    managed = _configuration(context.facts, group)
+    if isinstance(managed, facts.Unobserved):
+        return managed
+    if managed is None or managed.replicas is None:
+        what = group.managed_by.key if group.managed_by is not None else group.check.value
+        return facts.Unobserved(what, "does not say spec.replicas", malformed=True)
+    return managed.replicas
+
+
+def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
+    """How many replicas this topology implies, by the matrix alone."""
+    counts = operand.replicas if isinstance(operand.replicas, dict) else {}
+    for named, count in counts.items():
+        if named.value == topology:
+            return count
+    return facts.Unobserved(operand.key, f"the operand matrix does not say what topology {topology} implies for it")
+
+
+def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
+    """Names of the control-plane nodes as the operators count them, or why they are not known.
+
+    They go by the label master alone (library-go, pkg/operator/staticpod/controller/node): a node that has only the
+    newer label control-plane never gets their pods, and must not be waited for.
+    """
+    names: list[str] = []
+    for group in (result.every(known.control_plane_nodes), result.every(known.other_nodes)):
+        if isinstance(group, facts.Unobserved):
+            return group
+        names += [node.name for node in group if node.master]
+    return tuple(sorted(names)) or facts.Unobserved(f"nodes with label {_MASTER}", "there are none")
+
+
+def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline | None:
+    """The operand at the change, None when it was not recorded."""
+    baseline = context.convergence.baseline
+    recorded = baseline.operands if baseline is not None else ()
+    return next((entry for entry in recorded if entry.name == operand.key), None)
+
+
+def unmeasured(what: str, field: str) -> str:
+    """Say that the baseline is silent about something that cannot be judged without it, and what to do."""
+    return (
+        f"the record does not say how {what} was when the topology changed. If you know it, write it to "
+        f"status.topologyTransition.baseline.{field} with: oc edit infrastructure cluster --subresource=status"
+    )
+
+
+def _missing(context: CheckContext, group: matrices.Group, operand: matrices.Operand, wanted: str) -> Finding:
+    """The operand does not exist: Met where it is optional and did not exist at the change either."""
+    before = _before(context, operand)
+    text = lacks = f"{operand.key} does not exist"
+    if not operand.optional:
+        return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), lacks=lacks)
+    if before is None:
+        text = f"{lacks}, and {unmeasured('it', 'operands')}"
+        unread = facts.Unobserved(operand.key, f"NotFound, and {unmeasured('it', 'operands')}")
+        return dataclasses.replace(_finding(group, operand, _UNKNOWN, text, wanted), lacks=unread)
+    if before.missing:
+        text = f"nothing has to follow: {operand.key} did not exist when the topology changed either"
+        return _finding(group, operand, _MET, text, wanted)
+    return dataclasses.replace(_finding(group, operand, _UNMET, f"{lacks} any more", wanted), lacks=lacks)
+
+
+def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    """A Deployment, StatefulSet or IngressController has the replicas that the target implies."""
+    implied = _implied(context, group, operand)
+    workload = context.facts.operand(operand.key)
+    finding = _ready(context, group, operand, implied)
+    count = None
+    if isinstance(workload, facts.Workload | facts.IngressController) and not isinstance(implied, facts.Unobserved):
+        have = workload.ready if isinstance(workload, facts.Workload) else workload.available_replicas
+        count = Count(have, implied, "replicas")
+    return dataclasses.replace(finding, count=count, lacks=_unasked(context, group, operand, finding))
+
+
+def _ready(
+    context: CheckContext, group: matrices.Group, operand: matrices.Operand, count: int | facts.Unobserved
+) -> Finding:
+    if isinstance(count, facts.Unobserved):
+        return _finding(group, operand, _UNKNOWN, str(count))
+    wanted = f"{operand.key} with {count} ready replicas"
+    workload = context.facts.operand(operand.key)
+    if isinstance(workload, facts.Unobserved):
+        if workload.missing:
+            return _missing(context, group, operand, wanted)
+        return _finding(group, operand, _UNKNOWN, str(workload), wanted)
+    router = operand.kind == "IngressController"
+    asks: int | None
+    if isinstance(workload, facts.Workload) and not router:
+        asks, why = workload.wanted, _short_of(workload, count, restarts=operand.restarts)
+    elif isinstance(workload, facts.IngressController) and router:
+        asks, available = workload.wanted_replicas, workload.available_replicas
+        fixed = asks is not None and asks < count
+        why = first_reason(
+            (fixed, f"asks for {asks} explicitly, which no operator will change"),
+            (available < count, f"has {available} of {count} available"),
+        )
+    else:
+        return _finding(group, operand, _UNKNOWN, f"{operand.key} is not what was expected there", wanted)
+    if why is None:
+        # Not how many it has: one more or less above what is implied is no news.
+        has = f"asks for at least {count}" if operand.restarts else f"has at least {count} ready"
+        return _finding(group, operand, _MET, f"{operand.key} {has} replicas", wanted)
+    action = _action(context, group, operand, count) if asks is not None and asks < count else ""
+    return dataclasses.replace(_finding(group, operand, _UNMET, f"{operand.key} {why}", wanted), action=action)
+
+
+def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | None:
+    """What a Deployment or StatefulSet is short of.
+
+    With `restarts` its pods are replaced at each write of Infrastructure: whether its controller has seen that and how
+    many are updated says nothing then, and one may be missing, so that no write of ours takes the answer back.
+    """
+    least = max(1, count - 1) if restarts else count
+    return first_reason(
+        (workload.wanted < count, f"asks for {workload.wanted}"),
+        (not restarts and not workload.observed, "was changed, and its controller has not seen that yet"),
+        (not restarts and workload.updated < count, f"has {workload.updated} of {count} updated"),
+        (not restarts and workload.ready < count, f"has {workload.ready} of {count} ready"),
+        (workload.available < least, f"has {workload.available} of {count} available"),
+    )
+
+
+def _unasked(
+    context: CheckContext, group: matrices.Group, operand: matrices.Operand, finding: Finding
+) -> str | facts.Unobserved | None:
+    """What shows that the operator has yet to react to the change: an operand that it has not asked enough of.
+
+    It need not react where topology implies no number, or where an administrator has fixed it.
+    """
+    if operand.replicas == "perConfiguration":
+        return None
+    wanted = _implied(context, group, operand)
+    workload = context.facts.operand(operand.key)
+    if isinstance(wanted, facts.Unobserved):
+        return wanted
+    if isinstance(workload, facts.Unobserved):
+        return finding.lacks if workload.missing else workload
+    if _pinned(context.facts, group, operand, wanted):
+        return None
+    if isinstance(workload, facts.Workload):
+        return None if workload.wanted >= wanted else f"{operand.key} asks for {workload.wanted} of {wanted}"
+    if isinstance(workload, facts.IngressController):
+        enough = workload.wanted_replicas is not None or workload.available_replicas >= wanted
+        return None if enough else f"{operand.key} has {workload.available_replicas} of {wanted} available"
+    return facts.Unobserved(operand.key, "is not a workload", malformed=True)
+
+
+def _pinned(known: facts.Facts, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
+    """What keeps the number as an administrator has set it, empty when nothing does."""
+    workload = known.operand(operand.key)
+    if isinstance(workload, facts.IngressController):
+        fixed = workload.wanted_replicas is not None and workload.wanted_replicas < count
+        return operand.key if fixed else ""
+    managed = _configuration(known, group)
+    if not isinstance(managed, facts.Managed) or group.managed_by is None:
+        return ""
+    return group.managed_by.key if managed.state == "Unmanaged" else ""
+
+
+def _action(context: CheckContext, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
+    """What an administrator can do about an operand that does not even ask for enough."""
+    if pin := _pinned(context.facts, group, operand, count):
+        if group.check is CheckName.ROUTER_REPLICAS:
+            return f"Advisory {AdvisoryName.ROUTER_REPLICAS_PINNED} has the command that changes it"
+        return f"Its operator leaves it alone, because {pin} has managementState Unmanaged: scale it yourself"
+    matrix = context.convergence.matrix
+    operator = group.operator_of(operand)
+    if matrix is not None and matrix.reads_at_start(operator):
+        return (
+            f"Operator {operator} reads the topology only when it starts: advisory "
+            f"{AdvisoryName.TOPOLOGY_READ_AT_START} has the command that starts it again"
+        )
+    return ""
+
+
+def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    """Static pods are at their newest revision everywhere, a new one where the topologies differ.
+
+    Source: library-go pkg/operator/staticpod/controller/installer/installer_controller.go (release-4.22).
+    """
+    nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
+    before = _before(context, operand)
+    recorded = before.revision if before is not None else None
+    anew = _needs_revision(context, group, operand)
+    finding = _revision(context, group, operand, anew=anew, recorded=recorded)
+    lacks: str | facts.Unobserved | None = None
+    if anew and isinstance(pods, facts.Unobserved):
+        lacks = pods
+    elif anew and recorded is None:
+        lacks = facts.Unobserved(operand.key, unmeasured("it", "operands"))
+    elif recorded is not None and anew and not isinstance(pods, facts.Unobserved) and pods.latest <= recorded:
+        lacks = f"{operand.key} is still at revision {pods.latest}"
+    count = None
+    if not isinstance(pods, facts.Unobserved) and not isinstance(nodes, facts.Unobserved):
+        there = {entry.node for entry in pods.nodes if entry.current == pods.latest and entry.target == 0}
+        wanted = {*nodes, *(entry.node for entry in pods.nodes)}
+        # No node has followed while the newest revision is the one from before the change.
+        stale = len(there) == len(wanted) and finding.status is _UNMET
+        count = Count(0 if stale else len(there), len(wanted), "nodes")
+    return dataclasses.replace(finding, lacks=lacks, count=count)
+
+
+def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[facts.StaticPods]:
+    """The revisions of static pods; those of etcd come with what else is known of etcd."""
+    pods = known.operand(operand.key)
+    if isinstance(pods, facts.Etcd):
+        return pods.static_pods if pods.static_pods is not None else facts.NOT_READ
+    if isinstance(pods, facts.StaticPods | facts.Unobserved):
+        return pods
+    return facts.Unobserved(operand.key, "has no revisions of static pods", malformed=True)
+
+
+def _needs_revision(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> bool:
+    """Do the topologies that the definition may start from differ in configuration from the one that it leads to?
+
+    Source for the one that does: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver
+    (release-4.20 to 4.22).
+    """
+    definition = context.definition
+    target = group.topology(definition.target.pair)
+    infrastructure = group.follows == "infrastructure"
+    sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
+    return not all(source == target or matrices.same(operand.variant, source, target) for source in sources)
+
+
+def _revision(
+    context: CheckContext, group: matrices.Group, operand: matrices.Operand, *, anew: bool, recorded: int | None
+) -> Finding:
+    nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
+    if isinstance(nodes, facts.Unobserved):
+        return _finding(group, operand, _UNKNOWN, str(nodes))
+    wanted = f"{operand.key} at its newest revision on every control-plane node"
+    if isinstance(pods, facts.Unobserved):
+        if pods.missing:
+            return _missing(context, group, operand, wanted)
+        return _finding(group, operand, _UNKNOWN, str(pods), wanted)
+    if anew and recorded is not None:
+        wanted = f"{operand.key} at a revision above {recorded} on every control-plane node"
+        if pods.latest <= recorded:
+            text = f"{operand.key} is still at revision {pods.latest}, from before the topology changed"
+            return _finding(group, operand, _UNMET, text, wanted)
+    if behind := _behind(pods, nodes):
+        return _finding(group, operand, _UNMET, f"{operand.key}: {result.listed(behind)}", wanted)
+    if anew and recorded is None:
+        text = f"{operand.key} needs another revision, and {unmeasured('it', 'operands')}"
+        return _finding(group, operand, _UNKNOWN, text, wanted)
+    text = f"{operand.key} is at its newest revision on {result.listed(nodes)}"
+    return _finding(group, operand, _MET, text, wanted)
+
+
+def _behind(pods: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:
+    """What is wrong, by node. Entries of other nodes count too: the operator installs pods there.
+
+    `lastFailedRevision` survives later success, so it counts only while that very revision is being tried. Source of
+    the entries: library-go pkg/operator/staticpod/controller/node/node_controller.go (release-4.22).
+    """
+    if pods.latest < 1:
+        return ["no revision has been made yet"]
+    entries = {entry.node for entry in pods.nodes}
+    wrong = [f"{name} has no entry" for name in nodes if name not in entries]
+    for entry in pods.nodes:
+        why = first_reason(
+            (entry.last_failed == entry.target != 0, f"failed to install revision {entry.target}"),
+            (entry.target != 0, f"is at revision {entry.current} and on its way to {entry.target}"),
+            (entry.current != pods.latest, f"is at revision {entry.current} of {pods.latest}"),
+        )
+        wrong += [f"{entry.node} {why}"] if why else []
+    return wrong
+
+
+def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    """A PodDisruptionBudget exists and lets one control-plane node go at a time."""
+    if group.topology(context.definition.target.pair) == Topology.SINGLE_REPLICA:
+        return _finding(group, operand, _MET, f"{operand.key} does not exist on a single node")
+    nodes = node_names(context.facts)
+    if isinstance(nodes, facts.Unobserved):
+        return _finding(group, operand, _UNKNOWN, str(nodes))
+    # It wakes the controllers. They do not wait for long where nodes report, so it is no advisory.
+    nudge = (
+        "Its operator does not watch Infrastructure and looks again at the next event of a Node, Pod or "
+        f"ServiceAccount; this makes one: oc annotate node {nodes[0]} {_NUDGE}=guard --overwrite"
+    )
+    wanted = f"{operand.key} with minAvailable {len(nodes) - 1}"
+    budget = context.facts.operand(operand.key)
+    if isinstance(budget, facts.Unobserved):
+        if budget.missing:
+            return dataclasses.replace(_missing(context, group, operand, wanted), action=nudge)
+        return _finding(group, operand, _UNKNOWN, str(budget), wanted)
+    if not isinstance(budget, facts.DisruptionBudget):
+        return _finding(group, operand, _UNKNOWN, f"{operand.key} is not a PodDisruptionBudget", wanted)
+    text = f"{operand.key} has minAvailable {budget.min_available}"
+    if budget.min_available == len(nodes) - 1:
+        return _finding(group, operand, _MET, text, wanted)
+    if budget.min_available is None:
+        text = f"{operand.key} gives minAvailable not as a number"
+    return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), action=nudge)

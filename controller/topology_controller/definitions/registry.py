@@ -1,0 +1,111 @@
+"""The registry of checks: everything that is known of a check, but the function that answers it.
+
+A new check is a name in `topology_api.vocabulary.CheckName`, a row here, and a function in `checks.catalog`, or, where
+it is about operands, their file in `bindata/operands`. `test_checks_words` says which of them is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from topology_api.vocabulary import AdvisoryName, CheckName, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a definition may ask, what the check needs, and what an administrator may do about it.
+
+    `stages`: where a definition may ask it; none means that every admission implies it. `required` and `optional` are
+    its parameters as the file spells them. `operands`: it is answered by its group of the operand matrix.
+    `acceptable`: what the cluster goes without when an administrator accepts it past the deadline; empty for all but
+    workloads, because without nodes, etcd, static pods and machine configs the state of the control plane is unknown.
+    `advisory`: while there is this advisory, the check waits for an administrator.
+    """
+
+    stages: frozenset[Stage]
+    required: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+    operands: bool = False
+    acceptable: str = ""
+    advisory: AdvisoryName | None = None
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """Every parameter that the check takes."""
+        return self.required | self.optional
+
+
+_BOTH = frozenset(Stage)
+_BEFORE = frozenset({Stage.PREFLIGHT})
+_AFTER = frozenset({Stage.CONVERGENCE})
+_AT_LEAST = frozenset({"atLeast"})
+_OPERANDS = Traits(_AFTER, operands=True)
+
+
+def _workload(without: str, advisory: AdvisoryName | None = None) -> Traits:
+    return Traits(_AFTER, operands=True, acceptable=without, advisory=advisory)
+
+
+TRAITS: Final[dict[CheckName, Traits]] = {
+    CheckName.CLUSTER_OPERATORS_STABLE: Traits(_BOTH),
+    CheckName.NO_UPGRADE_IN_PROGRESS: Traits(_BEFORE),
+    CheckName.CONTROL_PLANE_NODES: Traits(_BOTH, _AT_LEAST, optional=frozenset({"minCpus", "minMemoryGib"})),
+    CheckName.DEDICATED_WORKERS: Traits(_BEFORE),
+    CheckName.ELIGIBLE_WORKERS: Traits(_BOTH, _AT_LEAST),
+    CheckName.MASTERS_SCHEDULABLE: Traits(_BEFORE, frozenset({"wanted"})),
+    CheckName.ETCD_VOTING_MEMBERS: Traits(_BOTH, _AT_LEAST),
+    CheckName.ETCD_HEALTHY: Traits(_BOTH),
+    CheckName.ETCD_OPERATOR_ALIVE: Traits(_BOTH),
+    CheckName.ETCD_MEMBERS_DIRECT: Traits(_BEFORE, _AT_LEAST),
+    CheckName.UPGRADES_BLOCKED: Traits(frozenset()),
+    CheckName.MACHINE_CONFIG_POOLS_READY: Traits(_BEFORE),
+    CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: Traits(_AFTER),
+    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT: _OPERANDS,
+    CheckName.KUBE_API_SERVER_REVISION: _OPERANDS,
+    CheckName.KUBE_CONTROLLER_MANAGER_REVISION: _OPERANDS,
+    CheckName.KUBE_SCHEDULER_REVISION: _OPERANDS,
+    CheckName.ETCD_REVISION: _OPERANDS,
+    CheckName.API_SERVER_REPLICAS: _workload(
+        "the loss of a node may take projects, routes, builds and logins along, until it is back: "
+        "openshift-apiserver or oauth-apiserver does not run on every control-plane node"
+    ),
+    # Every ingress operator writes spec.replicas when it makes the default controller (cluster-ingress-operator
+    # pkg/operator/operator.go, release-4.20 to 4.22), so a cluster that began as a single node has this advisory.
+    CheckName.ROUTER_REPLICAS: _workload(
+        "the loss of one node may take every route along, *.apps and the console among them, until the router has "
+        "started elsewhere",
+        AdvisoryName.ROUTER_REPLICAS_PINNED,
+    ),
+    CheckName.CONSOLE_REPLICAS: Traits(
+        _AFTER,
+        operands=True,
+        acceptable="the loss of one node may take the console along until it has started elsewhere",
+    ),
+    CheckName.OAUTH_REPLICAS: _workload(
+        "the loss of one node may keep people from logging in until oauth-openshift has started elsewhere"
+    ),
+    CheckName.MONITORING_REPLICAS: _workload(
+        "the loss of one node may take metrics and alerts along, also those about that very loss, and what "
+        "was stored with them"
+    ),
+    CheckName.IMAGE_REGISTRY_REPLICAS: _workload(
+        "the loss of one node may keep images of the internal registry from being pulled and pushed"
+    ),
+    CheckName.PACKAGE_SERVER_REPLICAS: _workload(
+        "the loss of one node may keep operators from being found and installed"
+    ),
+    CheckName.MULTUS_ADMISSION_REPLICAS: _workload(
+        "the loss of one node may keep pods and networks with additional interfaces from being created"
+    ),
+    CheckName.GUARD_POD_DISRUPTION_BUDGETS: _workload(
+        "nothing keeps two control-plane nodes from being drained at once, which ends the quorum of etcd"
+    ),
+}
+
+ASKED: Final = tuple(check for check, traits in TRAITS.items() if traits.stages)
+"""The checks that a definition may ask."""
+OPERAND_CHECKS: Final = tuple(check for check, traits in TRAITS.items() if traits.operands)
+"""The checks that cannot be answered without their group of the matrix."""
+ACCEPTABLE_CHECKS: Final = tuple(check for check, traits in TRAITS.items() if traits.acceptable)
+"""The checks that an administrator may accept past the deadline."""
