@@ -211,9 +211,7 @@ class Reconciler:
         """Decide, with what this leader remembers brought up to date."""
         now, steady = self._now(), asyncio.get_running_loop().time()
         if by := leader.jump(self._state, now, steady).total_seconds():
-            _LOG.warning(
-                "the clock was set by %(seconds).1f s: what is waited for by it is set along", {"seconds": by}
-            )
+            _LOG.warning("the clock was set by %(seconds).1f s: what is waited for by it is set along", {"seconds": by})
         watching = self._deps.watches.is_open
         state = leader.looked(self._state, known, (now, steady), watching=watching, missed=missed)
         decision = phases.decide(known, self._transitions, state, now)

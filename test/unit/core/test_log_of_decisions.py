@@ -84,9 +84,9 @@ async def test_a_whole_transition_is_told_step_by_step(caplog: pytest.LogCapture
     records = caplog.records
     phases = [record.args["phase"] for record in records if isinstance(record.args, dict) and "phase" in record.args]
     assert list(dict.fromkeys(phases)) == ["Idle", "Admitting", "Converging", "Completed"]
-    moves = [record for record in records if record.getMessage().startswith("topology moved")]
-    assert len(moves) == 1
-    facts = moves[0].args
+    changes = [record for record in records if record.getMessage().startswith("topology changed")]
+    assert len(changes) == 1
+    facts = changes[0].args
     assert isinstance(facts, dict)
     assert facts["attempt"] == cluster.record["attempt"]
     assert (facts["definition"], facts["generation"]) == ("sno-to-ha-compact", 2)
