@@ -77,10 +77,8 @@ TRAITS: Final[dict[CheckName, Traits]] = {
         "started elsewhere",
         AdvisoryName.ROUTER_REPLICAS_PINNED,
     ),
-    CheckName.CONSOLE_REPLICAS: Traits(
-        _AFTER,
-        operands=True,
-        acceptable="the loss of one node may take the console along until it has started elsewhere",
+    CheckName.CONSOLE_REPLICAS: _workload(
+        "the loss of one node may take the console along until it has started elsewhere"
     ),
     CheckName.OAUTH_REPLICAS: _workload(
         "the loss of one node may keep people from logging in until oauth-openshift has started elsewhere"
