@@ -68,7 +68,7 @@ async def test_an_api_that_takes_no_events_delays_the_end_by_two_seconds_at_most
     # Two for the events; the lease and the server that is asked for probes take their part on a loaded machine.
     assert loop.time() - began < 8.0
     world.server.lift(silent)
-    assert "events were not sent before the end, and are not told: TransitionRequested" in operator.words()
+    assert "events were not sent before the end, and are lost: TransitionRequested" in operator.words()
     assert operator.words().splitlines()[-1].endswith("is released")
 
 

@@ -231,7 +231,7 @@ async def test_of_two_versions_the_one_that_runs_decides(world: World) -> None:
 async def test_a_request_of_the_native_field_that_nobody_acts_on_is_named(world: World) -> None:
     async def named() -> bool:
         message = (await world.condition("Progressing")).get("message", "")
-        return f"Nobody acts on spec.controlPlaneTopology {worlds.DESIRED}" in message
+        return f"No controller acts on spec.controlPlaneTopology {worlds.DESIRED}" in message
 
     before = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.with_the_native_field)
     try:

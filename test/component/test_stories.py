@@ -264,7 +264,7 @@ async def test_a_backup_from_before_is_told_until_there_is_a_newer_one(world: Wo
     await say(conditions.now(60.0))
     await converging_now(world)
     told = await until_advised(world, "EtcdBackupOutdated")
-    assert "older than the move of the topology" in told["message"], told
+    assert "older than the change of the topology" in told["message"], told
     assert "cluster-backup.sh" in told["command"], told
     await a_second_later(world)
     await say(conditions.now())
