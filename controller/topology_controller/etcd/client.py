@@ -191,8 +191,8 @@ class _TooLongError(aiohttp.ClientError):
 class _BoundedHandler(aiohttp.client_proto.ResponseHandler):
     """One connection, of which no more than `_LARGEST` bytes are read.
 
-    They are counted before anything is made of them: answers with 100 Continue without an end would otherwise keep the
-    loop from everything else.
+    They are counted before anything is made of them: what has no end (a body, or 100 Continue again and again) would
+    otherwise keep a processor busy until the time is up.
     """
 
     _received = 0
