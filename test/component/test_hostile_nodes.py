@@ -10,8 +10,6 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from test import polling
 from test.component import cluster
 from test.component.test_thousands_of_nodes import resident_mib
@@ -56,7 +54,6 @@ async def _pending(world: World) -> None:
     await world.until_check("ControlPlaneNodes", "Unmet")
 
 
-@pytest.mark.slow
 async def test_a_control_plane_node_of_any_size_costs_little(world: World, figure: Callable[[str], None]) -> None:
     operator = await world.idle_operator()
     await _pending(world)
@@ -95,7 +92,6 @@ async def test_a_control_plane_node_of_any_size_costs_little(world: World, figur
     assert operator.alive
 
 
-@pytest.mark.slow
 async def test_workers_of_any_size_cost_little(world: World, figure: Callable[[str], None]) -> None:
     """Of them only the metadata are read, page by page."""
     large = {f"example.com/l-{number}": "x" * 60 for number in range(3_000)}
