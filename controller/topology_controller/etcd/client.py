@@ -7,13 +7,16 @@
 * `healthy`: /health, by which a member judges itself.
 
 The gateway writes protobuf as JSON: 64-bit numbers are strings, and whatever is zero, false or empty is left out. So
-absent means zero in the models, and a field of another type is refused. Responses are limited in size, redirects are
-not followed, every failure is returned as an `EtcdError`. There is no timeout here: `survey` has one budget for all.
+absent means zero in the models, and a field of another type is refused. A member may mean harm: no more is read of a
+connection than etcd ever sends, lists have a length, nothing is unpacked, redirects are not followed. Every failure is
+returned as an `EtcdError`. There is no timeout here: `survey` has one budget for all.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import functools
 import ipaddress
 import re
 import ssl
@@ -22,6 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import aiohttp
+import aiohttp.client_proto
 from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 if TYPE_CHECKING:
@@ -29,8 +33,10 @@ if TYPE_CHECKING:
 
     Observer = Callable[[str], None]
 
-_LARGEST = 1024 * 1024
-"""Bytes of a response."""
+_LARGEST = 64 * 1024
+"""Bytes of all responses on one connection, with their headers: many times those of any cluster."""
+_MOST = 32
+"""Members of a list, addresses of a member, errors of a status: etcd advises seven members."""
 _LONGEST_MESSAGE = 200
 PORT = 2379
 _ALARM = re.compile(r"memberID:([0-9]{1,20}) alarm:([A-Z]+)\s*\Z")
@@ -72,6 +78,11 @@ def parse_endpoint(text: str) -> str:
     if parts.username is not None or parts.path not in {"", "/"} or parts.query or parts.fragment:
         raise ValueError(f"{text!r} has more than https://HOST:PORT")
     return endpoint_at(host, PORT if port is None else port)
+
+
+def host_of(endpoint: str) -> str:
+    """Return the host name or address of an endpoint as `parse_endpoint` spells it."""
+    return urllib.parse.urlsplit(endpoint).hostname or ""
 
 
 def endpoint_at(host: str, port: int = PORT) -> str:
@@ -122,7 +133,7 @@ class Member(_Response):
     """Empty until it has started."""
     learner: bool = Field(default=False, alias="isLearner")
     client_urls: Annotated[tuple[str, ...], AfterValidator(lambda urls: tuple(sorted(urls)))] = Field(
-        (), alias="clientURLs"
+        (), alias="clientURLs", max_length=_MOST
     )
 
 
@@ -140,7 +151,9 @@ def _distinct(members: tuple[Member, ...]) -> tuple[Member, ...]:
 class MemberList(_MemberResponse):
     """Response of /v3/cluster/member/list: at least one member, sorted by id."""
 
-    members: Annotated[tuple[Member, ...], AfterValidator(_distinct)] = Field((), validate_default=True)
+    members: Annotated[tuple[Member, ...], AfterValidator(_distinct)] = Field(
+        (), validate_default=True, max_length=_MOST
+    )
 
 
 class Status(_MemberResponse):
@@ -150,7 +163,7 @@ class Status(_MemberResponse):
     """Empty when it knows of none."""
     term: _Number = Field(0, alias="raftTerm")
     learner: bool = Field(default=False, alias="isLearner")
-    errors: Annotated[tuple[str, ...], AfterValidator(_complaints)] = ()
+    errors: Annotated[tuple[str, ...], AfterValidator(_complaints)] = Field((), max_length=_MOST)
     """Trouble, sorted: in etcd's own words ("etcdserver: no leader"), and every alarm of the whole cluster."""
 
 
@@ -171,6 +184,31 @@ class _Refusal(_Response):
 R = TypeVar("R", bound=_Response)
 
 
+class _TooLongError(aiohttp.ClientError):
+    pass
+
+
+class _BoundedHandler(aiohttp.client_proto.ResponseHandler):
+    """One connection, of which no more than `_LARGEST` bytes are read.
+
+    They are counted before anything is made of them: what has no end (a body, or 100 Continue again and again) would
+    otherwise keep a processor busy until the time is up.
+    """
+
+    _received = 0
+
+    def data_received(self, data: bytes) -> None:
+        self._received += len(data)
+        if self._received <= _LARGEST:
+            super().data_received(data)
+            return
+        self.set_exception(_TooLongError())
+        if self._payload is not None:
+            self._payload.set_exception(_TooLongError())
+        if self.transport is not None:
+            self.transport.abort()
+
+
 class Client:
     """Connections for one survey, with the certificates of that moment. Made in a running loop; `aclose` drops them.
 
@@ -179,9 +217,14 @@ class Client:
 
     def __init__(self, context: ssl.SSLContext, observer: Observer | None = None) -> None:
         self._observer = observer
+        connector = aiohttp.TCPConnector(ssl=context, limit=0)
+        # There is no public way to read less of a connection; a test fails when this name is gone.
+        handler: type[aiohttp.client_proto.ResponseHandler] = _BoundedHandler
+        connector._factory = functools.partial(handler, asyncio.get_running_loop())  # noqa: SLF001 - see above
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=context, limit=0),
+            connector=connector,
             timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
             # Neither a proxy of the environment nor the passwords of ~/.netrc are for etcd.
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -205,14 +248,12 @@ class Client:
         """Send a body, or get what is there; a member that is not healthy says so with 503."""
         method, good = ("GET", {200, 503}) if body is None else ("POST", {200})
         code = "error"
-        content = bytearray()
         try:
             async with self._session.request(method, f"{endpoint}{path}", json=body, allow_redirects=False) as response:
-                async for chunk in response.content.iter_any():
-                    content += chunk
-                    if len(content) > _LARGEST:
-                        return EtcdError(endpoint, f"an answer of more than {_LARGEST} bytes")
+                content = await response.read()
                 code = str(response.status)
+        except _TooLongError:
+            return EtcdError(endpoint, f"an answer of more than {_LARGEST} bytes")
         except (aiohttp.ClientError, OSError) as error:
             return _no_response(endpoint, error)
         finally:
@@ -226,7 +267,7 @@ class Client:
             return EtcdError(endpoint, f"{path} answered what etcd does not: {_reason(error)}")
 
 
-def _message(content: bytearray) -> str:
+def _message(content: bytes) -> str:
     """Return the message in an error of the gateway, "" without one; shortened, since it may be anything."""
     try:
         message = _Refusal.model_validate_json(content).message

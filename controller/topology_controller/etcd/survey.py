@@ -4,8 +4,8 @@ The change rests on evidence that is younger than two seconds, so a survey is ov
 happens: a member that accepts a connection and then stands still costs no more than that, and no other waits for it.
 
 A voter that is not among the given endpoints must not be missed: every voter in a member list is asked at the
-addresses that it advertises, in the same budget; by TLS only a member can answer there. `observe.members` turns the
-probes into facts.
+addresses that it advertises, in the same budget; by TLS only a member can answer there. It is asked at known hosts
+only: a member that means harm could name any machine in the network. `observe.members` turns the probes into facts.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from .client import Client, EtcdError, MemberList, Status, parse_endpoint
+from .client import Client, EtcdError, MemberList, Status, host_of, parse_endpoint
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from .client import Observer
 
@@ -70,9 +70,17 @@ class Probe:
 
 
 async def survey(
-    context: ssl.SSLContext, endpoints: Iterable[str], *, budget: float = BUDGET, observer: Observer | None = None
+    context: ssl.SSLContext,
+    endpoints: Iterable[str],
+    hosts: Container[str],
+    *,
+    budget: float = BUDGET,
+    observer: Observer | None = None,
 ) -> tuple[Probe, ...]:
-    """Ask these endpoints, and the voters that they reveal, in at most `budget` seconds. Raises only what is a bug."""
+    """Ask these endpoints, and the voters that they reveal at `hosts`, in at most `budget` seconds.
+
+    Raises only what is a bug.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + budget
     probes: dict[str, Probe] = {}
@@ -89,7 +97,7 @@ async def survey(
         try:
             await _wait(tasks, budget * _NAMED_SHARE, asyncio.ALL_COMPLETED)
             while True:
-                ask(sorted(_unasked(tuple(probes.values()))))
+                ask(sorted(_unasked(tuple(probes.values()), hosts)))
                 left = deadline - loop.time()
                 if left <= 0 or not (pending := {task for task in tasks if not task.done()}):
                     break
@@ -108,11 +116,12 @@ async def _wait(tasks: set[asyncio.Task[None]], seconds: float, until: str) -> N
         task.result()
 
 
-def _unasked(probes: tuple[Probe, ...]) -> Iterator[str]:
+def _unasked(probes: tuple[Probe, ...], hosts: Container[str]) -> Iterator[str]:
     """Where voters that have not answered say that they can be asked, as far as we would ask there."""
     answered = {probe.status.member for probe in probes if not isinstance(probe.status, EtcdError)}
     for probe in probes:
         for member in () if probe.listed is None else probe.listed.members:
             for url in () if member.learner or member.id in answered else member.client_urls:
                 with contextlib.suppress(ValueError):
-                    yield parse_endpoint(url)
+                    if host_of(endpoint := parse_endpoint(url)) in hosts:
+                        yield endpoint

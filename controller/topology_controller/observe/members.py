@@ -5,7 +5,7 @@ request is open etcd is asked every few seconds, and at once when the etcd opera
 wakes only when the fact has changed. Whatever decides about the change is asked anew (`live`).
 
 Where to ask: at the endpoints that the administrator has named, else at every address that the etcd operator
-publishes. The package `etcd` adds every voter that a member list reveals.
+publishes. The package `etcd` adds every voter that a member list reveals, at the hosts of both and nowhere else.
 
 `process` imports this module only where there is a certificate folder: it brings the whole package `etcd` with it.
 """
@@ -31,6 +31,7 @@ PERIOD = 5.0
 _GAP = 1.0
 """Seconds of rest after a survey, whatever happens."""
 _SHOWN = 3
+_STRANGE = "not asked: its address is not in ConfigMap openshift-etcd/etcd-endpoints"
 _NOT_ASKED = facts.Unobserved(WHAT, "they are not asked while nothing is wanted")
 _AWAITED = facts.Unobserved(WHAT, "not asked yet", awaited=True)
 
@@ -61,14 +62,18 @@ class Members:
 
     async def read(self, published: facts.Fact[facts.EtcdEndpoints]) -> facts.Fact[facts.EtcdMembers]:
         """Ask every member now. Whatever goes wrong becomes the fact."""
-        endpoints = self._endpoints or _published_endpoints(published)
+        places = _published_endpoints(published)
+        endpoints = self._endpoints or places
         if isinstance(endpoints, facts.Unobserved):
             return endpoints
+        known = endpoints if isinstance(places, facts.Unobserved) else (*endpoints, *places)
+        hosts = frozenset(map(client.host_of, known))
         try:
             context = self._folder.context()
         except folders.FolderError as error:
             return facts.Unobserved(error.file, error.why)
-        return _fact(await survey.survey(context, endpoints, budget=self._budget, observer=self._observer))
+        probes = await survey.survey(context, endpoints, hosts, budget=self._budget, observer=self._observer)
+        return _fact(probes, hosts)
 
 
 def _published_endpoints(published: facts.Fact[facts.EtcdEndpoints]) -> tuple[str, ...] | facts.Unobserved:
@@ -80,7 +85,7 @@ def _published_endpoints(published: facts.Fact[facts.EtcdEndpoints]) -> tuple[st
     return endpoints or facts.Unobserved(WHAT, "ConfigMap openshift-etcd/etcd-endpoints has no address to ask at")
 
 
-def _fact(probes: tuple[survey.Probe, ...]) -> facts.Fact[facts.EtcdMembers]:
+def _fact(probes: tuple[survey.Probe, ...], hosts: frozenset[str]) -> facts.Fact[facts.EtcdMembers]:
     """One fact of everything that was answered: endpoints that gave a status, and those that did not."""
     advertised: dict[str, set[str]] = {}
     voices: list[facts.EtcdVoice] = []
@@ -88,9 +93,13 @@ def _fact(probes: tuple[survey.Probe, ...]) -> facts.Fact[facts.EtcdMembers]:
     for member in (member for probe in probes if probe.listed is not None for member in probe.listed.members):
         for url in member.client_urls:
             try:
-                advertised.setdefault(client.parse_endpoint(url), set()).add(member.id)
+                endpoint = client.parse_endpoint(url)
             except ValueError as error:
                 silences[url] = facts.EtcdSilence(url, (member.id,), f"not asked: {error}")
+                continue
+            advertised.setdefault(endpoint, set()).add(member.id)
+            if client.host_of(endpoint) not in hosts:
+                silences[endpoint] = facts.EtcdSilence(endpoint, (member.id,), _STRANGE)
     for probe in probes:
         voice = _voice(probe)
         if isinstance(voice, facts.EtcdVoice):

@@ -28,7 +28,7 @@ class Event:
     """One request. `time` is its arrival in UNIX seconds, `code` 0 when it was never answered.
 
     `stage` is ResponseComplete, ResponseStarted (a watch that began) or Panic. `allowed_by` is the authorizer's
-    reason, which names the binding and the role.
+    reason, which names the binding and the role. `notes` are the names of all annotations, those of policies included.
     """
 
     verb: str
@@ -45,6 +45,7 @@ class Event:
     stage: str
     allowed: bool
     allowed_by: str
+    notes: frozenset[str] = frozenset()
 
 
 class Log:
@@ -88,4 +89,5 @@ def _event(raw: dict[str, Any]) -> Event:
         stage=raw["stage"],
         allowed=notes.get("authorization.k8s.io/decision") == "allow",
         allowed_by=notes.get("authorization.k8s.io/reason", ""),
+        notes=frozenset(notes),
     )

@@ -55,6 +55,7 @@ class Person(NamedTuple):
 
 
 EDITOR, STATUS_WRITER, MOVER = "infrastructure-editor", "infrastructure-status-writer", "infrastructure-mover"
+OPERATOR_EDITOR = "clusteroperator-editor"
 _OWN_ROLES = {
     EDITOR: [
         {"apiGroups": [_CONFIG], "resources": ["infrastructures"], "verbs": ["get", "create", "update", "patch"]},
@@ -65,6 +66,13 @@ _OWN_ROLES = {
             "apiGroups": [_CONFIG],
             "resources": ["infrastructures/status", "clusteroperators/status"],
             "verbs": ["update", "patch"],
+        },
+    ],
+    OPERATOR_EDITOR: [
+        {
+            "apiGroups": [_CONFIG],
+            "resources": ["clusteroperators"],
+            "verbs": ["get", "create", "update", "patch", "delete"],
         },
     ],
     MOVER: [
@@ -95,6 +103,7 @@ PEOPLE = {
     "full": Person("adam", ("topology-administrator",)),
     "late": Person("otto", ("topology-requester", EDITOR, "topology-administrator")),
     "nobody": Person("nina"),
+    "janitor": Person("jan", (OPERATOR_EDITOR, STATUS_WRITER)),
 }
 
 

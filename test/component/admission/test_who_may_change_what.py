@@ -15,42 +15,42 @@ from test.component.admission import changes, policy_server
 from topology_simulator import kinds
 
 TABLE = """
-                                          masters admin operator native version squatter namesake ingress mover editor  requester both   full late nobody
-move the control plane                    yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-move the infrastructure                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-move by replacing                         yes     yes   rbac     yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-let the default move it                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-take all of status away                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-write another record                      yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-move and drop the record                  yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac
-drop the record                           yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
-write something else of status            yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
-send the same status                      yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
-request                                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
-cancel                                    yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
-request by a JSON patch                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
-request by applying                       yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac
-request by replacing                      yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac
-drop the request by replacing             yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac
-send nothing new                          yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     yes       yes    yes  yes  rbac
-replace with the same                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac
-change spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-change spec deep down                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-add to spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-take from spec                            yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-label                                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-take a label                              yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-annotate                                  yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-take an annotation                        yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-hold with a finalizer                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-own                                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-forget who wrote what                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac
-request and label                         yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac
-write the copy                            yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac
-forge the copy with the rest of the reportyes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac
-drop the copy                             yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac
-report something else                     yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac
-create another ClusterOperator            yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac
+                                          masters admin operator native version squatter namesake ingress mover editor  requester both   full late nobody janitor
+move the control plane                    yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
+move the infrastructure                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
+move by replacing                         yes     yes   rbac     yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
+let the default move it                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
+take all of status away                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
+write another record                      yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
+move and drop the record                  yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
+drop the record                           yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
+write something else of status            yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
+send the same status                      yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
+request                                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
+cancel                                    yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
+request by a JSON patch                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
+request by applying                       yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
+request by replacing                      yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac
+drop the request by replacing             yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac
+send nothing new                          yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     yes       yes    yes  yes  rbac   rbac
+replace with the same                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac   rbac
+change spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+change spec deep down                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+add to spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+take from spec                            yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+label                                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+take a label                              yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+annotate                                  yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+take an annotation                        yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+hold with a finalizer                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+own                                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+forget who wrote what                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
+request and label                         yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac   rbac
+write the copy                            yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT
+forge the copy with the rest of the reportyes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT
+drop the copy                             yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT
+report something else                     yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
+create another ClusterOperator            yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac   yes
 """  # noqa: E501 - a table is read in its columns
 _HEAD, *_LINES = TABLE.strip("\n").splitlines()
 PEOPLE = _HEAD.split()

@@ -77,6 +77,7 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Re
     # By our own bindings, and not because everybody may: what a cluster grants to all could be taken away.
     foreign = [one for one in asked if f'"{restricted_world.ACCOUNT}' not in one.allowed_by]
     assert not foreign, shown(foreign)
+    assert set().union(*(one.notes for one in asked)) >= BY_POLICIES
     figure(f"{len(grants.ALL)} rights (verb, resource, name), each used; {len(asked)} requests, none refused")
 
 
@@ -121,6 +122,8 @@ def writes_the_record(request: requests.Request) -> bool:
     return by_operator and (request.verb, request.target.plural) == ("patch", "infrastructures")
 
 
+BY_POLICIES = {"cluster-topology-operator-status/topology-changed", "cluster-topology-operator-report/copy-changed"}
+"""What the policies note at writes of the operator: they were in force, and let it through."""
 MUST_NOT = [
     *(("config.openshift.io", "infrastructures", "", verb, "cluster", "") for verb in ("update", "patch", "delete")),
     ("config.openshift.io", "infrastructures", "status", "update", "cluster", ""),

@@ -27,6 +27,17 @@ def test_every_threat_names_a_test_or_says_that_it_is_not_defended():
         assert "::test_" in shown or shown in {"see below", "not defended"}, row
 
 
+def test_the_standing_of_every_attacker_comes_first():
+    """One row each; all but the cluster administrator name what shows it."""
+    first, _, rest = TEXT.partition("\n## ")[2].partition("\n")
+    rows = [line for line in rest.partition("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+    assert first == "Who can reach what"
+    for who in ("requester", "status", "monitoring namespace", "worker", "control-plane", "network", "etcd", "token"):
+        assert any(who in row.split("|")[1] and "::test_" in row for row in rows), who
+    assert "cluster administrator" in rows[-1]
+    assert all("::test_" in row for row in rows[:-1])
+
+
 def test_nothing_else_in_the_page_looks_like_a_test_and_is_none():
     assert len(re.findall(r"::", TEXT)) == len(re.findall(r"`test/[a-z_/]+\.py::test_\w+`", TEXT))
 

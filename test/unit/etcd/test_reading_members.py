@@ -85,14 +85,15 @@ async def test_addresses_are_taken_from_what_is_published(folder, monkeypatch):
     """Port 2379 of every published address, whatever the key."""
     asked: list[Any] = []
 
-    async def survey(_context, endpoints, *, budget, observer):
-        asked.append((tuple(endpoints), budget))
+    async def survey(_context, endpoints, hosts, *, budget, observer):
+        asked.append((tuple(endpoints), sorted(hosts), budget))
         return ()
 
     monkeypatch.setattr(surveys, "survey", survey)
     published = facts.EtcdEndpoints((("cafe", "192.0.2.11"), ("node-0", "192.0.2.10"), ("x", "2001:DB8::1"), ("y", "")))
     await members.Members(folder).read(published)
-    assert asked == [(("https://192.0.2.10:2379", "https://192.0.2.11:2379", "https://[2001:db8::1]:2379"), 1.0)]
+    endpoints = ("https://192.0.2.10:2379", "https://192.0.2.11:2379", "https://[2001:db8::1]:2379")
+    assert asked == [(endpoints, ["192.0.2.10", "192.0.2.11", "2001:db8::1"], 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -183,9 +184,9 @@ async def test_the_health_of_etcd_3_4_has_no_reason(etcd, folder):
             "header: member_id: Field required",
         ),
         (lambda: web.Response(status=302, headers={"Location": "https://127.0.0.1:1/"}), "302 Found"),
-        (lambda: web.Response(body=b"x" * (2**20 + 1)), "more than 1048576 bytes"),
-        (lambda: web.Response(body=b"[" * 100_000), "answered what etcd does not"),
-        (lambda: web.Response(status=500, body=b"[" * 100_000), "500 Internal Server Error"),
+        (lambda: web.Response(body=b"x" * (2**16 + 1)), "more than 65536 bytes"),
+        (lambda: web.Response(body=b"[" * 50_000), "answered what etcd does not"),
+        (lambda: web.Response(status=500, body=b"[" * 50_000), "500 Internal Server Error"),
         (lambda: web.json_response({"message": "x\n\x1b[31m" + "y" * 1000}, status=403), f"403 x[31m{'y' * 193}"),
     ],
 )
@@ -293,12 +294,17 @@ async def test_an_expired_client_certificate_is_refused_by_the_members(etcd, tmp
     assert not any(gateway.asked for gateway in etcd.gateways)
 
 
-async def test_a_list_of_very_many_members_costs_only_so_many_connections(etcd, folder):
+async def test_a_list_of_very_many_addresses_costs_only_so_many_connections(etcd, folder):
+    published = facts.EtcdEndpoints(tuple((str(number), f"127.0.0.{number}") for number in range(1, 32)))
     with socket.create_server(("127.0.0.1", 0), backlog=256) as stopped:
         port = stopped.getsockname()[1]
-        strangers = [gateways.Told(100 + number, "", [f"https://127.0.0.{1 + number}:{port}"]) for number in range(100)]
+        strangers = [
+            gateways.Told(100 + number, "", [f"https://127.0.0.{number}:{port + more}" for more in range(4)])
+            for number in range(1, 32)
+        ]
         etcd.gateways[0].members = [etcd.gateways[0].told, *strangers]
-        found = await read(folder, etcd.urls[0])
+        found = await members.Members(folder, (etcd.urls[0],), budget=BUDGET).read(published)
+    assert isinstance(found, facts.EtcdMembers)
     assert len(found.voices) + len(found.silences) == 32
 
 

@@ -1,0 +1,177 @@
+"""The copy of the record in ClusterOperator `topology`, by every way to it that the API has.
+
+Without the right it stays as it is, whatever a client sends; every other field of that object, and every other
+ClusterOperator, is as before. What is tried is done for real here, and not as a dry run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from test.component.admission import changes, policy_server
+from test.component.admission.policy_server import Request
+from topology_simulator import client as clients
+from topology_simulator import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    Object = dict[str, Any]
+
+_STATUS = f"{policy_server.OPERATOR}/status"
+_FORGED = {"phase": "Completed", "name": "sno-to-ha-compact"}
+_JSON, _JSON_PATCH, _APPLY = "application/json", "application/json-patch+json", "application/apply-patch+yaml"
+_FORCE = (("fieldManager", "forger"), ("force", "true"))
+_OTHER = "admission-other"
+
+
+def _with(operator: Object, **status: Any) -> Object:
+    changed = copy.deepcopy(operator)
+    changed["status"].update(status)
+    return changed
+
+
+def _without(operator: Object) -> Object:
+    changed = copy.deepcopy(operator)
+    del changed["status"]["extension"]
+    return changed
+
+
+def _applied(extension: Any) -> Object:
+    return kinds.CLUSTER_OPERATORS.new("topology", status={"extension": extension})
+
+
+def _operations(*operations: Object, path: str = _STATUS) -> Request:
+    return Request("PATCH", list(operations), _JSON_PATCH, path)
+
+
+TO_STATUS: dict[str, Callable[[Object], Request]] = {
+    "replace": lambda operator: Request("PUT", _with(operator, extension=_FORGED), _JSON, _STATUS),
+    "replace with null": lambda operator: Request("PUT", _with(operator, extension=None), _JSON, _STATUS),
+    "replace without it": lambda operator: Request("PUT", _without(operator), _JSON, _STATUS),
+    "replace with no status": lambda operator: Request("PUT", {**operator, "status": {}}, _JSON, _STATUS),
+    "merge": lambda _: Request("PATCH", {"status": {"extension": _FORGED}}, path=_STATUS),
+    "merge one key": lambda _: Request("PATCH", {"status": {"extension": {"accepted": []}}}, path=_STATUS),
+    "merge null": lambda _: Request("PATCH", {"status": {"extension": None}}, path=_STATUS),
+    "merge a null status": lambda _: Request("PATCH", {"status": None}, path=_STATUS),
+    "JSON patch": lambda _: _operations({"op": "replace", "path": "/status/extension/phase", "value": "Completed"}),
+    "JSON patch that moves": lambda _: _operations(
+        {"op": "move", "from": "/status/extension", "path": "/status/another"}
+    ),
+    "JSON patch with a test": lambda _: _operations(
+        {"op": "test", "path": "/status/extension/phase", "value": "Converging"},
+        {"op": "add", "path": "/status/extension", "value": _FORGED},
+    ),
+    "apply": lambda _: Request("PATCH", _applied(_FORGED), _APPLY, _STATUS, _FORCE),
+    "apply one key": lambda _: Request("PATCH", _applied({"accepted": [{"name": "x"}]}), _APPLY, _STATUS, _FORCE),
+}
+"""Through the sub-resource: refused by the policy."""
+TO_ALL: dict[str, Callable[[Object], Request]] = {
+    "replace": lambda operator: Request("PUT", _with(operator, extension=_FORGED), _JSON, policy_server.OPERATOR),
+    "replace with null": lambda operator: Request(
+        "PUT", _with(operator, extension=None), _JSON, policy_server.OPERATOR
+    ),
+    "merge": lambda _: Request("PATCH", {"status": {"extension": _FORGED}}, path=policy_server.OPERATOR),
+    "JSON patch": lambda _: _operations(
+        {"op": "replace", "path": "/status/extension/phase", "value": "Completed"}, path=policy_server.OPERATOR
+    ),
+    "apply": lambda _: Request("PATCH", _applied(_FORGED), _APPLY, policy_server.OPERATOR, _FORCE),
+}
+"""Through the object itself: accepted, and status is passed over, as for every object with such a sub-resource."""
+
+
+async def _operator(ground: policy_server.PolicyServer, name: str = "topology") -> Object:
+    return await ground.api.get(kinds.CLUSTER_OPERATORS, name)
+
+
+@pytest.mark.parametrize("who", ["ingress", "janitor"])
+async def test_no_way_to_its_status_changes_it(ground: policy_server.PolicyServer, who: str) -> None:
+    await changes.prepare(ground)
+    before = await _operator(ground)
+    for what, request in TO_STATUS.items():
+        answer = await ground.send(who, request(before), dry=False)
+        assert answer.refused_by == policy_server.REPORT_POLICY, (what, answer)
+    assert await _operator(ground) == before
+
+
+async def test_no_way_to_the_object_itself_changes_it(ground: policy_server.PolicyServer) -> None:
+    await changes.prepare(ground)
+    for what, request in TO_ALL.items():
+        before = await _operator(ground)
+        answer = await ground.send("janitor", request(before), dry=False)
+        assert answer.code == 200, (what, answer)
+        after = await _operator(ground)
+        assert after["status"] == before["status"], what
+
+
+async def test_who_has_the_right_writes_it(ground: policy_server.PolicyServer) -> None:
+    """What is refused above is nothing that the API server refuses by itself."""
+    await changes.prepare(ground)
+    before = await _operator(ground)
+    for what, request in TO_STATUS.items():
+        answer = await ground.send("mover", request(before))
+        assert answer.code == 200, (what, answer)
+
+
+async def test_a_typed_client_that_knows_no_copy_is_not_refused_where_there_is_none(
+    ground: policy_server.PolicyServer,
+) -> None:
+    """It sends null for what it does not know, and that is nothing new."""
+    await changes.prepare(ground)
+    await ground.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"extension": None, "versions": []})
+    before = await _operator(ground)
+    assert before["status"].get("extension") is None
+    for status in ({"extension": None}, {}):
+        body = _with(before, **status, versions=[{"name": "operator", "version": "9"}])
+        answer = await ground.send("ingress", Request("PUT", body, _JSON, _STATUS))
+        assert answer.code == 200, answer
+
+
+@pytest.fixture
+async def other(ground: policy_server.PolicyServer) -> AsyncIterator[Object]:
+    """A ClusterOperator beside ours."""
+    await ground.api.create(kinds.CLUSTER_OPERATORS, kinds.CLUSTER_OPERATORS.new(_OTHER, spec={}))
+    yield await ground.api.patch_status(kinds.CLUSTER_OPERATORS, _OTHER, {"extension": changes.COPY})
+    with contextlib.suppress(clients.ApiError):
+        await ground.api.delete(kinds.CLUSTER_OPERATORS, _OTHER)
+
+
+async def test_another_clusteroperator_and_the_rest_of_ours_are_as_before(
+    ground: policy_server.PolicyServer, other: Object
+) -> None:
+    await changes.prepare(ground)
+    path = kinds.CLUSTER_OPERATORS.path(_OTHER)
+    conditions = [{"type": "Available", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+    for who, request in (
+        ("ingress", Request("PATCH", {"status": {"extension": _FORGED}}, path=f"{path}/status")),
+        ("ingress", Request("PATCH", {"status": {"extension": None, "conditions": conditions}}, path=f"{path}/status")),
+        ("ingress", Request("PATCH", {"status": {"conditions": conditions}}, path=_STATUS)),
+        ("janitor", Request("PATCH", {"metadata": {"labels": {changes.MARK: "new"}}}, path=path)),
+        ("janitor", Request("PATCH", {"metadata": {"labels": {changes.MARK: "new"}}}, path=policy_server.OPERATOR)),
+        ("janitor", Request("PUT", other, _JSON, path)),
+        ("janitor", Request("DELETE", None, _JSON, path)),
+    ):
+        answer = await ground.send(who, request)
+        assert answer.code == 200, (who, request, answer)
+
+
+async def test_who_deletes_our_report_and_creates_it_again_has_taken_the_copy_away_and_put_none(
+    ground: policy_server.PolicyServer,
+) -> None:
+    """As `kubectl replace --force` does it. What comes of that: `test/component/test_report_deleted.py`."""
+    await changes.prepare(ground)
+    forged = kinds.CLUSTER_OPERATORS.new("topology", spec={}, status={"extension": _FORGED})
+    try:
+        code, _, text = await ground.kubectl("janitor", "replace", "--force", "-f", "-", given=json.dumps(forged))
+        assert code == 0, text
+        assert "extension" not in (await _operator(ground)).get("status", {})
+        request = Request("PATCH", {"status": {"extension": _FORGED}}, path=_STATUS)
+        answer = await ground.send("janitor", request, dry=False)
+        assert answer.refused_by == policy_server.REPORT_POLICY, answer
+    finally:
+        await ground.anew()

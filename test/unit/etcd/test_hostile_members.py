@@ -1,0 +1,224 @@
+"""A member of etcd that means harm: what it sends costs no more than a survey may, and nothing is believed of it alone.
+
+It has a certificate that its authority has signed, as a control-plane node has one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import itertools
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from topology_controller.observe import facts, members
+
+from . import gateways, hostile
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Iterator
+
+BUDGET = 0.4
+MIB = 2**20
+
+
+def within(spent: hostile.Cost) -> None:
+    """What a survey may cost, whatever is answered. `tracemalloc` makes all of it several times slower."""
+    assert spent.peak < 8 * MIB, spent
+    assert spent.longest_stall < BUDGET, spent
+    assert spent.seconds < 10 * BUDGET, spent
+
+
+async def read(
+    folder: pathlib.Path, *endpoints: str, published: facts.Fact[facts.EtcdEndpoints] = facts.NOT_READ
+) -> facts.EtcdMembers:
+    found = await members.Members(folder, endpoints, budget=BUDGET).read(published)
+    assert isinstance(found, facts.EtcdMembers), found
+    return found
+
+
+def byte_by_byte() -> Iterator[bytes]:
+    for byte in itertools.cycle(hostile.head("Transfer-Encoding: chunked") + b"1\r\n{\r\n"):
+        yield bytes((byte,))
+
+
+def body_byte_by_byte() -> Iterator[bytes]:
+    yield hostile.head("Content-Length: 1000000")
+    yield from itertools.repeat(b"[")
+
+
+def endless_headers() -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\n"
+    for number in itertools.count():
+        yield b"X-%d: %s\r\n" % (number, b"y" * 4000)
+
+
+def one_endless_header() -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\nX: "
+    yield from itertools.repeat(b"y" * 65536)
+
+
+def endless_continue() -> Iterator[bytes]:
+    yield from itertools.repeat(b"HTTP/1.1 100 C\r\n\r\n" * 1024)
+
+
+def endless_body() -> Iterator[bytes]:
+    yield hostile.head("Transfer-Encoding: chunked")
+    yield from itertools.repeat(b"10000\r\n%s\r\n" % (b"[" * 65536))
+
+
+def endless_chunk_extension() -> Iterator[bytes]:
+    yield hostile.head("Transfer-Encoding: chunked") + b"1;"
+    yield from itertools.repeat(b"x" * 65536)
+
+
+def nothing() -> Iterator[bytes]:
+    yield from itertools.repeat(b"")
+
+
+LATE, LONG, STRANGE = "no answer in time", "an answer of more than 65536 bytes", "the answer is not HTTP"
+SLOW = (byte_by_byte, body_byte_by_byte, nothing)
+ENDLESS = (
+    byte_by_byte, body_byte_by_byte, endless_headers, one_endless_header, endless_continue, endless_body,
+    endless_chunk_extension, nothing,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ENDLESS, ids=lambda answer: answer.__name__)
+async def test_an_answer_without_an_end_costs_neither_time_nor_memory(etcd, folder, answer):
+    with hostile.answering(etcd.serving(), answer) as where:
+        async with hostile.cost() as spent:
+            found = await read(folder, *etcd.urls, where)
+    assert {one.member for one in found.voices} == {"1", "2", "3"}
+    (silence,) = found.silences
+    assert (silence.endpoint, silence.why in {LATE, LONG, STRANGE}) == (where, True), silence
+    # What comes fast is not read until the time is up.
+    assert (silence.why == LATE) is (answer in SLOW), silence
+    within(spent)
+
+
+async def test_tls_that_stalls_in_its_handshake_costs_the_budget(etcd, folder):
+    """It sends a record of a handshake, byte by byte."""
+
+    def stall() -> Iterator[bytes]:
+        yield b"\x16\x03\x03\x40\x00\x02"
+        yield from itertools.repeat(b"\x00")
+
+    with hostile.answering(None, stall) as where:
+        async with hostile.cost() as spent:
+            found = await read(folder, *etcd.urls, where)
+    assert found.silences == (facts.EtcdSilence(where, (), "no answer in time", down=True),)
+    within(spent)
+
+
+async def test_what_is_packed_is_not_unpacked(etcd, folder):
+    """64 MiB of zeros in 300 KB."""
+    bomb = gzip.compress(b"\0" * (64 * MIB), 1)
+    with hostile.answering(etcd.serving(), hostile.whole(bomb, "Content-Encoding: gzip")) as where:
+        async with hostile.cost() as spent:
+            found = await read(folder, *etcd.urls, where)
+    (silence,) = found.silences
+    assert silence.endpoint == where
+    within(spent)
+
+
+@pytest.mark.parametrize(
+    "members_",
+    [
+        [{"ID": str(number)} for number in range(1, 50_000)],
+        [{"ID": "1", "clientURLs": [f"https://127.0.0.1:{port}" for port in range(1, 30_000)]}],
+        [{"ID": "1", "name": "x" * 900_000}],
+        [{"ID": str(number)} for number in range(1, 4_000)],
+        [{"ID": "1", "clientURLs": [f"https://127.0.0.1:{port}" for port in range(1, 2_000)]}],
+    ],
+    ids=["members", "addresses", "name", "members that fit", "addresses that fit"],
+)
+async def test_a_list_of_thousands_is_no_list(etcd, folder, members_):
+    """etcd advises seven members. A list that is longer than any is refused before it is made into objects."""
+    with contextlib.ExitStack() as stack:
+        answer = hostile.whole(hostile.listing(members_))
+        places = [stack.enter_context(hostile.answering(etcd.serving(), answer)) for _ in range(2)]
+        async with hostile.cost() as spent:
+            found = await read(folder, *etcd.urls, *places)
+    assert {one.member for one in found.voices} >= {"1", "2", "3"}
+    assert sum(len(one.members) for one in found.voices) < 100, "no list of thousands is kept"
+    within(spent)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"header":{"cluster_id":%s,"member_id":"1"}}' % (b"9" * 60_000),
+        b'{"header":{"cluster_id":"1","member_id":"%s"}}' % (b"9" * 60_000),
+        b'{"header":{"cluster_id":"1","member_id":1e309}}',
+        b'{"header":{"cluster_id":"1","member_id":"1"},"raftTerm":"18446744073709551616"}',
+        b'{"header":{"cluster_id":"1","member_id":"1"},"raftTerm":NaN}',
+        b'{"header":{"cluster_id":"1","member_id":"1"},"errors":[{}]}',
+        b'{"header":{"cluster_id":"1","member_id":"1"},"members":[[]]}',
+    ],
+)
+async def test_a_number_that_is_none_is_no_answer(etcd, folder, body):
+    with hostile.answering(etcd.serving(), hostile.whole(body)) as where:
+        async with hostile.cost() as spent:
+            found = await read(folder, *etcd.urls, where)
+    assert {one.member for one in found.voices if one.confirmed} == {"1", "2", "3"}
+    within(spent)
+
+
+class Listening:
+    """Ports that note who connects to them."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.sockets = [socket.create_server((address, 0), backlog=64) for address in addresses]
+
+    @property
+    def urls(self) -> list[str]:
+        return ["https://{}:{}".format(*one.getsockname()) for one in self.sockets]
+
+    def connected(self) -> list[str]:
+        """Where a connection waits to be accepted."""
+        found = []
+        for one, url in zip(self.sockets, self.urls, strict=True):
+            one.settimeout(0)
+            with contextlib.suppress(BlockingIOError):
+                one.accept()[0].close()
+                found.append(url)
+        return found
+
+
+@pytest.fixture
+def inside():
+    made = Listening("127.0.0.8", "127.0.0.9")
+    yield made
+    for one in made.sockets:
+        one.close()
+
+
+async def test_an_address_that_only_a_member_names_is_never_connected_to(etcd, folder, inside):
+    """It could name anything in the network that the operator reaches, and read from our report what is there."""
+    etcd.gateways[2].told.urls = [*inside.urls, "https://metadata.example:80"]
+    found = await read(folder, *etcd.urls[:2])
+    assert not inside.connected()
+    assert {one.member for one in found.voices} == {"1", "2"}
+    assert {one.endpoint for one in found.silences} == {*inside.urls, "https://metadata.example:80"}
+    for silence in found.silences:
+        assert (silence.members, silence.down) == (("3",), False)
+        assert silence.why == "not asked: its address is not in ConfigMap openshift-etcd/etcd-endpoints"
+
+
+async def test_an_address_that_is_published_is_asked_where_a_member_says(etcd, folder, inside):
+    """Beside endpoints that were named; the port is the member's to say."""
+    etcd.gateways[2].told.urls = inside.urls
+    published = facts.EtcdEndpoints((("3", "127.0.0.8"),))
+    found = await read(folder, *etcd.urls[:2], published=published)
+    assert inside.connected() == inside.urls[:1]
+    assert {one.endpoint: one.down for one in found.silences} == {inside.urls[0]: True, inside.urls[1]: False}
+
+
+async def test_members_of_another_cluster_in_one_list_prove_nothing(etcd, folder):
+    """The check says so (`test/unit/core/test_checks_of_etcd_members.py`); here, that each answer names its cluster."""
+    etcd.gateways[1].cluster = 7
+    assert {one.cluster for one in (await read(folder, *etcd.urls)).voices} == {"7", f"{gateways.CLUSTER:x}"}
