@@ -13,6 +13,7 @@ aiohttp counts no connections, and keeps one that sends nothing for as long as o
 from __future__ import annotations
 
 import asyncio
+import collections
 import enum
 import socket
 import struct
@@ -157,14 +158,15 @@ class Connections:
 
     def admit(self, handlers: Callable[[], asyncio.Protocol], source: str) -> Connection | None:
         """Return a new connection with a protocol of aiohttp, None where no other may be closed for it."""
-        theirs = [connection for connection in self._open.values() if connection.source == source]
-        reserved = 0 if len(theirs) < _FEW else self._limits.reserved
-        if len(theirs) >= self._limits.share:
-            room = self._make_room(theirs)
-        else:
-            room = len(self._open) < self._limits.connections - reserved or self._make_room([*self._open.values()])
-        if not room:
-            return None
+        by_source = collections.Counter(connection.source for connection in self._open.values())
+        theirs = by_source[source]
+        general = self._limits.connections - (0 if theirs < _FEW else self._limits.reserved)
+        has_share = theirs >= self._limits.share
+        if has_share or len(self._open) >= general:
+            # Never in the place of a source that has less: the last places would be taken one by one.
+            more = {one for one, number in by_source.items() if not has_share and number > theirs}
+            if not self._make_room([one for one in self._open.values() if one.source in {source, *more}]):
+                return None
         connection = Connection(handlers(), source, self._limits, self.forget)
         self._open[connection.handler] = connection
         return connection

@@ -299,6 +299,20 @@ async def test_the_last_places_are_for_those_who_have_next_to_none(cluster, fold
             assert await probe(server, tls)
 
 
+async def test_who_has_many_never_takes_the_place_of_who_has_few(cluster, folder, tls):
+    """A place that becomes free for a moment must not go over to the crowd, one by one."""
+    full = limits(connections=6, reserved=2, first_request=30.0, keep_alive=30.0, young=30.0)
+    async with ground.served(cluster, folder, limits=full) as server, contextlib.AsyncExitStack() as stack:
+        await crowd(stack, server, tls, 4, "127.0.0.2")
+        (idle,) = await crowd(stack, server, tls, 1, "127.0.0.3")
+        await idle.say(b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert b"200 OK" in await idle.answer()
+        for _ in range(4):
+            assert not await probe(server, tls, "127.0.0.2")
+        assert idle.is_open
+        assert await probe(server, tls)
+
+
 async def test_silent_ones_take_no_place_and_the_oldest_of_the_most_goes(cluster, folder, tls):
     few = limits(silent=8, handshake=30.0)
     async with ground.served(cluster, folder, limits=few) as server, contextlib.AsyncExitStack() as stack:
