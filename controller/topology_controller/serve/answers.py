@@ -40,8 +40,12 @@ def last(status: int) -> bytes:
     return f"HTTP/1.1 {status} {phrase}\r\n{head}\r\n{body}".encode("ascii")
 
 
-class _Last(web.Response):
+class Last(web.Response):
     """`last`, as aiohttp's protocol sends a response."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status=status)
+        self.force_close()
 
     async def prepare(self, request: web.BaseRequest) -> abc.AbstractStreamWriter:
         """Send all of it."""
@@ -68,15 +72,11 @@ class Protocol(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("a response was begun")
         self.log_exception("not answered as a request: %s", type(exc).__name__, exc_info=exc)
-        response = _Last(status=status)
-        response.force_close()
-        return response
+        return Last(status)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Send a response; one that aiohttp has made in front of the application (of Expect) says no more either."""
-        if isinstance(resp, web.HTTPException):
-            resp = _Last(status=resp.status)
-            resp.force_close()
-        return await super().finish_response(request, resp, start_time)
+        shown = Last(resp.status) if isinstance(resp, web.HTTPException) else resp
+        return await super().finish_response(request, shown, start_time)

@@ -24,6 +24,7 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import aiohttp
 from aiohttp import web
 
 from . import answers, authn, connections, tls
@@ -269,6 +270,8 @@ class Server:
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
         """Return why a request is not served; None when it is."""
+        if _ends_where_it_likes(request):
+            return answers.Last(400)
         if _from_elsewhere(request):
             return web.Response(status=403, text="a browser sends this for another site: open the address by itself\n")
         if self._security is None:
@@ -349,3 +352,9 @@ def _from_elsewhere(request: web.Request) -> bool:
         None,
         f"{request.scheme}://{request.host}",
     }
+
+
+def _ends_where_it_likes(request: web.Request) -> bool:
+    """HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1)."""
+    old = request.version < aiohttp.HttpVersion11
+    return old and (request.version < aiohttp.HttpVersion10 or "Transfer-Encoding" in request.headers)
