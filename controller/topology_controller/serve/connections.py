@@ -164,8 +164,8 @@ class Connections:
         has_share = theirs >= self._limits.share
         if has_share or len(self._open) >= general:
             # Never in the place of a source that has less: the last places would be taken one by one.
-            more = {one for one, number in by_source.items() if not has_share and number > theirs}
-            if not self._make_room([one for one in self._open.values() if one.source in {source, *more}]):
+            rivals = {source, *(name for name, number in by_source.items() if not has_share and number > theirs)}
+            if not self._make_room([open_ for open_ in self._open.values() if open_.source in rivals]):
                 return None
         connection = Connection(handlers(), source, self._limits, self.forget)
         self._open[connection.handler] = connection
@@ -174,12 +174,14 @@ class Connections:
     def _make_room(self, among: list[Connection]) -> bool:
         """Close one of these, if one may be closed."""
         grown = asyncio.get_running_loop().time() - self._limits.young
-        among = [
-            one for one in among if one.state is State.IDLE or (one.state < State.AUTHORIZED and one.since <= grown)
+        closable = [
+            connection
+            for connection in among
+            if connection.state is State.IDLE or (connection.state < State.AUTHORIZED and connection.since <= grown)
         ]
-        if among:
-            min(among, key=lambda connection: (connection.state, connection.since)).drop()
-        return bool(among)
+        if closable:
+            min(closable, key=lambda connection: (connection.state, connection.since)).drop()
+        return bool(closable)
 
     def move(self, handler: asyncio.BaseProtocol, state: State) -> None:
         """Let the connection of aiohttp's protocol enter a state, unless it was closed."""
@@ -209,7 +211,7 @@ class Silent:
         """Wait for the first byte."""
         loop = asyncio.get_running_loop()
         if self._number >= self._limits.silent:
-            source_of_most = max(self._waiting, key=lambda one: len(self._waiting[one]))
+            source_of_most = max(self._waiting, key=lambda name: len(self._waiting[name]))
             self._end(next(iter(self._waiting[source_of_most])), source_of_most)
         self._waiting.setdefault(source, {})[accepted] = loop.time()
         self._number += 1
@@ -236,12 +238,15 @@ class Silent:
         """End those that were accepted before, by default those whose time is over."""
         loop = asyncio.get_running_loop()
         until = loop.time() - self._limits.handshake if until is None else until
-        since = [(begun, one, source) for source, theirs in self._waiting.items() for one, begun in theirs.items()]
-        for _, one, source in (old for old in since if old[0] <= until):
-            self._end(one, source)
+        waiting = [
+            (since, accepted, source) for source, theirs in self._waiting.items() for accepted, since in theirs.items()
+        ]
+        for since, accepted, source in waiting:
+            if since <= until:
+                self._end(accepted, source)
         if self._timer is not None:
             self._timer.cancel()
-        later = [begun for begun, *_ in since if begun > until]
+        later = [since for since, *_ in waiting if since > until]
         self._timer = loop.call_at(min(later) + self._limits.handshake, self._expire) if later else None
 
     def _end(self, accepted: socket.socket, source: str) -> None:
