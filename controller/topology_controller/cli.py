@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from . import process
     from .kube import lease
+    from .serve import server
 
 _LOG = logging.getLogger(__name__)
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
@@ -48,7 +49,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument(
         "--bind-address", default="0.0.0.0:8443", metavar="HOST:PORT",
-        help="where metrics are served; default: %(default)s",
+        help="where probes and metrics are served; default: %(default)s",
+    )  # fmt: skip
+    run.add_argument(
+        "--page-address", metavar="HOST:PORT", default="",
+        help="with --serving-cert-dir: loopback address of the status page, to be reached by port-forward; default: no "
+        "page. Without certificates it is at --bind-address",
     )  # fmt: skip
     run.add_argument(
         "--serving-cert-dir", type=pathlib.Path, metavar="D",
@@ -276,11 +282,13 @@ def _process_options(options: argparse.Namespace) -> process.Options:
     except ValueError as error:
         raise ValueError(f"--bind-address: {error}") from None
     server.refuse_open_http(address, options.serving_cert_dir)
+    page = _page_address(options)
     return process.Options(
         kubeconfig=options.kubeconfig,
         context=options.context,
         namespace=options.namespace,
         address=address,
+        page=page,
         certificates=options.serving_cert_dir,
         leader_elect=options.leader_elect,
         lease=timing,
@@ -290,6 +298,25 @@ def _process_options(options: argparse.Namespace) -> process.Options:
         configuration=options.config,
         log_level=logs.follow if options.log_level is None and options.v is None else None,
     )
+
+
+def _page_address(options: argparse.Namespace) -> server.Address | None:
+    from .serve import server
+
+    if not options.page_address:
+        return None
+    try:
+        address = server.Address.parse(options.page_address)
+    except ValueError as error:
+        raise ValueError(f"--page-address: {error}") from None
+    if options.serving_cert_dir is None:
+        raise ValueError("--page-address goes with --serving-cert-dir: without it the page is at --bind-address")
+    if not address.loopback:
+        raise ValueError(
+            f"--page-address {address} is not a loopback address: the page asks for no credentials, "
+            "and is reached by port-forward"
+        )
+    return address
 
 
 def _lease_timing(options: argparse.Namespace) -> lease.LeaseTiming | None:

@@ -50,7 +50,8 @@ class Options:
     """What the command line asked for.
 
     `lease` is None when the figures follow the topology, `etcd_certificates` when etcd's members are not asked;
-    `etcd_endpoints` is where they are asked if not where the cluster publishes them. `configuration` is the
+    `etcd_endpoints` is where they are asked if not where the cluster publishes them. `page` is the loopback address of
+    the status page where others are served at `address`, None for no page. `configuration` is the
     file that is followed; `log_level` is called with its level of the log, None where a flag has set that.
     """
 
@@ -62,6 +63,7 @@ class Options:
     leader_elect: bool
     lease: lease.LeaseTiming | None
     settle_seconds: int | None
+    page: server.Address | None = None
     etcd_certificates: pathlib.Path | None = None
     etcd_endpoints: tuple[str, ...] = ()
     configuration: pathlib.Path | None = None
@@ -137,22 +139,22 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         settings.changed = configure
         secured = None if options.certificates is None else server.Security(client, options.certificates)
         activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
-        served = await stack.enter_async_context(
-            server.Server(
-                options.address,
-                (
-                    *routes.probes(lambda: watched.troubles, lambda: work.working_since),
-                    *routes.scrape(measured, *activities),
-                    *pages.routes(),
-                ),
-                secured,
-            )
+        machines = (
+            *routes.probes(lambda: watched.troubles, lambda: work.working_since),
+            *routes.scrape(measured, *activities),
         )
-        await stack.enter_async_context(pages)
+        readers = tuple(pages.routes())
+        served = await stack.enter_async_context(
+            server.Server(options.address, machines if secured else (*machines, *readers), secured)
+        )
         _LOG.info(
             "%(program)s %(version)s serves on port %(port)d",
             {"program": OPERATOR_NAME, "version": __version__, "port": served.bound},
         )
+        if options.page is not None:
+            paged = await stack.enter_async_context(server.Server(options.page, readers))
+            _LOG.info("the status page is on port %(port)d of this pod's loopback", {"port": paged.bound})
+        await stack.enter_async_context(pages)
 
         async def reconcile_while(held: act.Lease, on_topology: Callable[[str], None]) -> None:
             deps = reconcile.Dependencies(

@@ -28,8 +28,8 @@ SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
 _BINDINGS = kinds.Kind("rbac.authorization.k8s.io", "clusterrolebindings", "ClusterRoleBinding")
 _REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
 REVIEWS = frozenset({"tokenreviews", "subjectaccessreviews"})
-METRICS_ROLE, PAGE_ROLE = "cluster-topology-operator-metrics", "cluster-topology-operator-page"
-_PATHS = {METRICS_ROLE: "/metrics", PAGE_ROLE: "/cluster-topology-operator/page"}
+METRICS_ROLE = "cluster-topology-operator-metrics"
+_PATHS = {METRICS_ROLE: "/metrics"}
 
 
 class MetricsClients:

@@ -170,6 +170,12 @@ async def test_a_kubeconfig_that_cannot_be_used_is_named(
         ([], ["0.0.0.0:8443", "--serving-cert-dir"]),
         (["--bind-address", "nonsense"], ["'nonsense' is not HOST:PORT"]),
         (["--bind-address", "127.0.0.1:99999"], ["'127.0.0.1:99999' is not HOST:PORT"]),
+        (["--page-address", "127.0.0.1:8080"], ["--page-address goes with --serving-cert-dir"]),
+        (["--serving-cert-dir", "D", "--page-address", "0.0.0.0:8080"], ["--page-address 0.0.0.0:8080", "loopback"]),
+        (["--serving-cert-dir", "D", "--page-address", ":8080"], ["--page-address :8080", "loopback"]),
+        (["--serving-cert-dir", "D", "--page-address", "[::]:8080"], ["--page-address [::]:8080", "loopback"]),
+        (["--serving-cert-dir", "D", "--page-address", "10.0.0.1:80"], ["--page-address 10.0.0.1:80", "loopback"]),
+        (["--serving-cert-dir", "D", "--page-address", "8080"], ["--page-address: '8080' is not HOST:PORT"]),
     ],
     ids=lambda value: " ".join(value) if value and value[0].startswith("--") else None,
 )

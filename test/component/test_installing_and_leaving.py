@@ -189,6 +189,7 @@ def _arguments(printed: str, folder: pathlib.Path, certificates: pathlib.Path) -
     volumes = {one["name"]: one for one in pod["volumes"]}
     given = {one["metadata"]["name"]: one.get("data") or {} for one in objects(printed) if one["kind"] == "ConfigMap"}
     replaced = {"--bind-address=:8443": "--bind-address=127.0.0.1:0", "$(POD_NAMESPACE)": NAMESPACE}
+    replaced["--page-address=127.0.0.1:8080"] = "--page-address=127.0.0.1:0"
     for mount in container["volumeMounts"]:
         volume, place = volumes[mount["name"]], folder / "mounted" / mount["name"]
         if "secret" in volume:

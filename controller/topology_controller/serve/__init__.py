@@ -1,9 +1,9 @@
 """What the operator serves over HTTP, and to whom.
 
 * `server`: listens and accepts; what every request passes.
-* `connections`: how many, how long, and which one is closed at the limit.
+* `connections`: how many, how long, and which one is closed at the limit. `answers`: what every response says.
 * `tls`: contexts from certificate, client CA and TLS profile, as they are now.
-* `authn`: authentication and authorization of requests. `sign_in`: the form for a browser.
+* `authn`: authentication and authorization of requests.
 * `routes`: probes, open to everybody, and /metrics.
 * `page`: the status page, its state as JSON, and as a stream.
 

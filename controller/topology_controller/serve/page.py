@@ -48,20 +48,16 @@ class Timing:
     write: float = 10.0
 
 
-def policy(page: str, *, forms: bool = False) -> str:
-    """Return the Content-Security-Policy of a page: what stands in it may run, nothing is loaded from elsewhere.
-
-    `forms` says that the page may send a form to its own origin.
-    """
+def policy(page: str) -> str:
+    """Return the Content-Security-Policy of a page: what stands in it may run, nothing is loaded from elsewhere."""
     hashes: dict[str, list[str]] = {"script": [], "style": []}
     for kind, text in _INLINE.findall(page):
         digest = hashlib.sha256(text.encode()).digest()
         hashes[kind].append(f"'sha256-{base64.b64encode(digest).decode()}'")
     scripts, styles = (" ".join(inline) or "'none'" for inline in hashes.values())
-    target = "'self'" if forms else "'none'"
     return (
         f"default-src 'none'; script-src {scripts}; style-src {styles}; connect-src 'self'; img-src data:; "
-        f"base-uri 'none'; form-action {target}; frame-ancestors 'none'"
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 

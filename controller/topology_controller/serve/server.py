@@ -2,7 +2,8 @@
 
 All routes pass the same checks, so that a new page cannot be open by mistake. With `Security` everything is served over
 TLS and passes `authn.Filter`. Without, plain HTTP is served on a loopback address, and the Host header must be a name
-of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser.
+of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser. A request that a browser
+sends for another site is refused everywhere.
 
 Each accepted connection gets the newest TLS context, and the listening sockets stay the same: a new certificate, client
 CA or profile refuses no connection, and open ones go on. (asyncio's own `Server` is tied to one context. Another one on
@@ -13,7 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import ipaddress
+import itertools
 import logging
 import os
 import re
@@ -21,13 +24,14 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import aiohttp
 from aiohttp import web
 
-from . import authn, connections, sign_in, tls
+from . import answers, authn, connections, tls
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 
     from aiohttp.typedefs import Handler
 
@@ -35,23 +39,15 @@ if TYPE_CHECKING:
     from ..kube import watch
 
 _LOG = logging.getLogger(__name__)
-_BACKLOG = 128
+_BACKLOG = 4096
+_BATCH = 64
+"""Connections that are accepted in one turn of the loop, so that a flood leaves time for everything else."""
 _PAUSE = 1.0
 """Seconds before the next attempt to accept where files or memory are exhausted."""
 _SHUTDOWN = 1.0
 _STREAMS = frozenset({"/events"})
 """Answers that go on for as long as the client stays."""
 _BEGUN: web.RequestKey[web.StreamResponse] = web.RequestKey("begun", web.StreamResponse)
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-"""A browser stores, frames and guesses nothing, and sends no referrer. A page has a policy of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +105,7 @@ class Security:
             self.tls = tls.ServingTLS(client, folder, period=period, timing=watching)
         except tls.CertificateError as error:
             raise tls.CertificateError(f"--serving-cert-dir: {error}") from error
-        self.reviews = authn.Reviews(client, reviewing)
-        self.sessions = authn.Sessions()
-        self.filter = authn.Filter(self.reviews, self.sessions, sign_in.form)
+        self.filter = authn.Filter(authn.Reviews(client, reviewing))
 
 
 class _Quiet(logging.LoggerAdapter[logging.Logger]):
@@ -141,18 +135,18 @@ class Server:
         refuse_open_http(address, security)
         self._address = address
         self._routes = list(routes)
-        if security is not None:
-            self._routes += sign_in.SignIn(security.reviews, security.sessions, limits).routes()
         self._security = security
         self._limits = limits
         self._connections = connections.Connections(self._limits)
+        self._protocol: Callable[[], asyncio.Protocol]
+        self._silent: connections.Silent | None = None
         self._stack = contextlib.AsyncExitStack()
         self.bound = 0
 
     @property
     def connected(self) -> int:
-        """How many connections there are, handshakes included."""
-        return len(self._connections)
+        """How many connections there are, also those that have sent nothing yet."""
+        return len(self._connections) + (0 if self._silent is None else len(self._silent))
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
@@ -160,8 +154,8 @@ class Server:
             for listening in sockets:
                 stack.callback(listening.close)
             self.bound = int(sockets[0].getsockname()[1])
-            handlers = await self._handlers(stack)
-            tasks = [self._accept(listening, handlers) for listening in sockets]
+            self._protocol = await self._set_up(stack)
+            tasks = [self._serve(sockets)]
             if self._security is not None:
                 tasks.append(self._security.tls.run())
             await stack.enter_async_context(_beside(*tasks))
@@ -171,57 +165,62 @@ class Server:
     async def __aexit__(self, *error: object) -> None:
         await self._stack.__aexit__(*error)  # type: ignore[arg-type]  # handed on as they came
 
-    async def _handlers(self, stack: contextlib.AsyncExitStack) -> web.Server:
+    async def _set_up(self, stack: contextlib.AsyncExitStack) -> Callable[[], asyncio.Protocol]:
         """Set aiohttp up, and return what makes its protocol for a connection."""
-        app = web.Application(middlewares=[self._respond], client_max_size=self._limits.body)
+        app = web.Application(middlewares=[self._respond])
         app.on_response_prepare.append(self._prepare)
         app.add_routes(self._routes)
-        runner = web.AppRunner(
-            app,
-            access_log=None,
-            auto_decompress=False,
-            handle_signals=False,
-            handler_cancellation=True,
-            keepalive_timeout=self._limits.keep_alive,
-            lingering_time=self._limits.closing,
-            logger=_Quiet(_LOG),
-            max_field_size=self._limits.line,
-            max_headers=self._limits.headers,
-            max_line_size=self._limits.line,
-            shutdown_timeout=_SHUTDOWN,
-        )
+        runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=_SHUTDOWN)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         if runner.server is None:
             raise RuntimeError("the runner was set up and has no server")
-        return runner.server
+        options: dict[str, Any] = {
+            "access_log": None,
+            "auto_decompress": False,
+            "keepalive_timeout": self._limits.keep_alive,
+            "lingering_time": self._limits.closing,
+            "logger": _Quiet(_LOG),
+            "max_field_size": self._limits.line,
+            "max_headers": self._limits.headers,
+            "max_line_size": self._limits.line,
+        }
+        return functools.partial(answers.Protocol, runner.server, loop=asyncio.get_running_loop(), **options)
 
-    async def _accept(self, listening: socket.socket, handlers: web.Server) -> None:
+    async def _serve(self, sockets: list[socket.socket]) -> None:
         """Accept until cancelled; handshakes that are not done by then are cut."""
+        async with asyncio.TaskGroup() as handshakes:
+            self._silent = connections.Silent(self._limits, functools.partial(self._begin, handshakes))
+            with contextlib.closing(self._silent):
+                await asyncio.gather(*(self._accept(listening, self._silent) for listening in sockets))
+
+    async def _accept(self, listening: socket.socket, silent: connections.Silent) -> None:
         loop = asyncio.get_running_loop()
         exhausted = False
-        async with asyncio.TaskGroup() as handshakes:
-            while True:
-                try:
-                    accepted, _ = await loop.sock_accept(listening)
-                except ConnectionAbortedError:
-                    continue
-                except OSError as error:
-                    # Out of files or memory: the socket stays readable, and trying at once would take the whole loop.
-                    if not exhausted:
-                        _LOG.warning("cannot accept connections: %s", error.strerror or error)
-                    exhausted = True
-                    await asyncio.sleep(_PAUSE)
-                    continue
-                exhausted = False
-                connection = self._connections.admit(handlers)
-                if connection is None:
-                    accepted.close()
-                else:
-                    handshake = self._handshake(connection, accepted)
-                    connection.handshake = handshakes.create_task(handshake, name="handshake")
-                # One in each turn of the loop, so that a flood leaves time for everything else.
+        for number in itertools.count(1):
+            if number % _BATCH == 0:
                 await asyncio.sleep(0)
+            try:
+                accepted, address = await loop.sock_accept(listening)
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                # Out of files or memory: the socket stays readable, and trying at once would take the whole loop.
+                if not exhausted:
+                    _LOG.warning("cannot accept connections: %s", error.strerror or error)
+                exhausted = True
+                await asyncio.sleep(_PAUSE)
+                continue
+            exhausted = False
+            silent.add(accepted, address[0])
+
+    def _begin(self, handshakes: asyncio.TaskGroup, accepted: socket.socket, source: str) -> None:
+        """Give a place to a client that has sent something, or end it."""
+        connection = self._connections.admit(self._protocol, source)
+        if connection is None:
+            accepted.close()
+        else:
+            connection.handshake = handshakes.create_task(self._handshake(connection, accepted), name="handshake")
 
     async def _handshake(self, connection: connections.Connection, accepted: socket.socket) -> None:
         context = None if self._security is None else self._security.tls.context
@@ -271,23 +270,25 @@ class Server:
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
         """Return why a request is not served; None when it is."""
+        if _ends_where_it_likes(request):
+            return answers.Last(400)
+        if _from_elsewhere(request):
+            return web.Response(status=403, text="a browser sends this for another site: open the address by itself\n")
         if self._security is None:
             if not _names_this_machine(request.headers.get("Host", "")):
                 text = "only this machine is served here, by the name localhost or its loopback address\n"
                 return web.Response(status=421, text=text)
         else:
-            right = authn.right_for(authn.route_path(request))
-            if right is None:
-                return None
-            refusal = await self._security.filter.refusal(request, right)
+            refusal = await self._security.filter.refusal(request)
             if refusal is not None:
                 return refusal
-        self._connections.move(request.protocol, connections.State.AUTHORIZED)
+        if authn.route_path(request) not in authn.OPEN:
+            self._connections.move(request.protocol, connections.State.AUTHORIZED)
         return None
 
     async def _prepare(self, request: web.Request, response: web.StreamResponse) -> None:
         """Complete the head of a response, and remember that it was begun; for `Application.on_response_prepare`."""
-        for name, value in _HEADERS.items():
+        for name, value in answers.HEADERS.items():
             response.headers.setdefault(name, value)
         # It names versions.
         response.headers.popall("Server", None)
@@ -342,3 +343,18 @@ def _names_this_machine(host: str) -> bool:
     """Is this Host header, with or without a port, what a browser on this machine would send?"""
     name = re.sub(r":[0-9]*\Z", "", host.lower())
     return Address(re.sub(r"\A\[(.*)\]\Z", r"\1", name), 0).loopback
+
+
+def _from_elsewhere(request: web.Request) -> bool:
+    """Did a browser send this for another site? Programs send neither header, and an address that is typed no site."""
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    return site not in {"same-origin", "none"} or request.headers.get("Origin") not in {
+        None,
+        f"{request.scheme}://{request.host}",
+    }
+
+
+def _ends_where_it_likes(request: web.Request) -> bool:
+    """HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1)."""
+    old = request.version < aiohttp.HttpVersion11
+    return old and (request.version < aiohttp.HttpVersion10 or "Transfer-Encoding" in request.headers)

@@ -236,18 +236,6 @@ async def test_nobody_else_is_asked_for_anything(house, browser):
     assert await browser.complaints() == []
 
 
-async def test_the_sign_in_page_can_be_read_and_says_what_went_wrong(browser, tmp_path):
-    text = (worlds.BINDATA / "page" / "sign-in.html").read_text()
-    file = tmp_path / "sign-in.html"
-    file.write_text(text.replace("<!-- problem -->", '<p role="alert">The API server does not know this token.</p>'))
-    await browser.open(file.as_uri())
-    assert await browser.text("[role=alert]") == "The API server does not know this token."
-    form = await browser.run("const one = document.forms[0]; return [one.method, one.getAttribute('action')]")
-    assert form == ["post", "/sign-in"]
-    assert await browser.run("return document.querySelector('label').control.name") == "token"
-    await looking.assert_readable(browser, "sign-in")
-
-
 async def test_a_stream_that_ends_in_good_order_is_taken_up_again_without_a_word(browser):
     async with pages.opened(limits=dataclasses.replace(connections.DEFAULT, stream=4.0)) as house:
         await shown(house, browser, pending(), "Pending")

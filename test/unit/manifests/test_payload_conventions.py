@@ -143,12 +143,20 @@ def test_one_replica_that_is_replaced_and_no_budget_for_disruptions():
     assert not [one for one in EVERY if one["kind"] == "PodDisruptionBudget"], "it would hold up every drain"
 
 
-def test_the_pod_asks_for_what_was_measured_and_has_no_limits():
+def test_the_pod_asks_for_what_was_measured_and_is_ended_far_above_it():
     measured = 60
     page = (pathlib.Path(__file__).parents[3] / "docs" / "performance.md").read_text(encoding="utf-8")
     idle = [float(found) for found in re.findall(r"([\d.]+) MiB idle", page)]
     assert max(idle) <= measured, "what is asked for follows what is measured"
-    assert container()["resources"] == {"requests": {"cpu": "10m", "memory": f"{round(measured * 1.1)}Mi"}}
+    (under_attack,) = [
+        float(found) for found in re.findall(r"\*\*([\d.]+) MiB\*\*", page.partition("## Under attack")[2])
+    ]
+    limit = 256
+    assert 3 * under_attack <= limit <= 5 * under_attack, "the limit follows what is measured as well"
+    assert container()["resources"] == {
+        "requests": {"cpu": "10m", "memory": f"{round(measured * 1.1)}Mi"},
+        "limits": {"memory": f"{limit}Mi"},
+    }, "memory only: one that is throttled is of no use"
 
 
 def test_the_pod_goes_where_the_control_plane_is_and_bears_no_other_taint():

@@ -28,7 +28,8 @@ OURS = "openshift-topology-operator"
 ACCOUNT = {"kind": "ServiceAccount", "name": "cluster-topology-operator", "namespace": OURS}
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
 BINDINGS = [one for one in OBJECTS if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
-OFFERED = {"cluster-topology-operator-page", "cluster-topology-operator-metrics"}
+VIEWER = "topology-status-viewer"
+OFFERED = {VIEWER, authn.ROLE}
 OFFERED |= {vocabulary.CHECK_ACCEPTOR, "topology-requester", "topology-administrator"}
 """Roles for others, which we bind to nobody."""
 ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"} and one["metadata"]["name"] not in OFFERED]
@@ -172,18 +173,24 @@ def test_no_role_takes_in_or_joins_others():
 
 
 def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobody():
-    paths = {authn.PAGE.role, authn.METRICS.role}
-    offered = {one["metadata"]["name"]: one for one in OBJECTS if one["metadata"]["name"] in paths}
-    for right in (authn.PAGE, authn.METRICS):
-        role = offered.pop(right.role)
-        assert role["kind"] == "ClusterRole"
-        assert role["rules"] == [{"nonResourceURLs": [right.path], "verbs": ["get"]}]
-    assert not offered
+    (role,) = [one for one in OBJECTS if one["metadata"]["name"] == authn.ROLE]
+    assert role["kind"] == "ClusterRole"
+    assert role["rules"] == [{"nonResourceURLs": [authn.PATH], "verbs": ["get"]}]
     assert not [one for one in BINDINGS if one["roleRef"]["name"] in OFFERED]
     labels = {one["metadata"]["name"]: one["metadata"].get("labels") for one in OBJECTS if one["kind"] == "ClusterRole"}
     labels = {name: found for name, found in labels.items() if name.startswith("cluster-topology-operator")}
-    aggregated = {"rbac.authorization.k8s.io/aggregate-to-cluster-reader": "true"}
-    assert {name: found for name, found in labels.items() if found} == {authn.PAGE.role: aggregated}
+    assert not {name: found for name, found in labels.items() if found}
+
+
+def test_who_may_see_the_page_may_forward_a_port_of_our_pods_and_nothing_else():
+    (role,) = [one for one in OBJECTS if one["metadata"]["name"] == VIEWER]
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", OURS)
+    by_resource = {rule["resources"][0]: (rule.get("resourceNames"), rule["verbs"]) for rule in role["rules"]}
+    assert by_resource == {
+        "deployments": (["cluster-topology-operator"], ["get"]),
+        "pods": (None, ["get", "list"]),
+        "pods/portforward": (None, ["get", "create"]),
+    }
 
 
 def test_who_may_accept_may_get_and_patch_that_one_config_map_and_nobody_is_bound_to_it():

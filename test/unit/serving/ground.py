@@ -30,7 +30,7 @@ SERVICES = certificates.Authority("services")
 CLIENTS = certificates.Authority("clients")
 STRANGERS = certificates.Authority("clients")
 QUICK = dataclasses.replace(
-    connections.DEFAULT, handshake=0.6, first_request=0.6, keep_alive=0.6, request=1.0, stream=1.5, body_wait=0.5
+    connections.DEFAULT, handshake=0.6, first_request=0.6, keep_alive=0.6, request=1.0, stream=1.5
 )
 
 
@@ -177,11 +177,9 @@ async def served(
 
 @contextlib.asynccontextmanager
 async def session(tls: ssl.SSLContext, **options: Any) -> AsyncIterator[aiohttp.ClientSession]:
-    """Lend a client; its cookies are kept, also on an address without a name."""
+    """Lend a client."""
     limit = aiohttp.ClientTimeout(total=10)
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=tls), timeout=limit, cookie_jar=aiohttp.CookieJar(unsafe=True), **options
-    ) as made:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls), timeout=limit, **options) as made:
         yield made
 
 

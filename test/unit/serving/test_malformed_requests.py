@@ -1,0 +1,177 @@
+"""What is no request, or one that a proxy in front of us might read otherwise: 400, in our words, and it is over.
+
+Two that read the same bytes as different requests let an attacker put a request of their own before that of another
+client (smuggling). So nothing that can be read in two ways is read at all: one answer, and the connection is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from topology_controller.serve import server as servers
+
+from . import ground
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator, Callable, Coroutine
+
+SECOND = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Second: yes\r\n\r\n"
+"""What would be smuggled."""
+HOST = b"Host: localhost\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+AMBIGUOUS = {
+    "length and chunks": HOST + b"Content-Length: 4\r\n" + CHUNKED + b"\r\n0\r\n\r\n",
+    "chunks and length": HOST + CHUNKED + b"Content-Length: 4\r\n\r\n0\r\n\r\n",
+    "two lengths": HOST + b"Content-Length: 0\r\nContent-Length: 60\r\n\r\n",
+    "the same length twice": HOST + b"Content-Length: 0\r\nContent-Length: 0\r\n\r\n",
+    "two lengths in one": HOST + b"Content-Length: 0, 60\r\n\r\n",
+    "length with a sign": HOST + b"Content-Length: +0\r\n\r\n",
+    "length below zero": HOST + b"Content-Length: -1\r\n\r\n",
+    "length in hexadecimal": HOST + b"Content-Length: 0x0\r\n\r\n",
+    "length with a space in it": HOST + b"Content-Length: 0 0\r\n\r\n",
+    "length of no end": HOST + b"Content-Length: 99999999999999999999999999\r\n\r\n",
+    "empty length": HOST + b"Content-Length:\r\n\r\n",
+    "unknown coding": HOST + b"Transfer-Encoding: cow\r\n\r\n",
+    "chunked is not the last": HOST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "chunked twice": HOST + CHUNKED + CHUNKED + b"\r\n0\r\n\r\n",
+    "chunked behind a control character": HOST + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
+    "coding of HTTP/1.0": b"HTTP/1.0",
+    "space before the colon": b"Host : localhost\r\n\r\n",
+    "space before the colon of the length": HOST + b"Content-Length : 60\r\n\r\n",
+    "a line that goes on": HOST + b"X-A: b\r\n c\r\n\r\n",
+    "a line that goes on with a tab": HOST + b"Transfer-Encoding:\r\n\tchunked\r\n\r\n0\r\n\r\n",
+    "bare LF after a field": b"Host: localhost\nX-A: b\r\n\r\n",
+    "bare LF at the end": HOST + b"X-A: b\r\n\n",
+    "bare CR in a field": HOST + b"X-A: b\rX-B: c\r\n\r\n",
+    "NUL in a field": HOST + b"X-A: b\x00c\r\n\r\n",
+    "NUL in a name": HOST + b"X\x00A: b\r\n\r\n",
+    "no name": HOST + b": b\r\n\r\n",
+    "no colon": HOST + b"X-A\r\n\r\n",
+    "chunk of no number": HOST + CHUNKED + b"\r\nzz\r\n\r\n",
+    "chunk with a sign": HOST + CHUNKED + b"\r\n+1\r\nx\r\n0\r\n\r\n",
+    "chunk with 0x": HOST + CHUNKED + b"\r\n0x1\r\nx\r\n0\r\n\r\n",
+    "chunk that is longer": HOST + CHUNKED + b"\r\n1\r\nxyz\r\n0\r\n\r\n",
+    "chunk with bare LF": HOST + CHUNKED + b"\r\n1\nx\r\n0\r\n\r\n",
+    "chunk of no end": HOST + CHUNKED + b"\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n",
+}
+FIRST_LINES = {
+    "a tab": b"GET\t/healthz\tHTTP/1.1\r\n" + HOST + b"\r\n",
+    "bare LF": b"GET /healthz HTTP/1.1\n" + HOST + b"\r\n",
+    "no version": b"GET /healthz\r\n" + HOST + b"\r\n",
+    "another version": b"GET /healthz HTTP/9.9\r\n" + HOST + b"\r\n",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "no method": b"/healthz HTTP/1.1\r\n" + HOST + b"\r\n",
+    "a method with a slash": b"GE/T /healthz HTTP/1.1\r\n" + HOST + b"\r\n",
+    "control characters": b"GET /\x7fhealthz HTTP/1.1\r\n" + HOST + b"\r\n",
+    "markup": b"<script>alert(1)</script>\r\n\r\n",
+    "TLS in TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+}
+REFUSED = FIRST_LINES | {
+    name: b"GET /healthz HTTP/1.0\r\n" + HOST + CHUNKED + b"\r\n0\r\n\r\n"
+    if rest == b"HTTP/1.0"
+    else b"GET /healthz HTTP/1.1\r\n" + rest
+    for name, rest in AMBIGUOUS.items()
+}
+
+
+async def exchange(port: int, tls: ssl.SSLContext | None, *parts: bytes) -> bytes:
+    """Send these, one after the other, and what would be smuggled; return what comes until the server ends it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+    found = b""
+    try:
+        for part in parts:
+            writer.write(part)
+            await asyncio.sleep(0.1 if len(parts) > 1 else 0.0)
+        writer.write(SECOND)
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(10):
+                while part := await reader.read(65536):
+                    found += part
+    finally:
+        writer.transport.abort()
+    return found
+
+
+@contextlib.asynccontextmanager
+async def served(kind: str, tmp_path) -> AsyncIterator[Callable[..., Coroutine[None, None, bytes]]]:
+    # Nothing is cut for being slow: it is closed because of what it is.
+    patient = dataclasses.replace(ground.QUICK, keep_alive=60.0, first_request=60.0, closing=0.2)
+    if kind == "https":
+        folder, tls = ground.serving_pair(tmp_path / "serving"), ground.client_tls(tmp_path)
+        async with ground.served(ground.Cluster(), folder, limits=patient) as server:
+            yield functools.partial(exchange, server.bound, tls)
+    else:
+        async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES, limits=patient) as server:
+            yield functools.partial(exchange, server.bound, None)
+
+
+@pytest.mark.parametrize("kind", ["https", "http"])
+async def test_what_could_be_read_in_two_ways_is_not_read(kind, tmp_path, caplog):
+    async with served(kind, tmp_path) as ask:
+        for name, raw in REFUSED.items():
+            found = await ask(raw)
+            assert found.count(b"HTTP/1.1 ") == 1, (name, found)
+            assert b"this is /metrics" not in found, name
+            assert found.startswith(b"HTTP/1.1 400 Bad Request\r\n"), (name, found)
+            assert_careful(found, name)
+    assert not [one for one in caplog.records if one.levelname in {"WARNING", "ERROR"}], "a stranger fills no log"
+
+
+def assert_careful(found: bytes, name: str) -> None:
+    """It has the headers of every answer, names no software, and says nothing of what was sent."""
+    head, _, body = found.partition(b"\r\n\r\n")
+    fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
+    assert b"server" not in fields, name
+    assert fields[b"x-content-type-options"] == b"nosniff", name
+    assert fields[b"cache-control"] == b"no-store", name
+    assert fields[b"referrer-policy"] == b"no-referrer", name
+    assert fields[b"x-frame-options"] == b"deny", name
+    assert b"frame-ancestors 'none'" in fields[b"content-security-policy"], name
+    assert fields[b"connection"] == b"close", name
+    assert body == b"bad request\n", (name, body)
+
+
+@pytest.mark.parametrize("name", [name for name in AMBIGUOUS if name.startswith("chunk ")])
+async def test_a_chunk_that_is_none_ends_the_connection_whenever_it_comes(name, tmp_path):
+    """The head alone is a request and is answered; what comes after it is then not read as the next one."""
+    head, end, rest = (b"GET /healthz HTTP/1.1\r\n" + AMBIGUOUS[name]).partition(b"\r\n\r\n")
+    async with served("http", tmp_path) as ask:
+        found = await ask(head + end, rest)
+    assert b"this is /healthz" in found
+    assert b"this is /metrics" not in found
+
+
+@pytest.mark.parametrize("expected", ["<script>", "200-ok", "100-continue, more"])
+async def test_an_expectation_that_is_not_met_is_not_echoed(tmp_path, expected):
+    async with served("http", tmp_path) as ask:
+        found = await ask(f"GET /healthz HTTP/1.1\r\nHost: localhost\r\nExpect: {expected}\r\n\r\n".encode())
+    assert found.startswith(b"HTTP/1.1 417 "), found
+    assert expected.encode() not in found
+    assert b"Server:" not in found
+    assert b"nosniff" in found
+
+
+async def test_a_head_that_is_too_large_has_the_same_headers(tmp_path):
+    async with served("https", tmp_path) as ask:
+        found = await ask(
+            b"GET /healthz HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 4000) for n in range(10))
+        )
+    assert found.startswith(b"HTTP/1.1 431 "), found
+    assert b"nosniff" in found
+    assert b"Server:" not in found
+
+
+async def test_what_is_sent_second_is_answered_where_the_first_is_a_request(tmp_path):
+    """What the others are measured against."""
+    quick = dataclasses.replace(ground.QUICK, keep_alive=0.3)
+    async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES, limits=quick) as server:
+        found = await exchange(server.bound, None, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert found.count(b"HTTP/1.1 200 OK") == 2
+    assert b"this is /metrics" in found
