@@ -11,6 +11,8 @@ annotation beside it: it would say the same again, and cost the right to write m
 
 from __future__ import annotations
 
+import json
+import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -123,9 +125,10 @@ def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> fl
 def _handed_over(infrastructure: facts.Infrastructure) -> str:
     text = "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this cluster"
     if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
+        body = json.dumps({"spec": {"controlPlaneTopology": infrastructure.desired}}, separators=(",", ":"))
         text += (
             ". It does not read spec.desiredTopology; hand the request over with: oc patch infrastructure cluster "
-            f"""--type merge -p '{{"spec":{{"controlPlaneTopology":"{infrastructure.desired}"}}}}'"""
+            f"--type merge -p {shlex.quote(body)}"
         )
     return text
 
