@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import ipaddress
 import os
 import pathlib
@@ -37,6 +38,8 @@ _ADDRESS = re.compile(
     re.ASCII,
 )
 _LAST_PORT = 65535
+# What is taken over from a kubeconfig that has changed. Who we act for, and how the server is reached, stays.
+_RENEWED = ("api_key", "refresh_api_key_hook", "ssl_ca_cert", "cert_file", "key_file")
 _PARTS = ("clusters", "contexts", "users")
 # Nodes of a YAML file with its aliases written out: thousands of clusters.
 _MOST_NODES = 100_000
@@ -98,12 +101,47 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
     return configuration
 
 
+class _Source:
+    """Where a configuration was read from, and what stood there then. It stays with its context and its server."""
+
+    def __init__(self, configuration: Configuration, paths: str, context: str, content: list[bytes]) -> None:
+        self._configuration, self._paths, self._context, self._content = configuration, paths, context, content
+
+    async def read_again(self) -> None:
+        """Take what has changed over into the configuration. Raises ConfigError, once for each change."""
+        content = _contents(self._paths)
+        if content == self._content:
+            return
+        try:
+            fresh = await _from_kubeconfig(self._paths, self._context)
+        except ConfigError:
+            self._content = content
+            raise
+        # Not before: a request that waits for this may be cancelled, and the next one begins again.
+        self._content = content
+        if fresh.host != self._configuration.host:
+            raise ConfigError(self._paths, f"context {self._context} leads to another server now: {fresh.host}")
+        kept = credentials.extras(self._configuration)
+        kept.certificates = credentials.extras(fresh).certificates
+        for name in _RENEWED:
+            setattr(self._configuration, name, getattr(fresh, name))
+
+
+def _contents(paths: str) -> list[bytes]:
+    contents = []
+    for path in paths.split(os.pathsep):
+        with contextlib.suppress(OSError):
+            contents.append(pathlib.Path(path).expanduser().read_bytes())
+    return contents
+
+
 async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
+    content = _contents(paths)
     _check(paths)
     library = slim_import.library()
     configuration: Configuration = library.client.Configuration()
     try:
-        await _fill(configuration, paths, context)
+        context = await _fill(configuration, paths, context)
     except TimeoutError as error:
         raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
     except (library.config.ConfigException, _UnusableError) as error:
@@ -118,6 +156,7 @@ async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
     token = configuration.api_key.get("BearerToken")
     if token:
         configuration.api_key["BearerToken"] = token.strip()
+    credentials.extras(configuration).read_again = _Source(configuration, paths, context, content).read_again
     return configuration
 
 
@@ -176,8 +215,8 @@ def _problem(file: pathlib.Path) -> str:
     return ""
 
 
-async def _fill(configuration: Configuration, paths: str, context: str | None) -> None:
-    """Let the library load a context, without what it would do wrong."""
+async def _fill(configuration: Configuration, paths: str, context: str | None) -> str:
+    """Let the library load a context, without what it would do wrong; return its name."""
     library = slim_import.library().config
     merger = library.kube_config.KubeConfigMerger(paths)
     for part in _PARTS:
@@ -222,6 +261,7 @@ async def _fill(configuration: Configuration, paths: str, context: str | None) -
     elif isinstance(theirs.get("tokenFile"), str):
         # Beside a token the file comes first, as with kubectl; the token is for as long as the file has none.
         configuration.refresh_api_key_hook = credentials.TokenFile(pathlib.Path(theirs["tokenFile"]))
+    return str(loader.current_context["name"])
 
 
 def _is_secure(cluster: Any, paths: str) -> bool:

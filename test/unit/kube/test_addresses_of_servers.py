@@ -71,7 +71,7 @@ BAD: list[object] = [
     "https://host\n", "https://host?x=1", "https://host#x", "https://host\\@evil", "https://user@host",
     "https://user:pass@host", "HTTPS://host", "ftp://host", "host:6443", "//host", "", "https", "https:host",
     "https://\x1b]0;x\x07", "https://\u202ehost", "https://ho\x00st", "https://höst", "https://host/ä", "https://ho%00st",
-    None, 7, True, [], {}, ["https://host"],
+    7, True, [], {}, ["https://host"],
 ]  # fmt: skip
 
 
@@ -89,6 +89,11 @@ async def test_a_malformed_address_is_refused_with_its_file_and_cluster(
     assert answer.startswith(f"refused: {path}: clusters[name=far]: the server is ")
     assert "not an http or https address" in answer
     assert answer.isprintable()
+
+
+async def test_a_cluster_without_an_address_is_refused_too(unreachable: None, tmp_path: pathlib.Path) -> None:
+    path = kubeconfig(tmp_path / "kc", None)
+    assert await asked(path) == f"refused: {path}: clusters[name=far]: names no server"
 
 
 async def test_the_file_that_is_named_is_the_one_that_holds_the_cluster(
