@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 
-from . import logs
+from . import logs, terminal
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = terminal.Parser(
         prog=vocabulary.OPERATOR_NAME,
         description="Lets an OpenShift cluster change its topology: watches Infrastructure.spec.desiredTopology, "
         "proves that the cluster can carry it, and changes status in one guarded write.",
@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_render(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
     render = commands.add_parser(
         "render",
         help="print which topologies an install-config leads to",

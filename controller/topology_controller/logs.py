@@ -8,9 +8,9 @@ The text line is that sentence, and what was given but is not in it follows as `
 sentence as `msg` and every fact as a field. So both say the same, and a fact is written once. A value that has `fields`
 of its own (a `kube.errors.KubeError`) brings those along.
 
-Both formats get their texts from one place (`_facts`), which removes credentials (`kube.logged`), folds line breaks and
-bounds the length: no line can leave without it. Other people's libraries are heard from warnings on. `cli` sets this
-up; nothing else imports it.
+Both formats get their texts from one place (`_facts`), which removes credentials (`kube.redact`) and what a terminal
+would obey (`terminal`), folds line breaks and bounds the length: no line can leave without it. Other people's libraries
+are heard from warnings on. `cli` sets this up; nothing else imports it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from . import terminal
 from .kube import redact
 
 _LOG = logging.getLogger(__name__)
@@ -107,13 +108,13 @@ def flush() -> None:
 
 def complain(program: str, text: object) -> None:
     """Say why a command ends: in plain lines, or as errors of the log where that is JSON."""
-    lines = redact.redacted(str(text)).splitlines()
+    complaints = _clean_lines(str(text))
     if any(isinstance(handler.formatter, Json) for handler in logging.getLogger().handlers):
-        for line in lines:
+        for line in complaints:
             _LOG.error("%s", line)
         return
     flush()
-    for line in lines:
+    for line in complaints:
         sys.stderr.write(f"{program}: {line}\n")
 
 
@@ -152,7 +153,7 @@ def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
         fields.update(plain)
         if name not in places:
             rest.update(plain)
-    trace = redact.redacted(formatter.formatException(record.exc_info)) if record.exc_info else ""
+    trace = "\n".join(_clean_lines(formatter.formatException(record.exc_info))) if record.exc_info else ""
     if len(trace) > _LONGEST_TRACE:
         # The end says what was raised, and where.
         trace = "(cut) ..." + trace[-_LONGEST_TRACE:]
@@ -160,7 +161,11 @@ def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
 
 
 def _clean(text: str, longest: int) -> str:
-    return redact.one_line(redact.redacted(text[: 4 * longest]), longest)
+    return terminal.folded(redact.redacted(text[: 4 * longest]), longest)
+
+
+def _clean_lines(text: str) -> list[str]:
+    return [terminal.plain(line) for line in redact.redacted(text).splitlines()]
 
 
 def _plain(value: object) -> object:

@@ -1,13 +1,14 @@
 """A reverse proxy before a real API server, with the same seams for tests as the embedded one has.
 
-    front = Proxy(real.url, real.tls())
+    front = Proxy(real.url, real.tls(), real.serving())
     url = await front.start()
     front.faults.add(faults.Fault(action="status", code=429, resource="infrastructures", count=2))
 
-Clients speak plain HTTP to a loopback port, the proxy speaks TLS to the server and passes everything on as it is:
-method, path, credentials, bodies, codes, headers. What it adds is what a test can do in between: faults, hooks
-before a request is executed (`apiserver.faults`), the record of who asked what (`apiserver.audit`), the list of open
-watches, and going away with its port kept. It knows nothing of Kubernetes but how a path and a watch look.
+Clients speak TLS to a loopback port, because over plain HTTP they would send no credentials (`serving` None, for a
+server that asks for none). The proxy speaks TLS to the server and passes everything on as it is: method, path,
+credentials, bodies, codes, headers. What it adds is what a test can do in between: faults, hooks before a request is
+executed (`apiserver.faults`), the record of who asked what (`apiserver.audit`), the list of open watches, and going
+away with its port kept. It knows nothing of Kubernetes but how a path and a watch look.
 
 A write that was sent on is finished also when its client has gone: what a hook has let through is executed, as on the
 embedded server, where that is one step of the loop. A watch passes line by line, so that a line of ours never lands
@@ -119,10 +120,13 @@ class _Stream(streams.Stream):
 
 
 class Proxy(front.Front):
-    """Passes requests on to `upstream`, a URL without a path; `tls` is how to trust it, None for plain HTTP."""
+    """Passes requests on to `upstream`, a URL without a path; `tls` is how to trust it, None for plain HTTP.
 
-    def __init__(self, upstream: str, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__()
+    `serving` is what it listens with, None for plain HTTP.
+    """
+
+    def __init__(self, upstream: str, tls: ssl.SSLContext | None = None, serving: ssl.SSLContext | None = None) -> None:
+        super().__init__(serving)
         self._upstream = upstream.rstrip("/")
         self._tls = tls
         self._choose: Callable[[requests.Request], str] | None = None

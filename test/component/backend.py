@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from test.component import process, real
 from topology_simulator import box, install, proxy
 from topology_simulator.apiserver import faults, server, statuses
+from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -229,7 +230,7 @@ class Embedded(Server):
     """Our own server, new and empty."""
 
     def __init__(self) -> None:
-        self._server = server.ApiServer(bookmark_seconds=_BOOKMARK_SECONDS)
+        self._server = server.ApiServer(bookmark_seconds=_BOOKMARK_SECONDS, tls=certificates.served())
         super().__init__(self._server)
 
     def kubeconfig(self) -> dict[str, Any]:
@@ -264,7 +265,7 @@ class Real(Server):
     def __init__(self, session: real.Session) -> None:
         self._session = session
         self._audit = session.server.audit()
-        super().__init__(proxy.Proxy(session.server.url, session.server.tls()))
+        super().__init__(proxy.Proxy(session.server.url, session.server.tls(), session.server.serving()))
 
     def refusals(self) -> list[str]:
         """Return what the audit log says of it: operators here have the rights of the manifests and no others."""

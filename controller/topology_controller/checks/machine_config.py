@@ -13,6 +13,7 @@ lib/resourceapply/machineconfig.go, pkg/controller/template/status.go; release-4
 
 from __future__ import annotations
 
+import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -158,7 +159,8 @@ def _finding(
 
 def _unpause(pool: facts.MachineConfigPool) -> str:
     """The command that lets a paused pool follow."""
-    return f"""unpause it: oc patch machineconfigpool {pool.name} --type merge -p '{{"spec":{{"paused":false}}}}'"""
+    name, body = shlex.quote(pool.name), '{"spec":{"paused":false}}'
+    return f"unpause it: oc patch machineconfigpool {name} --type merge -p '{body}'"
 
 
 def _pools(context: CheckContext) -> list[facts.MachineConfigPool] | facts.Unobserved:

@@ -11,6 +11,8 @@ right to write more of ClusterOperators than status.
 
 from __future__ import annotations
 
+import json
+import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -65,17 +67,19 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
             "that was installed from an image is fixed by that image",
         )
     if native_in_charge(known):
-        text = (
-            "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this "
-            "cluster"
-        )
-        if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
-            text += (
-                ". It does not read spec.desiredTopology; hand the request over with: oc patch infrastructure cluster "
-                f"""--type merge -p '{{"spec":{{"controlPlaneTopology":"{infrastructure.desired}"}}}}'"""
-            )
-        return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, text)
+        return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, _handed_over(infrastructure))
     return None
+
+
+def _handed_over(infrastructure: facts.Infrastructure) -> str:
+    text = "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this cluster"
+    if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
+        body = json.dumps({"spec": {"controlPlaneTopology": infrastructure.desired}}, separators=(",", ":"))
+        text += (
+            ". It does not read spec.desiredTopology; hand the request over with: oc patch infrastructure cluster "
+            f"--type merge -p {shlex.quote(body)}"
+        )
+    return text
 
 
 def native_in_charge(known: facts.Facts) -> bool:

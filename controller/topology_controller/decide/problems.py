@@ -7,6 +7,8 @@ here decides about the topology.
 
 from __future__ import annotations
 
+import json
+import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,7 @@ from ..observe import facts
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import TopologyTransition
+    from topology_api.types import TopologyPair, TopologyTransition
 
     from ..checks.result import CheckResult
     from . import context as contexts
@@ -71,14 +73,18 @@ def after_change(
         return problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
     if message := _paused_pools(awaited):
         return problem(context, ProblemReason.PAUSED, message)
-    target = record.target.control_plane if record.target is not None else None
-    if target is not None and context.infrastructure.desired is None:
-        message = (
-            f"The topology has changed to {record.target}, and spec.{vocabulary.DESIRED} is gone. Restore it with: "
-            f"""oc patch infrastructure cluster --type merge -p '{{"spec":{{"{vocabulary.DESIRED}":"{target}"}}}}'"""
-        )
-        return problem(context, ProblemReason.REQUEST_LOST, message)
+    if record.target is not None and context.infrastructure.desired is None:
+        return problem(context, ProblemReason.REQUEST_LOST, restored(record.target))
     return None
+
+
+def restored(target: TopologyPair) -> str:
+    """Say that the request is gone after the topology has changed to this, and which command makes it again."""
+    body = json.dumps({"spec": {vocabulary.DESIRED: target.control_plane}}, separators=(",", ":"))
+    return (
+        f"The topology has changed to {target}, and spec.{vocabulary.DESIRED} is gone. Restore it with: "
+        f"oc patch infrastructure cluster --type merge -p {shlex.quote(body)}"
+    )
 
 
 def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:

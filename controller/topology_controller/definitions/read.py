@@ -21,6 +21,8 @@ import pydantic
 import yaml
 from pydantic.alias_generators import to_camel
 
+from .. import terminal
+
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Iterable
@@ -55,7 +57,8 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.place}:{self.line}" if self.line else str(self.place)
-        return f"{where}: {self.text}"
+        # Several of them are printed as lines, and none must look like two.
+        return terminal.plain(f"{where}: {self.text}")
 
 
 class DefinitionError(Exception):

@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
+import ipaddress
 import os
 import pathlib
+import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -28,6 +31,15 @@ _SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PROVIDERS = frozenset({"gcp", "oidc"})
 # What a credential plugin is asked instead of.
 _INSTEAD_OF_PLUGIN = frozenset({"exec", "token", "tokenFile", "username", "password"})
+_FILES = frozenset({"client-certificate", "client-key", "tokenFile"})
+# What two parsers of addresses could read in two ways is none: a name, a password, a query, a backslash.
+_ADDRESS = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~!$&'()*+,;=:@%/-]*)?",
+    re.ASCII,
+)
+_LAST_PORT = 65535
+# What is taken over from a kubeconfig that has changed. Who we act for, and how the server is reached, stays.
+_RENEWED = ("api_key", "refresh_api_key_hook", "ssl_ca_cert", "cert_file", "key_file")
 _PARTS = ("clusters", "contexts", "users")
 # Nodes of a YAML file with its aliases written out: thousands of clusters.
 _MOST_NODES = 100_000
@@ -89,16 +101,53 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
     return configuration
 
 
+class _Source:
+    """Where a configuration was read from, and what stood there then. It stays with its context and its server."""
+
+    def __init__(self, configuration: Configuration, paths: str, context: str, content: list[bytes]) -> None:
+        self._configuration, self._paths, self._context, self._content = configuration, paths, context, content
+
+    async def read_again(self) -> None:
+        """Take what has changed over into the configuration. Raises ConfigError, once for each change."""
+        content = _contents(self._paths)
+        if content == self._content:
+            return
+        try:
+            fresh = await _from_kubeconfig(self._paths, self._context)
+        except ConfigError:
+            self._content = content
+            raise
+        # Not before: a request that waits for this may be cancelled, and the next one begins again.
+        self._content = content
+        if fresh.host != self._configuration.host:
+            raise ConfigError(self._paths, f"context {self._context} leads to another server now: {fresh.host}")
+        kept = credentials.extras(self._configuration)
+        kept.certificates = credentials.extras(fresh).certificates
+        for name in _RENEWED:
+            setattr(self._configuration, name, getattr(fresh, name))
+
+
+def _contents(paths: str) -> list[bytes]:
+    contents = []
+    for path in paths.split(os.pathsep):
+        with contextlib.suppress(OSError):
+            contents.append(pathlib.Path(path).expanduser().read_bytes())
+    return contents
+
+
 async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
+    content = _contents(paths)
     _check(paths)
     library = slim_import.library()
     configuration: Configuration = library.client.Configuration()
     try:
-        await _fill(configuration, paths, context)
+        context = await _fill(configuration, paths, context)
     except TimeoutError as error:
         raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
     except (library.config.ConfigException, _UnusableError) as error:
         raise ConfigError(paths, str(error).removeprefix("Invalid kube-config file. ")) from error
+    except ConfigError:
+        raise
     except AssertionError as error:
         why = "not a usable kubeconfig: the context, or what it names, is empty or missing"
         raise ConfigError(paths, why) from error
@@ -107,6 +156,7 @@ async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
     token = configuration.api_key.get("BearerToken")
     if token:
         configuration.api_key["BearerToken"] = token.strip()
+    credentials.extras(configuration).read_again = _Source(configuration, paths, context, content).read_again
     return configuration
 
 
@@ -165,8 +215,8 @@ def _problem(file: pathlib.Path) -> str:
     return ""
 
 
-async def _fill(configuration: Configuration, paths: str, context: str | None) -> None:
-    """Let the library load a context, without what it would do wrong."""
+async def _fill(configuration: Configuration, paths: str, context: str | None) -> str:
+    """Let the library load a context, without what it would do wrong; return its name."""
     library = slim_import.library().config
     merger = library.kube_config.KubeConfigMerger(paths)
     for part in _PARTS:
@@ -186,29 +236,73 @@ async def _fill(configuration: Configuration, paths: str, context: str | None) -
         user = type(cluster)("no user", {})
     if not isinstance(cluster.value, dict) or not isinstance(user.value, dict):
         raise TypeError("the cluster or the user is not a mapping")
+    secure = _is_secure(cluster, paths)
     kept = credentials.extras(configuration)
     kept.acting = _acting(user.value)
-    by_plugin = "exec" in user and loader.provider not in _PROVIDERS
-    left = _without_data(user.value)
+    # A server without TLS could be anyone: as with kubectl it gets no credential, and no program is run for one.
+    theirs = _located(user.value, pathlib.Path(user.path or paths).parent.absolute()) if secure else {}
+    if not secure:
+        loader.provider = None
+    by_plugin = "exec" in theirs and loader.provider not in _PROVIDERS
+    left = _without_data(theirs)
     if by_plugin:
         left = {name: value for name, value in left.items() if name not in _INSTEAD_OF_PLUGIN}
     loader._cluster = type(cluster)(cluster.name, _without_data(cluster.value), cluster.path)  # noqa: SLF001 - as above
     loader._user = type(user)(user.name, left, user.path)  # noqa: SLF001 - as above
     async with asyncio.timeout(credentials.PLUGIN_TIMEOUT):
         await loader.load_and_set(configuration)
-    host = getattr(loader, "host", None)
-    if not isinstance(host, str) or not host.startswith(("http://", "https://")):
-        raise _UnusableError(f"the server of the cluster is {host!r}, not an http or https address")
-    if host.startswith("https://"):
-        kept.certificates = _inline(cluster.value, "ssl_ca_cert") | _inline(user.value, "cert_file", "key_file")
+    if secure:
+        kept.certificates = _inline(cluster.value, "ssl_ca_cert") | _inline(theirs, "cert_file", "key_file")
     if by_plugin:
-        plugin = credentials.ExecPlugin(library.exec_provider.ExecProvider(user["exec"]).run)
+        exec_ = type(user)(user.name, theirs, user.path)["exec"]
+        plugin = credentials.ExecPlugin(library.exec_provider.ExecProvider(exec_).run)
         await plugin.refresh(configuration)
         configuration.refresh_api_key_hook = plugin
-    elif isinstance(user.safe_get("tokenFile"), str):
+    elif isinstance(theirs.get("tokenFile"), str):
         # Beside a token the file comes first, as with kubectl; the token is for as long as the file has none.
-        base = pathlib.Path(user.path or paths).parent
-        configuration.refresh_api_key_hook = credentials.TokenFile(base / user.safe_get("tokenFile"))
+        configuration.refresh_api_key_hook = credentials.TokenFile(pathlib.Path(theirs["tokenFile"]))
+    return str(loader.current_context["name"])
+
+
+def _is_secure(cluster: Any, paths: str) -> bool:
+    """Return whether the server of a cluster is asked by TLS. Raises ConfigError where it cannot be asked at all."""
+    server, proxy = cluster.value.get("server"), cluster.value.get("proxy-url")
+    name = cluster.name.partition("/")[0]
+    address = _ADDRESS.fullmatch(server) if isinstance(server, str) else None
+    problem = ""
+    if server is None:
+        problem = "names no server"
+    elif address is None or not _is_host(address["host"]) or int(address["port"] or 0) > _LAST_PORT:
+        problem = f"the server is {server!r}, not an http or https address such as https://HOST:PORT"
+    elif proxy is not None and not isinstance(proxy, str):
+        problem = "proxy-url is not a text"
+    if address is None or problem:
+        raise ConfigError(cluster.path or paths, f"{name}: {problem}")
+    return address["scheme"] == "https"
+
+
+def _is_host(text: str) -> bool:
+    if not text.startswith("["):
+        return True
+    try:
+        return bool(ipaddress.IPv6Address(text[1:-1]))
+    except ValueError:
+        return False
+
+
+def _located(user: Mapping[str, Any], folder: pathlib.Path) -> dict[str, Any]:
+    """Return a user of a kubeconfig with the files that it names as kubectl finds them, from the folder of that file.
+
+    A program that is named without a folder is looked for on the PATH.
+    """
+    located = {
+        name: str(folder / value) if name in _FILES and value and isinstance(value, str) else value
+        for name, value in user.items()
+    }
+    run = user.get("exec")
+    if isinstance(run, dict) and isinstance(command := run.get("command"), str) and os.sep in command:
+        located["exec"] = {**run, "command": str(folder / command)}
+    return located
 
 
 def _without_data(section: Mapping[str, Any]) -> dict[str, Any]:

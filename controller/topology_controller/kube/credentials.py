@@ -68,12 +68,20 @@ class Acting:
         return f"{self.user} in {', '.join(self.groups)}" if self.groups else self.user
 
 
+async def _nothing_to_read() -> None:
+    """The service account of a pod has files only, which are read where they are used."""
+
+
 @dataclass(slots=True)
 class Extras:
-    """What a Configuration has no field for; `certificates` are PEM by the field that would name their file."""
+    """What a Configuration has no field for; `certificates` are PEM by the field that would name their file.
+
+    `read_again` looks whether the kubeconfig has changed, and reads it again. Raises ConfigError.
+    """
 
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     acting: Acting | None = None
+    read_again: Callable[[], Awaitable[None]] = _nothing_to_read
 
     def names(self) -> list[str]:
         """Return what the certificates are called in a kubeconfig."""

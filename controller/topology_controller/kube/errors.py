@@ -18,6 +18,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .. import terminal
 from . import redact
 from . import resource as resources
 
@@ -34,7 +35,7 @@ _EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 
 def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
     """Make foreign text fit for one line of a log: no credentials, no control characters, not too long."""
-    return redact.one_line(redact.redacted(text[: 20 * longest]), longest)
+    return terminal.folded(redact.redacted(text[: 20 * longest]), longest)
 
 
 @dataclass(eq=False)

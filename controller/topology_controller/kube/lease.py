@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 _LOG = logging.getLogger(__name__)
 LEASES = resources.Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+LONGEST = 600
+"""Seconds of a duration that is believed, or else one write of the Lease could keep every candidate waiting for years.
+
+No holder of ours has a longer one, so none is overtaken. It is more than twice OpenShift's figure for a single node.
+"""
 _RELEASE = 5.0
 # Seconds for one request, at most and at least: a handshake and a write to a slow disk need a moment.
 _LONGEST_CALL, _SHORTEST_CALL = 10.0, 1.0
@@ -62,8 +67,8 @@ class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
 class LeaseTiming:
     """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`.
 
-    Raises ValueError, which names the pair and what is allowed, unless duration > renew_deadline >= retry_period +
-    request_timeout, renew_deadline >= 1.2 * retry_period > 0, and renew_deadline >= 2.
+    Raises ValueError, which names the pair and what is allowed, unless LONGEST >= duration > renew_deadline >=
+    retry_period + request_timeout, renew_deadline >= 1.2 * retry_period > 0, and renew_deadline >= 2.
     """
 
     duration: float
@@ -78,6 +83,8 @@ class LeaseTiming:
                 raise ValueError(f"{text} must be a number of seconds")
         if self.duration <= self.renew_deadline:
             raise ValueError(f"{duration} must be longer than {deadline}")
+        if self.duration > LONGEST:
+            raise ValueError(f"{duration} must be at most {LONGEST} s: no candidate waits longer for a holder")
         if self.retry_period <= 0:
             raise ValueError(f"{period} must be more than 0")
         if self.renew_deadline < 2 * _SHORTEST_CALL:
@@ -205,7 +212,7 @@ class Elector:
         duration = self._spec.get("leaseDurationSeconds")
         if not isinstance(duration, int) or duration <= 0:
             duration = self._adopted.written
-        return max(0.0, self._since + duration - self._now())
+        return max(0.0, self._since + min(duration, LONGEST) - self._now())
 
     async def _hold(self) -> None:
         backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)

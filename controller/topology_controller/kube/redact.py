@@ -69,14 +69,6 @@ def redacted(text: str) -> str:
     return text
 
 
-def one_line(text: str, longest: int) -> str:
-    """Fold a text into one line without control characters, at most that many letters."""
-    if not text.isprintable():
-        text = "".join(letter if letter.isprintable() else " " for letter in text)
-    text = " ".join(text.split())
-    return text if len(text) <= longest else text[: longest - 3].rstrip() + "..."
-
-
 def _replacement(match: re.Match[str]) -> str:
     name = match.groupdict().get("name")
     return f"{name}: {_REMOVED}" if name else _REMOVED

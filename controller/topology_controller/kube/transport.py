@@ -6,7 +6,8 @@ ones. `client` decides what to ask, how long in all, and whether to ask again; `
 TLS and credentials are kubernetes_asyncio's: an ApiClient is made from the Configuration, and its session is replaced
 by one with the same TLS context and settings that the library lacks: a connection is kept until the next lease renewal
 (a new one costs a TLS handshake), and the kernel notices a peer that has vanished. Certificates change on disk while we
-run: when one is refused and the files are not those that were loaded, the pool is made anew.
+run, in files of their own or in the kubeconfig: they are looked at once a minute, and when one is refused. Where they
+have changed the pool is made anew, and connections that are open go on until they end.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
+import pathlib
 import socket
 import urllib.parse
 import urllib.request
@@ -48,6 +49,8 @@ _CONNECT = 5.0
 # Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
 _KEEP_IDLE = 75.0
 _BUFFER = 256 * 1024
+# Seconds between two looks at the certificates: an authority that was taken out must not be trusted for long.
+_CERTIFICATE_PERIOD = 60.0
 # Pools with older certificates that may still carry a watch.
 _RETIRED = 2
 # Seconds; together they find a vanished peer within about a minute, whether we are waiting or sending.
@@ -73,6 +76,7 @@ class Transport:
         self._extra_headers = extra_headers
         self._api: ApiClient | None = None
         self._loaded: tuple[object, ...] = ()
+        self._look_again = float("inf")
         self._retired: list[ApiClient] = []
         self._renewing = asyncio.Lock()
         self._warned = ""
@@ -84,6 +88,7 @@ class Transport:
         """Load certificates and make the pool; nothing is contacted. Raises ConfigError for bad certificates."""
         loaded = self._files()
         self._api, self._loaded = await self._make(), loaded
+        self._look_again = asyncio.get_running_loop().time() + _CERTIFICATE_PERIOD
 
     async def close(self) -> None:
         """Close all connections."""
@@ -186,6 +191,10 @@ class Transport:
         return self._api
 
     async def _credentials(self, request: errors.Request) -> dict[str, str]:
+        if (now := asyncio.get_running_loop().time()) >= self._look_again:
+            self._look_again = now + _CERTIFICATE_PERIOD
+            await self._read_again()
+            await self._replace()
         try:
             return await self._authorization()
         except Exception as error:  # a credential plugin is foreign code: it may raise anything
@@ -213,6 +222,7 @@ class Transport:
         half-written, as in the middle of a rotation, are no failure, and neither is a credential plugin that fails: the
         server's own error is raised then.
         """
+        await self._read_again()
         credentials.rejected(self._configuration)
         try:
             # Before the certificates, as a plugin may bring one too.
@@ -220,16 +230,29 @@ class Transport:
         except Exception as error:  # noqa: BLE001 - a credential plugin is foreign code: it may raise anything
             self._warn("the server refuses our credentials, and there are no newer ones: %(error)s", error)
             fresh = refused
+        return await self._replace() or fresh != refused
+
+    async def _read_again(self) -> None:
+        """Read a kubeconfig again that has changed; what was read before is kept for as long as it cannot be used."""
+        async with self._renewing:
+            try:
+                await credentials.extras(self._configuration).read_again()
+            except config.ConfigError as error:
+                text = "the kubeconfig has changed, and what was read before is kept until it can be used: %(error)s"
+                self._warn(text, error)
+
+    async def _replace(self) -> bool:
+        """Make a new pool if the certificates have changed, and return whether there is one."""
         async with self._renewing:
             loaded = self._files()
             if loaded == self._loaded:
-                return fresh != refused
+                return False
             try:
                 api = await self._make()
             except config.ConfigError as error:
                 text = "the certificates have changed, and the old ones are kept until these can be used: %(error)s"
                 self._warn(text, error)
-                return fresh != refused
+                return False
             self._warned = ""
             self._retired.append(self._opened())
             self._api, self._loaded = api, loaded
@@ -280,8 +303,7 @@ class Transport:
             parts.append(name)
             if name:
                 with contextlib.suppress(OSError):
-                    status = os.stat(name)  # noqa: PTH116 - one stat of a path that is text already
-                    parts.extend((status.st_mtime_ns, status.st_ino, status.st_size))
+                    parts.append(pathlib.Path(name).read_bytes())
         return tuple(parts)
 
 

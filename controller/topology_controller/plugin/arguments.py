@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Topology
 
+from .. import terminal
 from .._version import __version__
 from ..definitions import registry
 
@@ -92,7 +93,7 @@ def _unknown(noun: str, text: str, are: str, words: list[str]) -> argparse.Argum
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    program = argparse.ArgumentParser(
+    program = terminal.Parser(
         prog=PROGRAM,
         description="Asks a cluster about its topology: what it is, what it could be, and how far a change has come; "
         "and makes or cancels the request for another one. Only set --confirm, cancel and accept write anything.",
@@ -170,9 +171,7 @@ def parser() -> argparse.ArgumentParser:
     return program
 
 
-def _verb(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, meaning: str
-) -> argparse.ArgumentParser:
+def _verb(verbs: argparse._SubParsersAction[terminal.Parser], name: str, meaning: str) -> argparse.ArgumentParser:
     verb = verbs.add_parser(name, help=meaning, description=meaning[0].upper() + meaning[1:] + ".", epilog=_EXIT_CODES)
     _connection(verb, groups="as_group_after")
     return verb

@@ -28,6 +28,7 @@ from ..definitions import read, settings
 from ..kube import client as clients
 from ..kube import config, credentials
 from ..kube import errors as kube
+from ..kube import lease as leases
 from ..kube import resource as resources
 from ..observe import catalog, facts, live, parse
 from . import answers, arguments, errors
@@ -302,7 +303,7 @@ def operator_state(snapshot: Snapshot) -> answers.Operator:
     if held.renew_time is None:
         return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
     seconds = held.duration_seconds
-    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=seconds)
+    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
     if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
         return {"state": "Running", "message": f"{holder} leads"}
     when = answers.stamp(held.renew_time)

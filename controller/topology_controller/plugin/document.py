@@ -4,7 +4,7 @@
 no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word says. `live_screen` draws the same
 sections on a terminal, where rows of the highest rank are hidden first.
 
-Everything goes through `plain` when it is added: a message of another operator must not move a cursor.
+Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import os
 import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
+
+from .. import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,11 +68,6 @@ class Section:
             yield rows, [max(map(len, column)) for column in zip(*(row.cells[:-1] for row in rows), strict=True)]
 
 
-def plain(text: str) -> str:
-    """One line without anything that a terminal would obey."""
-    return "".join(character if character.isprintable() else " " for character in text)
-
-
 def command(text: str, indent: int = 2, rank: Rank = Rank.PROGRESS) -> Row:
     """A row that is there to be copied."""
     return Row((text,), rank, indent, command=True)
@@ -93,11 +90,11 @@ class Document:
     @classmethod
     def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:
         """A document that suits a stream."""
-        terminal = stream.isatty()
+        is_terminal = stream.isatty()
         columns = environ.get("COLUMNS", "")
-        width = int(columns) if columns.isascii() and columns.isdigit() else _columns(stream) if terminal else 0
+        width = int(columns) if columns.isascii() and columns.isdigit() else _columns(stream) if is_terminal else 0
         dull = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
-        return cls(max(width, LEAST) if width else 0, colour=terminal and not dull)
+        return cls(max(width, LEAST) if width else 0, colour=is_terminal and not dull)
 
     def add(self, title: str, rows: Iterable[Row | tuple[str, ...] | str], rank: Rank = Rank.PROGRESS) -> None:
         """Add a section, unless it has no rows. Cells and sentences get its rank, and an indent below a title."""
@@ -105,9 +102,9 @@ class Document:
         complete = [
             row if isinstance(row, Row) else Row((row,) if isinstance(row, str) else row, rank, indent) for row in rows
         ]
-        clean = tuple(Row(tuple(map(plain, row.cells)), row.rank, row.indent, row.command) for row in complete)
+        clean = tuple(Row(tuple(map(terminal.plain, row.cells)), row.rank, row.indent, row.command) for row in complete)
         if clean:
-            self.sections.append(Section(plain(title), clean))
+            self.sections.append(Section(terminal.plain(title), clean))
 
     def text(self) -> str:
         """Everything, ending with a line break."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from .. import terminal
 from . import arguments
 
 _READING: Final = "nothing was written. The same command can be given again at any time"
@@ -65,4 +66,4 @@ def complain(text: object) -> None:
     """Print one line about what went wrong."""
     from ..kube import redact  # noqa: PLC0415 - a command that ends well does not need it
 
-    sys.stderr.write(f"{arguments.PROGRAM}: {redact.redacted(str(text))}\n")
+    sys.stderr.write(f"{arguments.PROGRAM}: {terminal.plain(redact.redacted(str(text)))}\n")

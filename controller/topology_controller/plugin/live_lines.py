@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
-from . import answers, document
+from .. import terminal
+from . import answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +52,7 @@ class Lines:
         gone = {subject: f"{subject}: no longer required" for subject in self._printed if subject not in current}
         for subject, statement in {**current, **gone}.items():
             if self._printed.get(subject) != statement:
-                stream.write(f"{answers.stamp(now)}  {document.plain(statement)}\n")
+                stream.write(f"{answers.stamp(now)}  {terminal.plain(statement)}\n")
         self._printed = current
         stream.flush()
 

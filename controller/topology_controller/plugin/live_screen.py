@@ -22,6 +22,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from .. import terminal
 from . import answers, document, printing
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def drawing(update: live.Update, now: datetime, console: Console) -> list[Text]:
 
 
 def _lost(lost: live.Lost, now: datetime) -> Text:
-    since, why = answers.stamp(lost.since), document.plain(lost.why)
+    since, why = answers.stamp(lost.since), terminal.plain(lost.why)
     text = f"not connected since {since}{printing.ago(since, now)}: {why}. What was known is shown; trying again"
     return Text(text, "bold red")
 

@@ -15,7 +15,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from . import document
+from .. import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -180,7 +180,7 @@ def _card(edge: Edge) -> list[Text]:
 
 
 def _wrapped(text: str, style: str, letters: int = _LETTERS) -> list[Text]:
-    return [(line, style) for line in textwrap.wrap(document.plain(text), letters, break_on_hyphens=False) or ["-"]]
+    return [(line, style) for line in textwrap.wrap(terminal.plain(text), letters, break_on_hyphens=False) or ["-"]]
 
 
 def _height(lines: Iterable[Text]) -> float:
@@ -226,4 +226,4 @@ def _described(edge: Edge) -> str:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(document.plain(text), quote=True)
+    return html.escape(terminal.plain(text), quote=True)

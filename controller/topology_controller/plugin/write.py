@@ -201,7 +201,7 @@ def command(body: Raw, acting: cluster.Acting | None = None) -> str:
     if acting is not None:
         words += [f"--as={acting.user}", *(f"--as-group={group}" for group in acting.groups)]
         words += [f"--as-uid={acting.uid}"] if acting.uid is not None else []
-    return f"{shlex.join(words)} -p '{json.dumps(body, separators=(',', ':'))}'"
+    return shlex.join([*words, "-p", json.dumps(body, separators=(",", ":"))])
 
 
 def _desired(raw: Raw) -> str | None:

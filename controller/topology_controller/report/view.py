@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
@@ -197,7 +198,7 @@ def _available(transition: AvailableTransition, about: About) -> state.Available
 def _request(topology: str | None) -> str:
     """The command that makes this request, or cancels the one that stands."""
     body = json.dumps({"spec": {"desiredTopology": topology}}, separators=(",", ":"))
-    return f"oc patch infrastructure cluster --type merge -p '{body}'"
+    return f"oc patch infrastructure cluster --type merge -p {shlex.quote(body)}"
 
 
 def _pair(pair: TopologyPair | None) -> state.Pair | None:

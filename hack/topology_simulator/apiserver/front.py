@@ -17,15 +17,21 @@ from aiohttp import web
 from . import audit, faults, requests
 
 if TYPE_CHECKING:
+    import ssl
+
     from . import streams
 
 _AUDIT_LIMIT = 50_000
 
 
 class Front(abc.ABC):
-    """A port of 127.0.0.1. Faults, hooks and records outlast a `stop`."""
+    """A port of 127.0.0.1. Over plain HTTP, without `tls`, clients send no credentials.
 
-    def __init__(self) -> None:
+    Faults, hooks and records outlast a `stop`.
+    """
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._served_tls = tls
         self.requests = audit.Log(maxlen=_AUDIT_LIMIT)
         self.faults = faults.Faults(lambda: self._streams)
         self._streams: dict[streams.Stream, None] = {}
@@ -35,7 +41,7 @@ class Front(abc.ABC):
 
     @property
     def url(self) -> str:
-        """Where it listens, or last did: `http://127.0.0.1:PORT`."""
+        """Where it listens, or last did: `http://127.0.0.1:PORT`, or https."""
         return self._url
 
     @property
@@ -56,20 +62,21 @@ class Front(abc.ABC):
         if self._runner is not None:
             raise RuntimeError(f"{self._url} is served already")
         if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
-            raise ValueError(f"{host} is not a loopback address: here is no TLS, and everybody may do everything")
+            raise ValueError(f"{host} is not a loopback address: everybody may do everything here")
         self._stopping = asyncio.Event()
         app = web.Application(client_max_size=requests.MAX_BODY + 1)
         app.router.add_route("*", "/{path:.*}", self._serve)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         await runner.setup()
         try:
-            await web.TCPSite(runner, host, port, reuse_address=True).start()
+            await web.TCPSite(runner, host, port, reuse_address=True, ssl_context=self._served_tls).start()
         except BaseException:
             await runner.cleanup()
             raise
         self._runner = runner
         shown = f"[{host}]" if ":" in host else host
-        self._url = f"http://{shown}:{runner.addresses[0][1]}"
+        scheme = "http" if self._served_tls is None else "https"
+        self._url = f"{scheme}://{shown}:{runner.addresses[0][1]}"
         return self._url
 
     async def stop(self) -> None:

@@ -17,6 +17,7 @@ or streamed (`streams`) when it is a watch → recorded (`audit`).
 from __future__ import annotations
 
 import asyncio
+import base64
 import dataclasses
 import logging
 import time
@@ -45,6 +46,8 @@ from . import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..etcd import certificates
+
 _LOG = logging.getLogger(__name__)
 _SELF = managed_fields.Writer("topology-simulator", "v1")
 
@@ -62,8 +65,8 @@ class ApiServer(front.Front):
     """An in-memory Kubernetes API server; its state outlasts a `stop`.
 
     `crds` are served from the start. `history` bounds the log (changes), `bookmark_seconds` is the time between
-    bookmarks, and a watcher that leaves `watch_limit` events unread is dropped. Raises StatusError when a definition is
-    refused.
+    bookmarks, and a watcher that leaves `watch_limit` events unread is dropped. `tls` is for tests of what clients send
+    as credentials; here nothing checks those. Raises StatusError when a definition is refused.
     """
 
     def __init__(
@@ -73,8 +76,10 @@ class ApiServer(front.Front):
         history: int = 4096,
         bookmark_seconds: float = 60.0,
         watch_limit: int = 10_000,
+        tls: certificates.Served | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(None if tls is None else tls.context)
+        self._authority = b"" if tls is None else tls.authority
         self.storage = storage.Storage(history)
         self.registry = resources.Registry(builtins.kinds())
         self.bookmark_seconds = bookmark_seconds
@@ -98,12 +103,15 @@ class ApiServer(front.Front):
         raise statuses.bad_request(f'no matches for kind "{obj.get("kind")}" in version "{obj.get("apiVersion")}"')
 
     def kubeconfig(self) -> dict[str, Any]:
-        """Return a kubeconfig for plain HTTP without credentials."""
+        """Return a kubeconfig without credentials."""
         name = "topology-simulator"
+        cluster = {"server": self._url}
+        if self._authority:
+            cluster["certificate-authority-data"] = base64.b64encode(self._authority).decode()
         return {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": name, "cluster": {"server": self._url}}],
+            "clusters": [{"name": name, "cluster": cluster}],
             "users": [{"name": "admin", "user": {}}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": "admin"}}],
             "current-context": name,

@@ -14,6 +14,7 @@ import base64
 import contextlib
 import json
 import shutil
+import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,7 +29,6 @@ from . import audit, binaries
 
 if TYPE_CHECKING:
     import pathlib
-    import ssl
     from collections.abc import Mapping
     from types import TracebackType
 
@@ -139,9 +139,7 @@ class RealServer:
         """Return a kubeconfig with this token; `server` is another way in, e.g. a proxy's URL."""
         authority = base64.b64encode((self.folder / "certs" / "apiserver.crt").read_bytes()).decode()
         name = "envtest"
-        cluster = {"server": server or self.url}
-        if cluster["server"].startswith("https"):
-            cluster["certificate-authority-data"] = authority
+        cluster = {"server": server or self.url, "certificate-authority-data": authority}
         return {
             "apiVersion": "v1",
             "kind": "Config",
@@ -157,6 +155,12 @@ class RealServer:
         if tls is None:
             raise RealServerError("the API server is asked without TLS")
         return tls
+
+    def serving(self) -> ssl.SSLContext:
+        """Return a TLS context that shows the API server's own certificate, for a proxy before it."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self.folder / "certs" / "apiserver.crt", self.folder / "certs" / "apiserver.key")
+        return context
 
     async def stop_api(self, name: str = API) -> None:
         """Kill an API server; etcd keeps the state."""

@@ -8,17 +8,17 @@ etcd's JSON gateway dials its own server with it), clients have a common name an
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import ipaddress
+import pathlib
+import ssl
+import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-if TYPE_CHECKING:
-    import pathlib
 
 LOOPBACK = ("127.0.0.1", "localhost")
 CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.crt", "tls.crt", "tls.key"
@@ -106,6 +106,25 @@ class Authority:
                 critical=False,
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a server of this machine listens with, and the CA that its clients trust, in PEM."""
+
+    authority: bytes
+    context: ssl.SSLContext
+
+
+@functools.cache
+def served() -> Served:
+    """Return the one of this process."""
+    authority = Authority("topology-simulator")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    with tempfile.TemporaryDirectory() as name:
+        folder = write(pathlib.Path(name), authority.certificate, authority.member("api"))
+        context.load_cert_chain(folder / CERTIFICATE_FILE, folder / KEY_FILE)
+    return Served(authority.certificate, context)
 
 
 def write(folder: pathlib.Path, authorities: bytes, pair: Pair | None = None) -> pathlib.Path:

@@ -278,8 +278,8 @@ async def opened(ground: SharedCluster, folder: pathlib.Path) -> AsyncIterator[R
     """Open a stage with a cluster of three good nodes; nobody requests anything, and all rights are there."""
     async with contextlib.AsyncExitStack() as stack:
         server = ground.session.server
-        # Between the server and everybody but the operator: a test can come in between, and TLS ends in one place.
-        front = proxy.Proxy(server.url, server.tls())
+        # Between the server and everybody but the operator: a test can come in between.
+        front = proxy.Proxy(server.url, server.tls(), server.serving())
         await front.start()
         stack.push_async_callback(front.stop)
         access = kubeconfig.access(server.kubeconfig(server=front.url), folder)

@@ -92,9 +92,10 @@ BAD = [
     (kubeconfig() | {"clusters": []}, "c in"),
     (kubeconfig() | {"clusters": {"c": 1}}, "clusters is not a list of mappings"),
     (kubeconfig() | {"contexts": ["one"]}, "contexts is not a list of mappings"),
-    (kubeconfig() | {"clusters": [{"name": "c", "cluster": {}}]}, "is empty or missing"),
+    (kubeconfig() | {"clusters": [{"name": "c", "cluster": {}}]}, "clusters[name=c]: names no server"),
+    (kubeconfig() | {"contexts": [{"name": "one"}]}, "context"),
     (kubeconfig("api.example:6443"), "not an http or https address"),
-    (kubeconfig(server=7), "not a usable kubeconfig"),
+    (kubeconfig(server=7), "not an http or https address"),
     (kubeconfig(**{"certificate-authority": "/nonexistent/ca"}), "/nonexistent/ca"),
     (kubeconfig(**{"certificate-authority-data": 5}), "not a usable kubeconfig"),
     (

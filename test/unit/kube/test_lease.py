@@ -153,6 +153,31 @@ async def test_a_dead_holder_is_followed_after_its_duration_on_our_clock(store, 
 
 
 @pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize("duration", [601, 3600, 2**31 - 1, 2**63])
+async def test_a_stranger_cannot_make_us_wait_for_longer_than_any_of_us_may_lead(store, elect, duration):
+    store.kind = lease.LEASES
+    store.put("lock", spec={"holderIdentity": "ghost", "leaseDurationSeconds": duration})
+    second = elect("second")
+    async with running(second):
+        await second.leading.wait()
+        assert 600 <= asyncio.get_running_loop().time() <= 601
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_the_longest_lease_that_is_allowed_is_waited_for(store, elect):
+    longest = lease.LeaseTiming(duration=600, renew_deadline=599, retry_period=60)
+    first, second = elect("first", longest), elect("second")
+    async with running(first, second) as (task, _):
+        await first.leading.wait()
+        # It dies, and gives nothing back.
+        first._unsure, first.leading = False, asyncio.Event()
+        task.cancel()
+        held = asyncio.get_running_loop().time()
+        await second.leading.wait()
+        assert asyncio.get_running_loop().time() - held >= 599, "the first may act until then"
+
+
+@pytest.mark.looptime(end=200_000)
 async def test_the_holders_own_duration_counts_not_ours(store, elect):
     store.kind = lease.LEASES
     store.put("lock", spec={"holderIdentity": "single-node", "leaseDurationSeconds": 270})

@@ -28,6 +28,7 @@ PERIOD = re.compile(r"retry period \S+ s must be at most (\S+) s with renew dead
         ((137, float("nan"), 26), "renew deadline nan s must be a number of seconds"),
         ((137, 107, float("nan")), "retry period nan s must be a number of seconds"),
         ((float("inf"), 107, 26), "lease duration inf s must be a number of seconds"),
+        ((601, 240, 60), "lease duration 601 s must be at most 600 s: no candidate waits longer for a holder"),
     ],
 )
 def test_figures_that_can_never_work_are_refused_with_the_pair_and_what_is_allowed(figures, text):
@@ -51,12 +52,7 @@ def test_with_what_is_accepted_a_renewal_and_a_write_fit_and_with_what_is_refuse
     duration, deadline, period
 ):
     request = min(10, deadline / 2)
-    fits = (
-        request >= 1
-        and 0 < period <= deadline - request
-        and period <= deadline / 1.2
-        and deadline < duration < float("inf")
-    )
+    fits = request >= 1 and 0 < period <= deadline - request and period <= deadline / 1.2 and deadline < duration <= 600
     try:
         timing = lease.LeaseTiming(duration, deadline, period)
     except ValueError:

@@ -3,13 +3,16 @@
 An authority of its own, client certificates, and certificates that are replaced while we run.
 """
 
+import asyncio
+import base64
 import contextlib
+import json
 import ssl
 
 import pytest
 
 from topology_controller.kube import client as clients
-from topology_controller.kube import errors, resource, slim_import
+from topology_controller.kube import config, errors, resource, slim_import, transport
 from topology_simulator.etcd import certificates
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
@@ -110,3 +113,132 @@ async def test_a_new_authority_is_found_when_the_old_one_does_not_do(faulty, rea
     bundle.write_bytes((theirs.folder / "ca.crt").read_bytes())
     await client.merge_patch(WIDGETS, "a", {})
     assert faulty.asked[-1].method == "PATCH"
+
+
+@pytest.fixture
+def minutes(monkeypatch):
+    """Let a minute pass between two requests."""
+    monkeypatch.setattr(transport, "_CERTIFICATE_PERIOD", 0.0)
+
+
+async def test_an_authority_that_was_taken_out_of_the_bundle_is_not_trusted_any_more(faulty, reach, tmp_path, minutes):
+    """Its key may have been stolen, which is why it was taken out: no refusal comes before the next handshake."""
+    ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
+    bundle = tmp_path / "bundle"
+    bundle.write_bytes((ours.folder / "ca.crt").read_bytes())
+    await serve(faulty, serving(ours))
+    client = await reach(ssl_ca_cert=bundle)
+    await client.get(WIDGETS, "a")
+    bundle.write_bytes((theirs.folder / "ca.crt").read_bytes())
+    with pytest.raises(errors.Unreachable, match="certificate verify failed"):
+        await client.merge_patch(WIDGETS, "a", {})
+    assert len(faulty.asked) == 1
+
+
+async def test_a_bundle_that_is_written_again_as_it_was_costs_no_handshake(faulty, reach, tmp_path, minutes):
+    ours = Authority(tmp_path / "ours")
+    bundle = tmp_path / "bundle"
+    await serve(faulty, serving(ours))
+    bundle.write_bytes((ours.folder / "ca.crt").read_bytes())
+    client = await reach(ssl_ca_cert=bundle)
+    for _ in range(3):
+        await client.get(WIDGETS, "a")
+        # As a kubelet does it with each new token of the account.
+        new = tmp_path / "new"
+        new.write_bytes((ours.folder / "ca.crt").read_bytes())
+        new.replace(bundle)
+    assert faulty.connections == 1
+
+
+async def test_a_watch_goes_on_while_the_authority_is_replaced_beneath_it(
+    faulty, reach, make_widget, tmp_path, minutes
+):
+    ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
+    bundle = tmp_path / "bundle"
+    bundle.write_bytes((ours.folder / "ca.crt").read_bytes())
+    changed = asyncio.Event()
+
+    async def behave(asked, reply):
+        if not asked.is_watch:
+            await reply.whole(200, make_widget("a", 1))
+            return
+        await reply.begin()
+        await reply.event("ADDED", make_widget("a", 7))
+        await changed.wait()
+        await reply.event("MODIFIED", make_widget("a", 8))
+        await reply.end()
+
+    await serve(faulty, serving(ours))
+    faulty.behave = behave
+    client = await reach(ssl_ca_cert=bundle)
+    async with client.open_watch(resource.Selection(WIDGETS), "5", 30, 30) as lines:
+        assert (await anext(lines))[0] == "ADDED"
+        bundle.write_bytes((ours.folder / "ca.crt").read_bytes() + (theirs.folder / "ca.crt").read_bytes())
+        for _ in range(3):
+            await client.get(WIDGETS, "a")
+        assert faulty.connections == 2, "the watch, and one for all the others since"
+        changed.set()
+        assert (await anext(lines))[0] == "MODIFIED"
+
+
+def kubeconfig(authority, port, user="first", context="c"):
+    data = base64.b64encode((authority.folder / "ca.crt").read_bytes()).decode()
+    cluster = {"server": f"https://127.0.0.1:{port}", "certificate-authority-data": data}
+    return json.dumps({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": context,
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}} for name in ("c", "other")],
+        "clusters": [{"name": "c", "cluster": cluster}, {"name": "other", "cluster": {"server": "https://other"}}],
+        "users": [{"name": "c", "user": {"token": user}}, {"name": "other", "user": {"token": "of-the-other"}}],
+    })  # fmt: skip
+
+
+@pytest.fixture
+async def by_kubeconfig(faulty, make_widget, tmp_path):
+    """A client with a kubeconfig that holds its authority itself."""
+
+    async def behave(asked, reply):
+        await reply.whole(200, make_widget("a", 1))
+
+    ours = Authority(tmp_path / "ours")
+    await serve(faulty, serving(ours))
+    faulty.behave = behave
+    path = tmp_path / "kubeconfig"
+    path.write_text(kubeconfig(ours, faulty.port))
+    loaded = await config.load(path)
+    loaded.proxy = ""
+    async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=3) as made:
+        await made.get(WIDGETS, "a")
+        yield made, path, ours
+
+
+async def test_a_kubeconfig_that_holds_a_new_authority_is_read_again(faulty, by_kubeconfig, tmp_path):
+    client, path, _ = by_kubeconfig
+    theirs = Authority(tmp_path / "theirs")
+    await serve(faulty, serving(theirs))
+    path.write_text(kubeconfig(theirs, faulty.port, "second"))
+    await client.merge_patch(WIDGETS, "a", {})
+    assert faulty.asked[-1].headers["Authorization"] == "Bearer second"
+
+
+async def test_a_kubeconfig_that_is_half_written_changes_nothing(faulty, minutes, by_kubeconfig, caplog):
+    client, path, _ = by_kubeconfig
+    for damaged in ("", "clusters: [", "{}"):
+        path.write_text(damaged)
+        await client.get(WIDGETS, "a")
+    path.unlink()
+    await client.get(WIDGETS, "a")
+    assert {asked.headers["Authorization"] for asked in faulty.asked} == {"Bearer first"}
+    assert faulty.connections == 1
+    assert "the kubeconfig has changed, and what was read before is kept until it can be used" in caplog.text
+
+
+async def test_another_current_context_is_no_new_cluster(faulty, minutes, by_kubeconfig):
+    """Somebody works with the same file: nothing of another cluster is sent to this one."""
+    client, path, ours = by_kubeconfig
+    path.write_text(kubeconfig(ours, faulty.port, context="other"))
+    await client.get(WIDGETS, "a")
+    path.write_text(kubeconfig(ours, 1, "of-another-server"))
+    await client.get(WIDGETS, "a")
+    assert {asked.headers["Authorization"] for asked in faulty.asked} == {"Bearer first"}

@@ -20,6 +20,7 @@ from test import processes
 
 import topology_controller
 from topology_api.vocabulary import Phase
+from topology_controller import terminal
 from topology_controller.observe import facts
 from topology_controller.plugin import document, live, live_screen, printing
 
@@ -284,7 +285,7 @@ def test_wrapping_loses_no_letter(text: str, width: int) -> None:
     whole: dict[str, Any] = {**CONVERGING, "checks": [], "headline": f"begin {text} end", "transition": None}
     lines = drawn(whole, width, 2000)
     letters = "".join("".join(lines).split())
-    assert "".join(f"begin{document.plain(text)}end.".split()) in letters
+    assert "".join(f"begin{terminal.plain(text)}end.".split()) in letters
 
 
 def test_the_same_moment_is_drawn_the_same_and_a_second_changes_one_line() -> None:

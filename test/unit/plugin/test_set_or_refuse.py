@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import shlex
 from typing import Any
 
 import pytest
@@ -72,6 +74,15 @@ def test_the_patch_is_good_for_the_version_that_was_judged_and_no_other() -> Non
         """'{"metadata":{"resourceVersion":"4711"},"spec":{"desiredTopology":"HighlyAvailable"}}'""",
     }
     assert found["patch"]["command"] in told(found, 80)
+
+
+@pytest.mark.parametrize("version", ["4711'; touch /tmp/x; echo '", "$(id)", "`id`", "a b", "\\'", "\x1b[2J"])
+def test_what_a_server_says_is_one_word_of_a_command(version: str) -> None:
+    found, _ = judged(worlds.with_infrastructure(replies.WITHOUT_REQUEST, resource_version=version))
+    assert found["patch"] is not None
+    words = shlex.split(found["patch"]["command"])
+    assert words[:-1] == ["oc", "patch", "infrastructure", "cluster", "--type", "merge", "-p"]
+    assert json.loads(words[-1]) == found["patch"]["body"]
 
 
 def test_the_command_says_in_whose_name_it_was_judged() -> None:

@@ -53,6 +53,10 @@ def test_operands_are_looked_at_while_the_cluster_follows() -> None:
             dataclasses.replace(replies.LEASE, renew_time=worlds.NOW - timedelta(seconds=166)), worlds.own(), "Running",
             id="within-its-duration",
         ),
+        pytest.param(
+            facts.EtcdLease("ghost", worlds.NOW - timedelta(seconds=631), 2**31 - 1), worlds.own(), "NotRunning",
+            id="of-a-ghost",
+        ),
         pytest.param(worlds.MISSING, worlds.own(), "NotRunning", id="no-lease"),
         pytest.param(worlds.MISSING, worlds.MISSING, "NotInstalled", id="nothing-of-it"),
         pytest.param(worlds.BROKEN, worlds.own(), "Unknown", id="forbidden"),

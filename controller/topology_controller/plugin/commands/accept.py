@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TextIO
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckStatus, Phase, Stage
 
+from ... import terminal
 from ..._version import __version__
 from ...decide import records
 from ...definitions import registry
@@ -85,7 +86,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 
     asked = Asked(options.check, options.reason, options.timeout)
     ended = await accept(connection, transitions, options.operator_namespace, asked, consent)
-    message = document.plain(ended.message)
+    message = terminal.plain(ended.message)
     if ended.code == errors.ExitCode.DONE:
         sys.stdout.write(f"{message}\n")
     else:

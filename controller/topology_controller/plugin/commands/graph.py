@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyPair
 
+from ... import terminal
 from ...decide import records
-from .. import cluster, document, errors, simulate
+from .. import cluster, errors, simulate
 
 if TYPE_CHECKING:
     import argparse
@@ -127,8 +128,8 @@ def mermaid(every: tuple[Edge, ...], here: TopologyPair) -> str:
 
 
 def _dot(text: str) -> str:
-    return document.plain(text).replace("\\", "\\\\").replace('"', '\\"')
+    return terminal.plain(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _quoted(text: str) -> str:
-    return document.plain(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    return terminal.plain(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, TextIO
 
 from topology_api.vocabulary import CheckStatus, Phase, Reason, Stage
 
+from ... import terminal
 from ..._version import __version__
 from ...decide import acceptance, records
 from ...observe import facts, watches
 from ...report import view
-from .. import cluster, document, errors
+from .. import cluster, errors
 
 if TYPE_CHECKING:
     import argparse
@@ -55,14 +56,14 @@ async def until_completed(
     """Wait for at most so many `seconds`, None for ever; progress goes to standard error, the end to `out`."""
 
     def tell(text: str) -> None:
-        sys.stderr.write(f"{document.plain(text)}\n")
+        sys.stderr.write(f"{terminal.plain(text)}\n")
         sys.stderr.flush()
 
     ended = await wait(connection, transitions, seconds, tell)
     if ended.code == errors.ExitCode.DONE:
-        out.write(f"{document.plain(ended.message)}\n")
+        out.write(f"{terminal.plain(ended.message)}\n")
         return errors.ExitCode.DONE
-    errors.complain(document.plain(ended.message))
+    errors.complain(ended.message)
     return errors.ExitCode.FAILED if ended.code is None else ended.code
 
 

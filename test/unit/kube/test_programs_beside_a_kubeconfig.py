@@ -1,0 +1,111 @@
+"""What a kubeconfig names without saying where is where kubectl looks for it: beside the file, or on the PATH.
+
+Never in the folder where the command happens to be given, which may be a repository of strangers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from topology_controller.kube import config
+
+if TYPE_CHECKING:
+    import pathlib
+
+VERSION = "client.authentication.k8s.io/v1"
+CLUSTER = {"name": "c", "cluster": {"server": "https://api.example"}}
+CONTEXT = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+
+
+def program(place: pathlib.Path, token: str) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    answer = {"apiVersion": VERSION, "kind": "ExecCredential", "status": {"token": token}}
+    place.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    place.chmod(place.stat().st_mode | stat.S_IXUSR)
+
+
+def write(place: pathlib.Path, **content: Any) -> pathlib.Path:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **content}))
+    return place
+
+
+def user(**what: Any) -> dict[str, Any]:
+    return {"users": [{"name": "u", "user": what}]}
+
+
+async def token(paths: str) -> str:
+    loaded = await config.load(environ={"KUBECONFIG": paths})
+    return str(loaded.api_key["BearerToken"])
+
+
+@pytest.fixture
+def elsewhere(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """The folder where the command is given, with a program and a token of somebody else's in it."""
+    folder = tmp_path / "elsewhere"
+    program(folder / "cred", "of-strangers")
+    program(folder / "bin" / "cred", "of-strangers")
+    (folder / "token").write_text("of-strangers")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["./cred", "bin/cred", "../home/cred", "bin/../cred"])
+async def test_a_program_is_looked_for_beside_the_kubeconfig(
+    elsewhere: pathlib.Path, tmp_path: pathlib.Path, command: str
+) -> None:
+    home = tmp_path / "home"
+    program(home / "cred", "ours")
+    program(home / "bin" / "cred", "ours")
+    run = user(exec={"command": command, "apiVersion": VERSION})
+    path = write(home / "kubeconfig", clusters=[CLUSTER], contexts=[CONTEXT], **{"current-context": "c"}, **run)
+    assert await token(str(path)) == "Bearer ours"
+    assert await token("../home/kubeconfig") == "Bearer ours"
+
+
+async def test_of_several_kubeconfigs_it_is_the_one_that_holds_the_user(
+    elsewhere: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    program(tmp_path / "first" / "cred", "of-the-cluster")
+    program(tmp_path / "second" / "cred", "of-the-user")
+    first = write(tmp_path / "first" / "kc", clusters=[CLUSTER], contexts=[CONTEXT], **{"current-context": "c"})
+    second = write(tmp_path / "second" / "kc", **user(exec={"command": "./cred", "apiVersion": VERSION}))
+    assert await token(f"{first}:{second}") == "Bearer of-the-user"
+
+
+async def test_the_same_holds_for_the_files_of_a_user(elsewhere: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    first = write(tmp_path / "first" / "kc", clusters=[CLUSTER], contexts=[CONTEXT], **{"current-context": "c"})
+    files = {"client-certificate": "tls.crt", "client-key": "keys/tls.key", "tokenFile": "token"}
+    second = write(tmp_path / "second" / "kc", **user(**files))
+    (tmp_path / "second" / "keys").mkdir()
+    for name in ("tls.crt", "keys/tls.key", "token"):
+        (tmp_path / "second" / name).write_text("of-the-user")
+    loaded = await config.load(environ={"KUBECONFIG": f"{first}:{second}"})
+    assert loaded.api_key["BearerToken"] == "Bearer of-the-user"
+    assert loaded.cert_file == str(tmp_path / "second" / "tls.crt")
+    assert loaded.key_file == str(tmp_path / "second" / "keys" / "tls.key")
+
+
+async def test_a_name_alone_is_looked_for_on_the_path(
+    elsewhere: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "installed" / "cred", "of-the-path")
+    program(tmp_path / "home" / "cred", "beside")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'installed'}{os.pathsep}{os.environ['PATH']}")
+    run = user(exec={"command": "cred", "apiVersion": VERSION})
+    path = write(tmp_path / "home" / "kc", clusters=[CLUSTER], contexts=[CONTEXT], **{"current-context": "c"}, **run)
+    assert await token(str(path)) == "Bearer of-the-path"
+
+
+async def test_a_program_that_is_not_beside_it_is_not_taken_from_here(
+    elsewhere: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    run = user(exec={"command": "./cred", "apiVersion": VERSION})
+    path = write(tmp_path / "home" / "kc", clusters=[CLUSTER], contexts=[CONTEXT], **{"current-context": "c"}, **run)
+    with pytest.raises(config.ConfigError, match=str(tmp_path / "home" / "cred")):
+        await config.load(path)
