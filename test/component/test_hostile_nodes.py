@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NODE = "master-1"
 _TIMES = 10
 """Updates of each kind, each with other content: what is kept of them adds up."""
-_MORE_MIB = 32
+_MORE_MIB = 64
 """What decoding objects of 1 MB leaves with the allocator, however many there are: 20 on CPython 3.11."""
 _SECONDS = 10.0
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 KUBELET, STRANGER = "127.0.0.1", "127.0.0.2"
 _PAGE = "the status page is on port "
 _SECONDS = 5.0
+_QUIET_SECONDS = 2.0
 _LONGEST = 1.0
 _MEMORY_MIB = 32.0
 """How much more an attack may take than there was before it: about half of what the operator has."""
@@ -87,6 +88,11 @@ async def probes(operator: Operator, seconds: float = _SECONDS) -> list[float]:
     return took
 
 
+def assert_in_time(took: list[float], quiet: list[float]) -> None:
+    """Within a second each; on a crowded machine, where a probe takes long without an attack, ten times as long."""
+    assert max(took) <= max(_LONGEST, 10 * max(quiet)), (took, quiet)
+
+
 def resident(operator: Operator, name: str = "VmRSS") -> float:
     """Return how much memory the process has, in MiB; VmHWM is the most that it ever had."""
     status = pathlib.Path(f"/proc/{operator.process.pid}/status").read_text(encoding="ascii")
@@ -114,16 +120,18 @@ def open_files(operator: Operator) -> int:
 async def test_a_probe_is_answered_in_time_and_memory_is_bounded(  # noqa: PLR0917 - fixtures and a row
     operator: Operator, world: World, figure: Callable[[str], None], kind: str, rate: int, source: str
 ) -> None:
+    quiet = await probes(operator, _QUIET_SECONDS)
     before = resident(operator)
     async with attack(operator, kind, rate, source=source) as found:
         took = await probes(operator)
     highest = resident(operator, "VmHWM")
     figure(
         f"{kind} at {found['rate']}/s ({rate or 'as many as it can'} asked for) from {source}: {len(took)} probes, "
-        f"{statistics.median(took) * 1000:.0f} ms at the median, {max(took) * 1000:.0f} ms at most; "
+        f"{statistics.median(took) * 1000:.0f} ms at the median, {max(took) * 1000:.0f} at most, "
+        f"{max(quiet) * 1000:.0f} before; "
         f"{before:.1f} MiB before, {highest:.1f} at most; {found['codes']}"
     )
-    assert max(took) <= _LONGEST, took
+    assert_in_time(took, quiet)
     assert highest - before <= _MEMORY_MIB
     assert await world.holder() == operator.name
 
@@ -140,6 +148,7 @@ async def test_everything_at_once_fits_into_the_memory_of_the_pod(
     operator: Operator, world: World, figure: Callable[[str], None]
 ) -> None:
     """Converging with every watch open, as many streams of the page as there may be, a full house, and all attacks."""
+    quiet = await probes(operator, _QUIET_SECONDS)
     port = int((await operator.said(_PAGE)).partition(_PAGE)[2].split()[0])
     world.operands.on = False
     await world.ask_for()
@@ -155,7 +164,7 @@ async def test_everything_at_once_fits_into_the_memory_of_the_pod(
         took = await probes(operator)
     highest = resident(operator, "VmHWM")
     figure(f"{highest:.1f} MiB at most, {max(took) * 1000:.0f} ms for the slowest of {len(took)} probes")
-    assert max(took) <= _LONGEST, took
+    assert_in_time(took, quiet)
     assert 2 * highest <= limit_of_the_pod(), "a limit that is reached ends the operator"
 
 

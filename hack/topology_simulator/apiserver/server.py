@@ -103,16 +103,18 @@ class ApiServer(front.Front):
         raise statuses.bad_request(f'no matches for kind "{obj.get("kind")}" in version "{obj.get("apiVersion")}"')
 
     def kubeconfig(self) -> dict[str, Any]:
-        """Return a kubeconfig without credentials."""
+        """Return a kubeconfig; with TLS it has a token that nothing checks: kubectl asks for a password without."""
         name = "topology-simulator"
         cluster = {"server": self._url}
+        user: dict[str, str] = {}
         if self._authority:
             cluster["certificate-authority-data"] = base64.b64encode(self._authority).decode()
+            user = {"token": name}
         return {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": name, "cluster": cluster}],
-            "users": [{"name": "admin", "user": {}}],
+            "users": [{"name": "admin", "user": user}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": "admin"}}],
             "current-context": name,
         }
