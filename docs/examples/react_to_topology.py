@@ -267,6 +267,8 @@ async def main(arguments: argparse.Namespace) -> None:
             async with asyncio.TaskGroup() as group:
                 group.create_task(Follower(api, latest).run(), name="follow")
                 group.create_task(Reactor(api, target).run(latest), name="react")
+    # aiohttp returns before its TLS connections are closed (its documentation, "Graceful Shutdown").
+    await asyncio.sleep(0.25)
 
 
 if __name__ == "__main__":
