@@ -27,7 +27,7 @@ NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
   echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs generate locks envtest image-check base sbom audit clean
+.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest image-check base sbom audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -91,6 +91,9 @@ fuzz: $(STAMP) ## more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_I
 
 fuzz-inputs: $(STAMP) ## only the input from outside: 1000 of each by default, about two minutes on 2 cores
 	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),1000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
+
+fuzz-requests: $(STAMP) ## only whole requests to what the operator serves, about two minutes: FUZZ_INPUT_EXAMPLES=8000
+	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),8000) $(BIN)/python -m pytest test/fuzz/inputs/test_requests.py
 
 coverage: $(STAMP) ## which branches of the core (checks, decide, observe, act, reconcile) its unit tests and the state machine take
 	@mkdir -p build/coverage

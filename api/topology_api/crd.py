@@ -216,7 +216,7 @@ def _status_first() -> dict[str, Any]:
         "fieldPath": DESIRED_PATH,
         "reason": "FieldValueInvalid",
         "message": (
-            "status.controlPlaneTopology is not set, so there is nothing to move from: create the object without "
+            "status.controlPlaneTopology is not set, so there is nothing to change from: create the object without "
             "spec.desiredTopology, let its status be set, then ask for a topology"
         ),
     }

@@ -144,8 +144,8 @@ class CheckName(StrEnum):
 
     CLUSTER_OPERATORS_STABLE = "ClusterOperatorsStable"
     """Every ClusterOperator but `topology` is Available, not Progressing, not Degraded. Convergence asks more: no
-    upgrade is under way, none of the operators that reported at the change is gone, and each whose operands have to
-    follow has been seen to react, or needs nothing."""
+    upgrade is under way, none of the operators that reported at the change is gone (unless the cluster was upgraded
+    since), and each whose operands have to follow has been seen to react, or needs nothing."""
     NO_UPGRADE_IN_PROGRESS = "NoUpgradeInProgress"
     """ClusterVersion `version` has Progressing=False."""
     CONTROL_PLANE_NODES = "ControlPlaneNodes"
@@ -184,7 +184,7 @@ class CheckName(StrEnum):
     """ControllerConfig `machine-config-controller` carries the target's control plane topology, its templates have not
     been failing for more than a minute, and no control-plane node has annotation
     `machineconfiguration.openshift.io/controlPlaneTopology` with SingleReplica. Its generation and
-    TemplateControllerCompleted are not asked: every write to Infrastructure moves both."""
+    TemplateControllerCompleted are not asked: every write to Infrastructure changes both."""
     MACHINE_CONFIG_POOLS_ROLLED_OUT = "MachineConfigPoolsRolledOut"
     """After `MachineConfigControllerObserved`: every pool has rolled out (the same configuration in spec and status,
     all machines updated and ready, neither Degraded nor RenderDegraded), and every pool with machines is at another
@@ -304,7 +304,7 @@ class Reason(StrEnum):
     UNKNOWN_TOPOLOGY = "UnknownTopology"
     """A topology value is missing, or this version does not know it."""
     NATIVE_CONTROLLER_ACTIVE = "NativeControllerActive"
-    """cluster-config-operator moves the topology of this cluster; the message has the command that hands the request
+    """cluster-config-operator changes the topology of this cluster; the message has the command that hands the request
     over."""
     IMAGE_BASED_INSTALL = "ImageBasedInstall"
     """Infrastructure carries the label of an image-based install."""

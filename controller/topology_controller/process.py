@@ -51,8 +51,8 @@ class Options:
 
     `lease` is None when the figures follow the topology, `etcd_certificates` when etcd's members are not asked;
     `etcd_endpoints` is where they are asked if not where the cluster publishes them. `page` is the loopback address of
-    the status page where others are served at `address`, None for no page. `configuration` is the
-    file that is followed; `log_level` is called with its level of the log, None where a flag has set that.
+    the status page where others are served at `address`, None for no page. `configuration` is the file that is
+    followed; `log_level` is called with its level of the log, None where a flag has set that.
     """
 
     kubeconfig: str | None

@@ -11,10 +11,9 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-import yaml
 from aiohttp import web
 
-from test import processes
+from test import kubeconfigs, processes
 
 if TYPE_CHECKING:
     import pathlib
@@ -83,15 +82,7 @@ async def served(folder: pathlib.Path, total: int, padding: int = 0) -> AsyncIte
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    named = {"cluster": "c", "user": "u"}
-    access = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "x",
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{runner.addresses[0][1]}"}}],
-        "contexts": [{"name": "x", "context": named}],
-        "users": [{"name": "u", "user": {}}],
-    }  # fmt: skip
-    file = folder / "kubeconfig"
-    file.write_text(yaml.safe_dump(access))
+    file = kubeconfigs.written(folder / "kubeconfig", f"http://127.0.0.1:{runner.addresses[0][1]}")
     try:
         yield nodes, file
     finally:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test import processes
+from test import kubeconfigs, processes
 from test.component import backend
 from test.component import world as worlds
 from topology_api import vocabulary
@@ -79,26 +79,12 @@ def harmless(text: str) -> str:
     return text
 
 
-def kubeconfig(folder: pathlib.Path, server: str, name: str = "kubeconfig") -> pathlib.Path:
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": {}}],
-    }
-    path = folder / name
-    path.write_text(json.dumps(content))
-    return path
-
-
 @pytest.mark.parametrize("program", [PLUGIN, OPERATOR])
 @pytest.mark.parametrize(
     "server", [f"https://127.0.0.1:9/{EVIL}", f"https://[{EVIL}]", EVIL], ids=["path", "host", "all"]
 )
 async def test_the_server_of_a_kubeconfig(tmp_path: pathlib.Path, program: str, server: str) -> None:
-    path = kubeconfig(tmp_path, server)
+    path = kubeconfigs.written(tmp_path / "kubeconfig", server)
     verb = "plan" if program == PLUGIN else "run"
     text = harmless(await shown(program, verb, "--kubeconfig", path, *ADDRESS[program]))
     assert "PWNED" in text, "else nothing is shown here"
@@ -107,7 +93,7 @@ async def test_the_server_of_a_kubeconfig(tmp_path: pathlib.Path, program: str, 
 @pytest.mark.parametrize("program", [PLUGIN, OPERATOR])
 async def test_the_name_of_a_kubeconfig(tmp_path: pathlib.Path, program: str) -> None:
     verb = "plan" if program == PLUGIN else "run"
-    for path in (tmp_path / f"gone{EVIL}", kubeconfig(tmp_path, "none", f"there{EVIL}")):
+    for path in (tmp_path / f"gone{EVIL}", kubeconfigs.written(tmp_path / f"there{EVIL}", "none")):
         assert "PWNED" in harmless(await shown(program, verb, "--kubeconfig", path, *ADDRESS[program]))
 
 
@@ -172,7 +158,7 @@ async def test_the_log_of_the_operator(tmp_path: pathlib.Path, form: str) -> Non
     path = tmp_path / f"config{EVIL}.yaml"
     path.write_text(json.dumps({"apiVersion": EVIL, "kind": "TopologyOperatorConfig", EVIL: 1}))
     flags = ("--log-format", form, "--bind-address", "127.0.0.1:0", "--config", path)
-    kube = ("--kubeconfig", kubeconfig(tmp_path, "http://127.0.0.1:9"))
+    kube = ("--kubeconfig", kubeconfigs.written(tmp_path / "kubeconfig", "http://127.0.0.1:9"))
     text = harmless(await shown(OPERATOR, "run", *flags, *kube, stop="serves on port"))
     assert "the configuration cannot be used" in text
     assert "PWNED" in text

@@ -36,7 +36,8 @@ def stable(context: CheckContext) -> CheckResult:
     Source of the three conditions and their names: api config/v1/types_cluster_operator.go (release-4.22).
     Upstream passes an empty list (reference: upstream-controller a.4); a cluster without operators proves nothing.
     After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
-    change may be gone, and those whose operands have to follow must have been seen to react (`_unreacted`).
+    change may be gone unless the cluster was upgraded since, and those whose operands have to follow must have been
+    seen to react (`_unreacted`).
     """
     operators = result.every(context.facts.cluster_operators)
     if isinstance(operators, facts.Unobserved):
@@ -61,7 +62,10 @@ def _reacted(
 ) -> CheckResult:
     """The answer after the change."""
     version, baseline = context.facts.cluster_version, context.convergence.baseline
-    recorded = baseline.cluster_operators if baseline is not None else ()
+    before = baseline.version if baseline is not None else None
+    upgraded = not isinstance(version, facts.Unobserved) and before is not None and version.newest not in {None, before}
+    # A newer payload may have removed an operator for good, and a transition that waits for it would never end.
+    recorded = baseline.cluster_operators if baseline is not None and not upgraded else ()
     gone = tuple(
         Finding(_KIND, name, CheckStatus.UNMET, f"{name} (missing, it was there when the topology changed)")
         for name in sorted(entry.name for entry in recorded if entry.name not in others)
@@ -83,8 +87,7 @@ def _reacted(
             wrong.append(f"ClusterVersion version (an upgrade is under way: {reason})")
         elif (status := version.conditions.status("Progressing")) != "False":
             unclear.append(f"{_VERSION}: condition Progressing is {status}")
-        before = baseline.version if baseline is not None else None
-        if before is not None and version.newest not in {None, before}:
+        if upgraded:
             # What converged may have been the upgrade's doing.
             news = f". The cluster went from version {before} to {version.newest} since the topology changed"
     if wrong:

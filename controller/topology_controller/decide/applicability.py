@@ -72,7 +72,9 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
 
 
 def _handed_over(infrastructure: facts.Infrastructure) -> str:
-    text = "The controller of cluster-config-operator (feature gate MutableTopology) moves the topology of this cluster"
+    text = (
+        "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology of this cluster"
+    )
     if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
         body = json.dumps({"spec": {"controlPlaneTopology": infrastructure.desired}}, separators=(",", ":"))
         text += (
@@ -83,7 +85,7 @@ def _handed_over(infrastructure: facts.Infrastructure) -> str:
 
 
 def native_in_charge(known: facts.Facts) -> bool:
-    """Does the native controller move the topology? Its conditions outlive it, so the gate has to be on as well."""
+    """Does the native controller change the topology? Its conditions outlive it, so the gate has to be on as well."""
     return gate(known) and native_present(known)
 
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from topology_api import types
+from topology_api import quantities, types
 from topology_api.vocabulary import CheckName
 
-from ..observe import parse
 from . import read
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ _LONGEST_TOLD: Final = 512
 def _quantity(value: object, bounds: tuple[float, float], unit: float, example: str) -> float:
     """A Kubernetes quantity in that unit. Raises ValueError that says what was found and what is wanted."""
     wanted = f"wanted a Kubernetes quantity such as {example}"
-    number = None if isinstance(value, bool) else parse.quantity(value)
+    number = None if isinstance(value, bool) else quantities.parse(value)
     if number is None:
         raise ValueError(f"{str(value)[:60]!r} is none: {wanted}")
     lowest, highest = bounds

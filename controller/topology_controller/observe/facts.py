@@ -11,8 +11,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from topology_api import shape
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
@@ -519,33 +517,3 @@ class Facts:
         if key == "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default":
             return self.ingress_controller
         return self.operands.get(key, NOT_READ)
-
-    def shape_vector(self, infrastructure: Infrastructure) -> shape.Vector:
-        """Topologies and numbers of nodes by role, as far as they are known. Secrets are not read: no fencing."""
-        homes = None if isinstance(self.control_plane_nodes, Unobserved) else len(self.control_plane_nodes)
-        others = () if isinstance(self.other_nodes, Unobserved) else self.other_nodes
-        rest = [node for node in others if isinstance(node, OtherNode)]
-        counted = not isinstance(self.other_nodes, Unobserved) and len(rest) == len(others)
-        if counted and homes is not None:
-            # A master that lacks the other label is a node of the control plane all the same.
-            homes += sum(node.master for node in rest)
-        return shape.Vector(
-            control_plane=infrastructure.control_plane,
-            infrastructure=infrastructure.infrastructure,
-            masters_schedulable=None if isinstance(self.scheduler, Unobserved) else self.scheduler.masters_schedulable,
-            control_plane_nodes=homes,
-            arbiter_nodes=sum(node.arbiter for node in rest) if counted else None,
-            dedicated_workers=sum(node.dedicated_worker for node in rest) if counted else None,
-        )
-
-    def control_plane_workers(self) -> int | None:
-        """How many control-plane nodes have the label node-role.kubernetes.io/worker; None when not known of each.
-
-        Of a master without the label control-plane only its role is read.
-        """
-        if isinstance(self.control_plane_nodes, Unobserved):
-            return None
-        nodes = [node for node in self.control_plane_nodes if isinstance(node, Node)]
-        others = () if isinstance(self.other_nodes, Unobserved) else self.other_nodes
-        unread = any(isinstance(node, OtherNode) and node.master for node in others)
-        return None if unread or len(nodes) < len(self.control_plane_nodes) else sum(node.worker for node in nodes)

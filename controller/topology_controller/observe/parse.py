@@ -10,11 +10,9 @@ from __future__ import annotations
 import functools
 import ipaddress
 import json
-import math
-import re
 from typing import TYPE_CHECKING, Any
 
-from topology_api import served, types, vocabulary
+from topology_api import quantities, served, types, vocabulary
 
 from . import facts, fields, record
 
@@ -29,11 +27,6 @@ _PRESSURES = {word: word for word in ("MemoryPressure", "DiskPressure", "PIDPres
 _STATUSES = {word: word for word in ("True", "False", "Unknown")}
 _TROUBLES = frozenset({"Degraded", "RenderDegraded"})
 _TOPOLOGIES = frozenset({"f:controlPlaneTopology", "f:infrastructureTopology"})
-_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE])?)\Z", re.IGNORECASE)
-_SUFFIX = {
-    "": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
-}  # fmt: skip
 _FAILING = "TemplateControllerFailing"
 _NATIVE_CONDITION = "TopologyTransitionController"
 _GATE = "MutableTopology"
@@ -46,23 +39,6 @@ _LONGEST_LABEL = 400
 _LONGEST_ATTEMPT = 64
 _MOST_UNKNOWN_CHECKS = 16
 """Entries of the ConfigMap of accepted checks that name no check are reported, but only so many of them are kept."""
-
-
-def quantity(value: object) -> float | None:
-    """A Kubernetes quantity as a number, None when it is none: "32Gi", "7500m", 8."""
-    try:
-        if isinstance(value, str):
-            match = _QUANTITY.match(value)
-            if match is None or (match[3] or "") not in _SUFFIX:
-                return None
-            number = float(f"{match[1]}e{match[2] or 0}") * _SUFFIX[match[3] or ""]
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            number = float(value)
-        else:
-            return None
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def address(value: str) -> str | None:
@@ -242,7 +218,7 @@ def node(raw: Raw) -> facts.Node:
     """Node (v1) of the control plane."""
     labels = fields.mapping(raw, "metadata.labels")
     capacity = fields.mapping(raw, "status.capacity")
-    memory = quantity(capacity.get("memory"))
+    memory = quantities.parse(capacity.get("memory"))
     addresses = (
         address(fields.text(item, "address") or "")
         for item in fields.items(raw, "status.addresses")
@@ -260,7 +236,7 @@ def node(raw: Raw) -> facts.Node:
         cordoned=fields.flag(raw, "spec.unschedulable"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
         kubelet_version=(fields.text(raw, "status.nodeInfo.kubeletVersion") or "")[:_LONGEST_WORD] or None,
-        cpus=quantity(capacity.get("cpu")),
+        cpus=quantities.parse(capacity.get("cpu")),
         memory_bytes=None if memory is None else int(memory),
         addresses=tuple(sorted(filter(None, addresses))),
         taints=taints,

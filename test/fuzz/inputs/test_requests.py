@@ -13,6 +13,7 @@ import contextlib
 import dataclasses
 import itertools
 import socket
+import ssl
 import threading
 
 import pytest
@@ -171,7 +172,8 @@ class Served:
             if tls:
                 connection = stack.enter_context(self.tls.wrap_socket(connection, server_hostname="x"))
             places = [0, *sorted(cuts), len(raw)]
-            with contextlib.suppress(ConnectionError):
+            # The server may have closed it before everything is sent: TLS has an error of its own for that.
+            with contextlib.suppress(ConnectionError, ssl.SSLEOFError):
                 for begin, end in itertools.pairwise(places):
                     if part := raw[begin:end]:
                         connection.sendall(part)

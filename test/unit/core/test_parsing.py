@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topology_api import quantities
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 from topology_controller.observe import catalog, facts, fields, parse
@@ -325,13 +326,13 @@ def test_the_object_itself_may_be_anything(raw: Any, field: str) -> None:
     ],
 )  # fmt: skip
 def test_quantities(written: object, number: float | None) -> None:
-    found = parse.quantity(written)
+    found = quantities.parse(written)
     assert found == (None if number is None else pytest.approx(number))
 
 
 @given(st.text() | st.integers() | st.floats())
 def test_a_quantity_is_a_finite_number_or_none(written: object) -> None:
-    found = parse.quantity(written)
+    found = quantities.parse(written)
     assert found is None or math.isfinite(found)
 
 

@@ -89,3 +89,23 @@ def test_what_users_read_is_in_their_words(path: pathlib.Path) -> None:
         for word in _banned(_KEY.sub("", line) if path.suffix == ".json" else line)
     ]
     assert not words, "\n".join(words)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Nobody moved it, and it was told", ["nobody", "moved", "told"]),
+        ("upgrades are held back", ["held back"]),
+        ("`moved` is a field, wish_list a name", []),
+        ("removed, admittedTime", []),
+    ],
+)
+def test_a_word_is_seen_and_a_name_is_left_alone(line: str, words: list[str]) -> None:
+    assert _banned(line) == words
+
+
+def test_a_name_is_seen_wherever_it_is_given() -> None:
+    source = "import a as told\nfound = 1\nfor one, other in (): pass\ndef f(said, *, made=2): found.one = 3\n"
+    assert [name for _, name in _named(ast.parse(source)) if name in BANNED_NAMES] == [
+        "told", "found", "one", "said", "made",
+    ]  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import web
+from test import kubeconfigs
 
 from topology_controller.kube import client, config, resource
 from topology_controller.plugin import arguments, cluster, errors
@@ -70,17 +70,7 @@ async def server() -> AsyncIterator[HeaderRecorder]:
 
 
 def kubeconfig(folder: pathlib.Path, user: dict[str, Any], url: str = "http://127.0.0.1:1") -> str:
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": url}}],
-        "users": [{"name": "u", "user": user}],
-    }
-    path = folder / "kubeconfig"
-    path.write_text(json.dumps(content))
-    return str(path)
+    return str(kubeconfigs.written(folder / "kubeconfig", url, user))
 
 
 async def test_every_request_is_made_in_that_name(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test import kubeconfigs
 
 from topology_controller.kube import client, config, credentials, errors, resource
 
@@ -35,17 +35,7 @@ def kubeconfig(folder: pathlib.Path, user: dict[str, Any], server: str) -> pathl
     program = folder / "program"
     program.write_text(f"#!/bin/sh\ntouch {folder}/was-run\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": user}],
-    }
-    path = folder / "kubeconfig"
-    path.write_text(json.dumps(content))
-    return path
+    return kubeconfigs.written(folder / "kubeconfig", server, user)
 
 
 @pytest.mark.parametrize("user", USERS.values(), ids=USERS)

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 
 from topology_api import audit as rules
 from topology_controller.kube import errors as kube
-from topology_controller.observe import facts
+from topology_controller.observe import facts, node_counts
 from topology_controller.plugin import cluster, errors
 from topology_controller.plugin.commands import audit
 
@@ -98,7 +98,7 @@ def test_control_plane_nodes_without_the_worker_label_are_counted() -> None:
 )
 def test_labels_that_nobody_has_read_are_not_counted(changes: dict[str, Any]) -> None:
     known = dataclasses.replace(_machines(3), **changes)
-    assert known.control_plane_workers() is None
+    assert node_counts.control_plane_workers(known) is None
     found, _ = _ended(known)
     assert "controlPlaneWorkers" in {name for one in found["open"] for name in one["missing"]}
 

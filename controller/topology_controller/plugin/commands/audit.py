@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from topology_api import audit as rules
 
+from ...observe import node_counts
 from .. import cluster, errors, printing
 from . import head, show
 
@@ -42,8 +43,8 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
 
 def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked when something disagrees. What is left open is no disagreement."""
-    workers = snapshot.known.control_plane_workers()
-    result = rules.audit(snapshot.known.shape_vector(snapshot.infrastructure), workers)
+    workers = node_counts.control_plane_workers(snapshot.known)
+    result = rules.audit(node_counts.shape_vector(snapshot.known, snapshot.infrastructure), workers)
     values = {**dataclasses.asdict(result.vector), "control_plane_workers": workers}
     answer: answers.Audit = {
         **head("TopologyAudit", snapshot),

@@ -1,0 +1,40 @@
+"""Numbers of nodes by role, as far as they are known: the vector by which the shape of a cluster is recognised."""
+
+from __future__ import annotations
+
+from topology_api import shape
+
+from . import facts
+
+
+def shape_vector(known: facts.Facts, infrastructure: facts.Infrastructure) -> shape.Vector:
+    """Topologies and numbers of nodes by role, as far as they are known. Secrets are not read: no fencing."""
+    homes = None if isinstance(known.control_plane_nodes, facts.Unobserved) else len(known.control_plane_nodes)
+    others = () if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
+    rest = [node for node in others if isinstance(node, facts.OtherNode)]
+    counted = not isinstance(known.other_nodes, facts.Unobserved) and len(rest) == len(others)
+    if counted and homes is not None:
+        # A master that lacks the other label is a node of the control plane all the same.
+        homes += sum(node.master for node in rest)
+    scheduler = known.scheduler
+    return shape.Vector(
+        control_plane=infrastructure.control_plane,
+        infrastructure=infrastructure.infrastructure,
+        masters_schedulable=None if isinstance(scheduler, facts.Unobserved) else scheduler.masters_schedulable,
+        control_plane_nodes=homes,
+        arbiter_nodes=sum(node.arbiter for node in rest) if counted else None,
+        dedicated_workers=sum(node.dedicated_worker for node in rest) if counted else None,
+    )
+
+
+def control_plane_workers(known: facts.Facts) -> int | None:
+    """How many control-plane nodes have the label node-role.kubernetes.io/worker; None when not known of each.
+
+    Of a master without the label control-plane only its role is read.
+    """
+    if isinstance(known.control_plane_nodes, facts.Unobserved):
+        return None
+    nodes = [node for node in known.control_plane_nodes if isinstance(node, facts.Node)]
+    others = () if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
+    unread = any(isinstance(node, facts.OtherNode) and node.master for node in others)
+    return None if unread or len(nodes) < len(known.control_plane_nodes) else sum(node.worker for node in nodes)
