@@ -221,6 +221,10 @@ async def test_a_typed_writer_drops_our_record_and_it_is_rebuilt(world: World, p
     if operator == "is away":
         await world.operator("operator-b")
     rebuilt = await world.until_phase(phase)
+    if (operator, phase) == ("is away", "Completed"):
+        # After a restart everything is proven again: completed a second time, and later.
+        assert rebuilt["completedTime"] >= lost["completedTime"]
+        lost["completedTime"] = rebuilt["completedTime"]
     assert {one: rebuilt.get(one) for one in _HEAD} == {one: lost.get(one) for one in _HEAD}
     assert ("baseline" in rebuilt) is (phase in {"Converging", "Completed"})
     await go_on_from(world, phase)

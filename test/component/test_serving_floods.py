@@ -42,8 +42,7 @@ _MEMORY_MIB = 32.0
 
 @pytest.fixture
 async def operator(world: World, tmp_path: pathlib.Path) -> Operator:
-    authority = serving.authority()
-    await serving.publish(world.api, authority)
+    authority = await world.server.client_authority(world.api)
     given = serving.Serving(tmp_path / "tls", authority)
     folder = str(given.certificates)
     started = await world.operator("operator-a", "--serving-cert-dir", folder, "--page-address=127.0.0.1:0", wait=False)

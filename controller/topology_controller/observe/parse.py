@@ -96,12 +96,17 @@ def infrastructure(raw: Raw) -> facts.Infrastructure:
 
 
 def _topology_writer(raw: Raw) -> str | None:
-    writer, latest = None, ""
+    """The field manager that wrote the topology last; of those within one second, by whole seconds, not this operator.
+
+    It is asked when the topology differs from what this operator wrote: then another client was the later one.
+    """
+    writer, latest = None, ("", False)
     for entry in fields.items(raw, "metadata.managedFields"):
         status = fields.mapping(entry, "fieldsV1").get("f:status")
-        time = fields.text(entry, "time") or ""
-        if isinstance(status, dict) and not _TOPOLOGIES.isdisjoint(status) and time >= latest:
-            writer, latest = fields.text(entry, "manager"), time
+        manager = fields.text(entry, "manager")
+        rank = fields.text(entry, "time") or "", manager != vocabulary.OPERATOR_NAME
+        if isinstance(status, dict) and not _TOPOLOGIES.isdisjoint(status) and rank >= latest:
+            writer, latest = manager, rank
     return writer
 
 

@@ -360,6 +360,17 @@ def test_who_wrote_either_topology_last_is_known(field: str) -> None:
     assert parse_as("infrastructure", raw).topology_writer == "typed"
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_within_one_second_it_is_another_client_that_wrote_last(first: bool) -> None:  # noqa: FBT001 - a parameter
+    raw = copy.deepcopy(OBJECTS["infrastructure"])
+    names = ("typed", "cluster-topology-operator") if first else ("cluster-topology-operator", "typed")
+    raw["metadata"]["managedFields"] += [
+        {"manager": name, "time": "2099-01-01T00:00:00Z", "fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}}}
+        for name in names
+    ]
+    assert parse_as("infrastructure", raw).topology_writer == "typed"
+
+
 def test_a_whole_object_becomes_the_fact_that_is_asked_about() -> None:
     node = parse_as("control_plane_nodes", OBJECTS["control_plane_nodes"])
     assert node == facts.Node(
