@@ -39,7 +39,7 @@ OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 
 NEVER_A_TARGET: Final = {
     Topology.DUAL_REPLICA: "two nodes with fencing run etcd under pacemaker, which only the installer sets up",
-    Topology.SINGLE_REPLICA: "a control plane only grows, because etcd cannot give up its quorum in service",
+    Topology.SINGLE_REPLICA: "making a control plane smaller is not supported",
 }
 """Why no transition leads there, whatever the source; shown where the request is refused."""
 
@@ -49,6 +49,7 @@ _LIST_KEYS: Final = {
     "advisories": ("name",),
     "available": ("name",),
     "available.blockers": ("name",),
+    "lastTransition.accepted": ("name",),
     "baseline.machineConfigPools": ("name",),
     "baseline.operands": ("name",),
     "baseline.clusterOperators": ("name",),
@@ -324,7 +325,9 @@ def columns() -> list[dict[str, Any]]:
         {"name": "CONTROL-PLANE", "type": "string", "jsonPath": ".status.controlPlaneTopology"},
         {"name": "INFRASTRUCTURE", "type": "string", "jsonPath": ".status.infrastructureTopology"},
         {"name": "PHASE", "type": "string", "jsonPath": f".status.{RECORD}.phase"},
+        {"name": "PROBLEM", "type": "string", "jsonPath": f".status.{RECORD}.problem.reason"},
         {"name": "PROGRESS", "type": "string", "jsonPath": f".status.{RECORD}.progress.summary"},
+        {"name": "MESSAGE", "type": "string", "jsonPath": f".status.{RECORD}.message", "priority": 1},
         {"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
 

@@ -106,7 +106,7 @@ class Problem(ApiModel):
     """Why a person should look at this transition. What a fleet or a health check goes by."""
 
     reason: ProblemReason
-    """Stuck, Blocked, EvidenceUnreadable, TopologyOverwritten, Paused or RequestLost."""
+    """Stuck, Blocked, EvidenceUnreadable, TwoVoters, TopologyOverwritten, Paused or RequestLost."""
     message: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
     """What is wrong, and what to do."""
     since: Time
@@ -191,6 +191,25 @@ class Accepted(ApiModel):
     """When the operator took it up."""
 
 
+class LastTransition(ApiModel):
+    """The last transition that completed here. It survives the removal of its request."""
+
+    name: Annotated[str, Field(max_length=64)] | None = None
+    """Transition definition that was used."""
+    source: TopologyPair | None = None
+    """Topology that it started from."""
+    target: TopologyPair | None = None
+    """Topology that it led to."""
+    requested_time: Time | None = None
+    """When the operator first saw its request."""
+    admitted_time: Time | None = None
+    """When the topology changed."""
+    completed_time: Time | None = None
+    """When the cluster had converged."""
+    accepted: Annotated[tuple[Accepted, ...], Field(max_length=16)] = ()
+    """Checks that it went without."""
+
+
 class Blocker(ApiModel):
     """A preflight check that keeps a transition from being available."""
 
@@ -221,7 +240,12 @@ class TopologyTransition(ApiModel):
     """Progress of the transition towards spec.desiredTopology. Written only by the cluster topology operator."""
 
     phase: Phase
-    """Idle, Unsupported, Pending, Admitting, Converging or Completed."""
+    """Idle: nothing is requested, or the cluster has the desired topology. Unsupported: no transition leads from here
+    to the request. Pending: some preflight check is not met. Admitting: all are met; once ClusterVersion blocks
+    upgrades, everything is read again. Converging: the topology has changed, and the cluster follows; there is no way
+    back. Completed: the cluster has converged."""
+    message: Annotated[str, Field(max_length=MESSAGE_LIMIT)] | None = None
+    """What is happening, what is waited for, and the next action if there is one; as old as checks."""
     name: Annotated[str, Field(max_length=64)] | None = None
     """Transition definition in use."""
     source: TopologyPair | None = None
@@ -258,6 +282,8 @@ class TopologyTransition(ApiModel):
     """What an administrator has to do, because no operator will."""
     available: Annotated[tuple[AvailableTransition, ...], Field(max_length=16)] = ()
     """Transitions that lead away from the present topology."""
+    last_transition: LastTransition | None = None
+    """The last transition that completed; it stays when its request is removed, and while another one is open."""
 
     @classmethod
     def from_api(cls, value: object) -> Self:

@@ -120,6 +120,8 @@ class ProblemReason(StrEnum):
     """Pending for an hour. The message names the preflight checks that are not met."""
     EVIDENCE_UNREADABLE = "EvidenceUnreadable"
     """A check has been Unknown for more than five minutes. The message names the object that cannot be read."""
+    TWO_VOTERS = "TwoVoters"
+    """etcd has had two voting members for 15 minutes while a request is open: the loss of either stops the cluster."""
     TOPOLOGY_OVERWRITTEN = "TopologyOverwritten"
     """The topology was set back after it had changed. The message names the field manager."""
     PAUSED = "Paused"

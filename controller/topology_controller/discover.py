@@ -76,10 +76,7 @@ class Discoverer:
     async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
         """Read everything and answer, None when Infrastructure could not be read."""
         record = infrastructure.record
-        left = record if isinstance(record, TopologyTransition) and record.phase is Phase.COMPLETED else None
-        if left is not None and not left.advisories and left.checks:
-            # All is done. (A record that was rebuilt from its copy has no checks, and may have lost its advisories.)
-            left = None
+        left = _left(record) if isinstance(record, TopologyTransition) else None
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
         if left is not None:
             sources = (*sources, *_advised(self._transitions))
@@ -118,6 +115,20 @@ class Discoverer:
         if self._version is None:
             return None
         return max(0.0, self._version_due - asyncio.get_running_loop().time())
+
+
+def _left(record: TopologyTransition) -> TopologyTransition | None:
+    """The transition that may have left something to do, None where all is done.
+
+    A record that was rebuilt from its copy has no checks, and may have lost its advisories.
+    """
+    if record.phase is Phase.COMPLETED:
+        return record if record.advisories or not record.checks else None
+    last = record.last_transition
+    if record.phase is not Phase.IDLE or last is None or not record.advisories:
+        return None
+    head = {"source": last.source, "target": last.target, "admitted_time": last.admitted_time}
+    return record.model_copy(update=head)
 
 
 def _place(infrastructure: facts.Infrastructure) -> tuple[object, ...]:

@@ -80,7 +80,8 @@ def voting_members(context: CheckContext) -> CheckResult:
     if len(housed) < wanted:
         return context.unmet(
             f"{aim} Found: {len(housed)}: {result.listed(housed) or 'none'}. A learner becomes a voter once it has "
-            f"caught up, and none is added while a member is unhealthy. Look at {ENDPOINTS}"
+            f"caught up, and none is added while a member is unhealthy. Look at {ENDPOINTS}",
+            count=result.Count(len(housed), wanted, "voters"),
         )
     return context.met(f"{len(housed)} etcd voters, on {result.listed(housed)}")
 

@@ -14,7 +14,7 @@ from topology_api.vocabulary import CheckStatus
 
 from ..observe import facts
 from . import etcd, result
-from .result import Finding, first_reason
+from .result import Count, Finding, first_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ def control_plane(context: CheckContext) -> CheckResult:
     named = [f"{finding.name} ({finding.text})" for finding in findings]
     shown = result.listed(named or ["no node with label node-role.kubernetes.io/control-plane"], _SHOWN)
     text = f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}. Look at oc get nodes"
-    return context.unmet(text, findings)
+    return context.unmet(text, findings, Count(len(eligible), wanted, "nodes"))
 
 
 def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserved:
@@ -100,7 +100,7 @@ def _failing(node: facts.Node, context: CheckContext, common: str | None, voters
         (node.cpus is None or node.memory_bytes is None, "capacity is not known"),
         ((node.cpus or 0) < cpus, f"has {node.cpus or 0:g} of {cpus:g} CPUs"),
         (memory < gib, f"has {memory:.1f} of {gib:g} GiB memory"),
-        (not voters.intersection(node.addresses), "is not home of an etcd voter"),
+        (not voters.intersection(node.addresses), "has no voting etcd member"),
         (compact and not node.worker, f"lacks label {_WORKER}"),
         (compact and bool(node.taints), _tainted(node.taints)),
     )

@@ -57,10 +57,20 @@ class Finding:
         """The sentence about this object alone."""
         return sentence(self.status, (self,))
 
+    @property
+    def met(self) -> bool:
+        """Met; Unmet and Unknown are both not."""
+        return self.status is CheckStatus.MET
+
+    @property
+    def counts(self) -> bool:
+        """Is it listed and counted? A pool without machines is not."""
+        return self.count is None or self.count.wanted != 0 or self.lacks is not None
+
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The answer of a check, with a finding for each object that was judged.
+    """The answer of a check, with a finding for each object that was judged, and how far it is where that is a number.
 
     Two answers with the same message are equal: a count that changes among what is Met is no news.
     """
@@ -69,6 +79,7 @@ class CheckResult:
     status: CheckStatus
     message: str
     findings: tuple[Finding, ...] = field(default=(), compare=False)
+    count: Count | None = field(default=None, compare=False)
 
     @property
     def met(self) -> bool:
@@ -113,9 +124,9 @@ class CheckContext:
         """Answer that what is wanted was found."""
         return CheckResult(self.spec.check, CheckStatus.MET, message, findings)
 
-    def unmet(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:
+    def unmet(self, message: str, findings: tuple[Finding, ...] = (), count: Count | None = None) -> CheckResult:
         """Answer that something else was found."""
-        return CheckResult(self.spec.check, CheckStatus.UNMET, message, findings)
+        return CheckResult(self.spec.check, CheckStatus.UNMET, message, findings, count)
 
     def unknown(self, message: object, findings: tuple[Finding, ...] = ()) -> CheckResult:
         """Answer that it could not be found out, and why."""

@@ -6,6 +6,7 @@
 * `records`: builds `status.topologyTransition`, and recovers it when it was lost.
 * `phases`: the life of a transition (DESIGN section 4): where `decide` is.
 * `context`: what one decision looks at, and what all decisions have in common.
+* `assessment`: what stands first wherever a transition is shown.
 * `cadence`: when the record is written.
 * `admission`: before the change: Pending, Admitting, and the change itself.
 * `baseline`: what the cluster looks like at the change, as convergence is measured against it.

@@ -18,7 +18,7 @@ from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from ..checks import catalog, operators
 from ..checks.result import CheckResult, ConvergenceContext, listed
 from ..observe import facts
-from . import applicability, baseline, cadence, convergence, discovery, events, problems, records
+from . import applicability, assessment, baseline, cadence, convergence, discovery, events, problems, records
 from . import context as contexts
 from .decision import EVIDENCE_SECONDS, Decision, Step
 
@@ -66,7 +66,7 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
             watch=True,
             definition=definition,
             results=kept,
-            note=contexts.what_is_unmet(unmet) if unmet else hold,
+            note=_failing(known, kept) if unmet else hold,
             upgrade_block=block,
             degraded=contexts.unreadable(checks, now),
             look_again=_next_look(context, previous),
@@ -90,8 +90,9 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
         baseline=_kept_baseline(context, definition, measured) if ready else None,
         # What the attempt before went without is history from here on: a new one waits for everything.
         accepted=() if ready else records.accepted_before(context.record),
+        last_transition=contexts.last(context),
     )
-    note = hold or unproven or pausing or contexts.what_is_unmet(failing)
+    note = hold or unproven or pausing or _failing(known, results)
     if ready:
         note = _admitting(context, echoed=echo.met)
     unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
@@ -133,6 +134,12 @@ def _admitting(context: contexts.Context, *, echoed: bool) -> str:
         f"evidence took up to {math.ceil(voids.seconds)} s, and it must be no older than {EVIDENCE_SECONDS:g} s. "
         "Look at the load of the API server and etcd"
     )
+
+
+def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
+    """What keeps the request from passing its preflight, and the danger of the state in which it waits."""
+    text = assessment.unmet(results, Stage.PREFLIGHT.lower())
+    return f"{text}. {assessment.TWO_VOTERS}" if problems.two_voters(known) else text
 
 
 def _hold(context: contexts.Context) -> str:
@@ -263,12 +270,12 @@ def _change(
         phase=Phase.CONVERGING,
         record=after,
         results=results,
-        note=contexts.what_is_awaited(results, context.known.disturbed, after.advisories),
+        note=convergence.note(after, definition, results, context.known),
         degraded=None,
         upgrade_block=operators.block_message_after_change(definition.name, definition.target.control_plane.value),
         steps=(Step.CHANGE, Step.REPORT),
     )
-    return contexts.with_events(context, change)
+    return contexts.with_events(context, contexts.summarized(change))
 
 
 def _next_look(context: contexts.Context, record: TopologyTransition) -> float | None:
@@ -276,6 +283,7 @@ def _next_look(context: contexts.Context, record: TopologyTransition) -> float |
     moments = [*contexts.lease_moments(context.known), *contexts.unreadable_moments(record.checks)]
     if record.phase is Phase.PENDING:
         moments += [events.stands_at(record), problems.blocked_at(record, context.now)]
+    moments += problems.two_voters_moments(context)
     if context.leader.hold_until is not None:
         moments.append(context.leader.hold_until)
     if context.leader.fell_back is not None:

@@ -29,7 +29,7 @@ INTERVAL = timedelta(minutes=1)
 """Between two writes of nothing but newer answers."""
 LONGEST = timedelta(minutes=16)
 """What the interval grows to while they keep changing."""
-_LATER = frozenset({"checks", "progress", "advisories", "available", "observed_generation"})
+_LATER = frozenset({"message", "checks", "progress", "advisories", "available", "observed_generation"})
 """Fields of the record that may wait. `problem` is compared by its reason."""
 
 
@@ -45,7 +45,7 @@ def newest(stored: TopologyTransition | None, latest: TopologyTransition | None)
     """The stored record with the answers that this leader has seen since it wrote it; others' edits win."""
     if stored is None or latest is None or _head(stored) != _head(latest):
         return stored
-    return stored.model_copy(update={"checks": latest.checks, "progress": latest.progress})
+    return stored.model_copy(update={"message": latest.message, "checks": latest.checks, "progress": latest.progress})
 
 
 def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderState, now: datetime) -> Decision:

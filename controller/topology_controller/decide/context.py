@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyTransition
-from topology_api.vocabulary import CheckStatus, Phase, Reason
+from topology_api.types import LastTransition, TopologyTransition, fit
+from topology_api.vocabulary import CheckStatus, Phase, Reason, Stage
 
 from ..checks import advisories, etcd
 from ..checks.result import listed
-from ..definitions import registry
 from ..observe import facts
-from . import cadence, discovery, events, records
+from . import assessment, cadence, discovery, events, records
 from .decision import Cause, Step
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 _UNREADABLE_BOUND = timedelta(minutes=5)
 """How long a fact may be unreadable before the operator calls itself Degraded."""
-_EVERY = 64
-"""Checks that a definition may ask at most: each of them that is waited for is named."""
 BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
@@ -94,25 +91,29 @@ def requested(context: Context, target: TopologyPair | None) -> datetime:
     return context.now.replace(microsecond=0)
 
 
-def what_is_unmet(failing: list[CheckResult]) -> str:
-    """Name the checks that keep something waiting."""
-    return f"Waiting for {listed((result.name for result in failing), most=_EVERY)}"
+def last(context: Context) -> LastTransition | None:
+    """The last transition that completed here: as the record says, or the one that it is about."""
+    return None if context.record is None else context.record.last_transition or completed(context.record)
+
+
+def completed(record: TopologyTransition) -> LastTransition | None:
+    """The transition of a record that is Completed, as it is kept; None before that."""
+    if record.phase is not Phase.COMPLETED or record.target is None:
+        return None
+    return LastTransition.model_validate(record.model_dump(include=set(LastTransition.model_fields)))
 
 
 def what_is_awaited(
     results: tuple[CheckResult, ...], disturbed: tuple[str, ...], left: tuple[Advisory, ...] = ()
 ) -> str:
-    """Name what convergence waits for: checks, with the advisories about them, watches that can be believed, quiet."""
-    failing = [result for result in results if not result.met]
-    if failing:
-        advised_names = {advisory.name for advisory in left}
-        waited_for = [registry.TRAITS[result.name].advisory for result in failing]
-        names = [name for name in waited_for if name is not None and name in advised_names]
-        hint = f". No operator will change that: see status.topologyTransition.advisories for {listed(names)}"
-        return what_is_unmet(failing) + (hint if names else "")
-    if disturbed:
-        return f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
-    return "All convergence checks are met; waiting until it stays quiet"
+    """Name what convergence waits for: checks, watches that can be believed, quiet; and what has to be done."""
+    if any(not result.met for result in results):
+        text = assessment.unmet(results, Stage.CONVERGENCE.lower())
+    elif disturbed:
+        text = f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
+    else:
+        text = "All convergence checks are met; waiting for all of them to stay met"
+    return text + assessment.actions(left, results)
 
 
 def unreadable(checks: tuple[Check, ...], now: datetime) -> Cause | None:
@@ -129,8 +130,16 @@ def written(context: Context, decision: Decision) -> Decision:
     """Add the steps that a decision without a change needs: save the record when it is time for that, then report."""
     record = context.infrastructure.record
     stored = record if isinstance(record, TopologyTransition) else None
-    reported = dataclasses.replace(decision, steps=(Step.REPORT,))
+    reported = dataclasses.replace(summarized(decision), steps=(Step.REPORT,))
     return with_events(context, cadence.due(reported, stored, context.leader, context.now))
+
+
+def summarized(decision: Decision) -> Decision:
+    """The decision whose record says in one sentence what Progressing says."""
+    if decision.record is None:
+        return decision
+    record = decision.record.model_copy(update={"message": fit(decision.sentence)})
+    return dataclasses.replace(decision, record=record)
 
 
 def with_events(context: Context, decision: Decision) -> Decision:

@@ -22,7 +22,7 @@ from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, 
 from ..checks import catalog, machine_config, operators
 from ..checks.result import ConvergenceContext, listed
 from ..observe import facts
-from . import acceptance, applicability, leader, problems, records
+from . import acceptance, applicability, assessment, leader, problems, records
 from . import context as contexts
 from .decision import Cause, Decision, EventSpec, Step
 
@@ -83,6 +83,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
                 "problem": None,
             }
         )
+        kept = kept.model_copy(update={"last_transition": contexts.completed(kept)})
         done = Decision(
             Phase.COMPLETED,
             kept,
@@ -101,8 +102,9 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
     # An answer that time alone takes back is looked at then, while it settles too.
     moments = [deadline, stuck_at, *contexts.lease_moments(known), *_failing_moments(known)]
     moments += [quiet_at] if all_met else contexts.unreadable_moments(converged)
+    moments += problems.two_voters_moments(context)
     overdue = f"Overdue since {deadline:%Y-%m-%dT%H:%M:%SZ}. " if now >= deadline and waiting else ""
-    awaiting = contexts.what_is_awaited(awaited, known.disturbed, advised)
+    awaiting = note(kept, definition, results, known, awaited)
     decision = Decision(
         Phase.CONVERGING,
         kept,
@@ -121,6 +123,19 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
         event = EventSpec(EventReason.TRANSITION_STUCK, stuck.message, warning=True)
         return dataclasses.replace(decision, happened=(*decision.happened, event))
     return decision
+
+
+def note(
+    record: TopologyTransition,
+    definition: model.Definition,
+    results: tuple[CheckResult, ...],
+    known: facts.Facts,
+    awaited: tuple[CheckResult, ...] | None = None,
+) -> str:
+    """What Progressing says first: how far it is, what is `awaited` (else every result), and what has to be done."""
+    text = assessment.converging(record, definition, results, record.admitted_time)
+    text += contexts.what_is_awaited(results if awaited is None else awaited, known.disturbed, record.advisories)
+    return f"{text}. {assessment.TWO_VOTERS}" if problems.two_voters(known) else text
 
 
 def deadline_of(

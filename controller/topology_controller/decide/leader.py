@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import Phase, Stage
 
 from ..observe import facts
-from . import acceptance, applicability, cadence, records
+from . import acceptance, applicability, cadence, problems, records
 from .cadence import Writes
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ class LeaderState:
     """The wall clock and the monotonic one at the last look."""
     gate_since: datetime | None = None
     """When the feature gate of the native controller was first seen on."""
+    two_voters_since: datetime | None = None
+    """Since when etcd has been seen with two voters; None when it has not."""
     steady_since: datetime | None = None
     """When the wall clock was last set, or something that matters could last not be watched; None: never."""
     unquiet: bool = True
@@ -135,8 +137,17 @@ def looked(
         clocks=clocks,
         steady_since=now if blind or leader.unquiet or missed else leader.steady_since,
         gate_since=gate_since,
+        two_voters_since=_two_voters_since(leader, known, now),
         unquiet=blind,
     )
+
+
+def _two_voters_since(leader: LeaderState, known: facts.Facts, now: datetime) -> datetime | None:
+    """What cannot be read for a moment is not over."""
+    two = problems.two_voters(known)
+    if two is None and known.etcd_endpoints is not facts.NOT_READ:
+        return leader.two_voters_since
+    return (leader.two_voters_since or now) if two else None
 
 
 def _shifted(leader: LeaderState, by: timedelta, now: datetime) -> LeaderState:
@@ -150,6 +161,7 @@ def _shifted(leader: LeaderState, by: timedelta, now: datetime) -> LeaderState:
         since=leader.since + by,
         hold_until=shifted(leader.hold_until),
         gate_since=shifted(leader.gate_since),
+        two_voters_since=shifted(leader.two_voters_since),
         steady_since=now,
         writes=dataclasses.replace(leader.writes, at=shifted(leader.writes.at)),
         fell_back=shifted(leader.fell_back),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyTransition
+from topology_api.types import TopologyTransition, fit
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, ProblemReason, Reason
 
 from ..checks import operators
@@ -28,7 +28,7 @@ from .decision import Cause, Decision, Step
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import RecordCopy
+    from topology_api.types import Advisory, RecordCopy
 
     from ..definitions import load, model
     from .leader import LeaderState
@@ -180,7 +180,8 @@ def _disabled(context: contexts.Context, cause: Cause) -> Decision:
     if cause.reason is Reason.HOSTED_CONTROL_PLANE or record is None or record.phase not in contexts.BEFORE_CHANGE:
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
-    return Decision(phase, _idle_record(context), (Step.SAVE, Step.REPORT), disabled=cause, observed=observed)
+    idle = _idle_record(context).model_copy(update={"message": fit(cause.message)})
+    return Decision(phase, idle, (Step.SAVE, Step.REPORT), disabled=cause, observed=observed)
 
 
 def _overwritten(context: contexts.Context, record: TopologyTransition) -> Decision:
@@ -247,7 +248,18 @@ def _idle_record(context: contexts.Context) -> TopologyTransition:
         observed_generation=context.infrastructure.generation,
         available=contexts.available(context),
         accepted=records.accepted_before(context.record),
+        last_transition=contexts.last(context),
+        # Nothing is watched: what the last transition left to do is looked at again when discovery reads.
+        advisories=_left(context),
     )
+
+
+def _left(context: contexts.Context) -> tuple[Advisory, ...]:
+    """What the last transition has left to do; nothing of a request that was cancelled."""
+    record = context.record
+    if record is None or record.phase not in {Phase.IDLE, Phase.COMPLETED} or contexts.last(context) is None:
+        return ()
+    return record.advisories if context.leader.advisories is None else context.leader.advisories
 
 
 def _idle(context: contexts.Context) -> Decision:
@@ -282,6 +294,7 @@ def _unsupported(context: contexts.Context, desired: str) -> Decision:
         phase_transition_time=records.phase_time(context.record, Phase.UNSUPPORTED, context.now),
         observed_generation=infrastructure.generation,
         available=contexts.available(context),
+        last_transition=contexts.last(context),
     )
     block = f"{message}. Cancel the request to allow minor upgrades again: {_CANCEL}"
     return contexts.written(context, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))
@@ -293,8 +306,7 @@ def _keep(context: contexts.Context, record: TopologyTransition) -> Decision:
         update={
             "observed_generation": context.infrastructure.generation,
             "available": contexts.available(context),
-            # Nothing is watched any more: what is left to do is looked at again when discovery reads.
-            "advisories": record.advisories if context.leader.advisories is None else context.leader.advisories,
+            "advisories": _left(context),
             "problem": None,
         }
     )

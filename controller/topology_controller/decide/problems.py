@@ -16,6 +16,7 @@ from topology_api import vocabulary
 from topology_api.types import Problem, fit, whole_seconds
 from topology_api.vocabulary import CheckName, Phase, ProblemReason, Reason
 
+from ..checks import etcd
 from ..checks.result import listed
 from ..observe import facts
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 _BLOCKED_BOUND = timedelta(hours=1)
 """How long a request may be Pending before it is a problem."""
+TWO_VOTERS_BOUND = timedelta(minutes=15)
+"""How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
+_TWO = 2
 _OF_POOLS = frozenset(
     {
         CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED,
@@ -46,6 +50,8 @@ def before_change(
 ) -> Problem | None:
     """The problem of a request that is Pending or Admitting."""
     own = context.known.own_operator
+    if (two := _two_voters(context)) is not None:
+        return two
     if unreadable is not None:
         return problem(context, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
     if not isinstance(own, facts.Unobserved) and own.paused:
@@ -59,6 +65,33 @@ def before_change(
     return None
 
 
+def two_voters(known: facts.Facts) -> bool | None:
+    """Does etcd have exactly two voting members? None when that is not known."""
+    voters = etcd.members(known)
+    return None if isinstance(voters, facts.Unobserved) else len(voters) == _TWO
+
+
+def two_voters_moments(context: contexts.Context) -> list[datetime]:
+    """When two voters will have lasted too long."""
+    since = context.leader.two_voters_since
+    return [] if since is None else [since + TWO_VOTERS_BOUND]
+
+
+def _two_voters(context: contexts.Context) -> Problem | None:
+    """Two voters for too long, by this leader or by the record: what it is called lasts over a restart."""
+    since = context.leader.two_voters_since
+    before = context.record.problem if context.record is not None else None
+    recorded = before is not None and before.reason is ProblemReason.TWO_VOTERS
+    if since is None or not (recorded or context.now >= since + TWO_VOTERS_BOUND):
+        return None
+    message = (
+        "etcd has had two voting members for more than 15 minutes, and the loss of either one stops the cluster. Do "
+        "not reboot or drain a control-plane node; bring the third one in. Look at: "
+        "oc get nodes -l node-role.kubernetes.io/control-plane"
+    )
+    return problem(context, ProblemReason.TWO_VOTERS, message)
+
+
 def blocked_at(record: TopologyTransition, now: datetime) -> datetime:
     """From when on a request that stays Pending is a problem."""
     return (record.phase_transition_time or now) + _BLOCKED_BOUND
@@ -68,6 +101,8 @@ def after_change(
     context: contexts.Context, record: TopologyTransition, awaited: tuple[CheckResult, ...], degraded: Cause | None
 ) -> Problem | None:
     """The problem of a transition that converges. `awaited` are the answers that it still goes by."""
+    if (two := _two_voters(context)) is not None:
+        return two
     if degraded is not None:
         stuck = degraded.reason is Reason.TRANSITION_STUCK
         return problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)

@@ -118,7 +118,16 @@ class Convergence(read.Strict):
     """By platform: minutes that each machine of the largest pool adds, since one after the other restarts."""
     stuck_minutes: Annotated[int, Field(ge=0, le=1440)] = 10
     """Overdue, and without progress for this long, it is stuck."""
+    typical_minutes: tuple[Annotated[int, Field(ge=1, le=1440)], Annotated[int, Field(ge=1, le=1440)]] | None = None
+    """How long it usually takes, at least and at most: shown, and nothing is decided by it."""
     checks: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _typical_is_a_range(self) -> Self:
+        if self.typical_minutes is not None and self.typical_minutes[0] > self.typical_minutes[1]:
+            least, most = self.typical_minutes
+            raise ValueError(f"typicalMinutes begins with the larger number ({least}, {most})")
+        return self
 
 
 class Definition(read.Strict):

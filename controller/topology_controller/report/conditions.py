@@ -27,12 +27,12 @@ class Condition:
 
 
 _PROGRESSING = {
-    Phase.IDLE: (ConditionStatus.FALSE, Reason.AS_EXPECTED, "No transition is wanted"),
-    Phase.UNSUPPORTED: (ConditionStatus.FALSE, Reason.UNSUPPORTED_TRANSITION, ""),
-    Phase.PENDING: (ConditionStatus.FALSE, Reason.PREFLIGHT_UNMET, ""),
-    Phase.ADMITTING: (ConditionStatus.TRUE, Reason.TRANSITION_ADMITTING, ""),
-    Phase.CONVERGING: (ConditionStatus.TRUE, Reason.TRANSITION_CONVERGING, ""),
-    Phase.COMPLETED: (ConditionStatus.FALSE, Reason.TRANSITION_COMPLETED, "The transition is completed"),
+    Phase.IDLE: (ConditionStatus.FALSE, Reason.AS_EXPECTED),
+    Phase.UNSUPPORTED: (ConditionStatus.FALSE, Reason.UNSUPPORTED_TRANSITION),
+    Phase.PENDING: (ConditionStatus.FALSE, Reason.PREFLIGHT_UNMET),
+    Phase.ADMITTING: (ConditionStatus.TRUE, Reason.TRANSITION_ADMITTING),
+    Phase.CONVERGING: (ConditionStatus.TRUE, Reason.TRANSITION_CONVERGING),
+    Phase.COMPLETED: (ConditionStatus.FALSE, Reason.TRANSITION_COMPLETED),
 }
 _STOPPING = frozenset({Reason.API_NOT_INSTALLED, Reason.TOPOLOGY_OVERWRITTEN})
 """Nothing goes on while these last, whatever was under way: but what was keeps blocking upgrades."""
@@ -60,7 +60,7 @@ def of(decision: Decision) -> tuple[Condition, ...]:
         _stopped_progressing(decision) if stopped else _progressing(decision),
         _when_true(ConditionType.DEGRADED, _trouble(decision), "Nothing is wrong"),
         _upgradeable(decision),
-        _when_true(ConditionType.DISABLED, decision.disabled, "This operator manages the topology of this cluster"),
+        _when_true(ConditionType.DISABLED, decision.disabled, "The operator manages this cluster's topology"),
     )
 
 
@@ -73,14 +73,13 @@ def _trouble(decision: Decision) -> Cause | None:
 
 
 def _progressing(decision: Decision) -> Condition:
-    status, reason, text = _PROGRESSING[decision.phase]
-    message = f"{text}{decision.note}" if text or decision.note else str(decision.phase)
-    return Condition(ConditionType.PROGRESSING, status, reason, message)
+    status, reason = _PROGRESSING[decision.phase]
+    return Condition(ConditionType.PROGRESSING, status, reason, decision.sentence)
 
 
 def _stopped_progressing(decision: Decision) -> Condition:
     degraded = decision.degraded
-    message = "Nothing is done here"
+    message = "The operator takes no action on this cluster"
     if decision.disabled is None and degraded is not None:
         message = f"Stopped: see condition Degraded ({degraded.reason})"
     return Condition(ConditionType.PROGRESSING, ConditionStatus.FALSE, Reason.AS_EXPECTED, message)

@@ -41,8 +41,7 @@ def operands(
     for answer in results:
         for finding in answer.findings if matrix.group(answer.name) is not None else ():
             count = finding.count
-            if count is not None and count.wanted == 0 and finding.lacks is None:
-                # A pool without machines.
+            if not finding.counts:
                 continue
             items.append(
                 {

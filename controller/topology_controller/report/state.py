@@ -51,7 +51,10 @@ class Progress(TypedDict):
 
 
 class Transition(TypedDict):
-    """The transition under way, or the last one. `deadline` is there from the change to the end of it."""
+    """The transition under way, or the last one. `deadline` is there from the change to the end of it.
+
+    `typical` says how long the change usually takes, from the definition or from the last time; empty: not known.
+    """
 
     name: str | None
     summary: str
@@ -64,6 +67,7 @@ class Transition(TypedDict):
     deadline: str | None
     deadlineMinutes: int | None
     settleSeconds: int | None
+    typical: str
 
 
 class Operand(TypedDict):
@@ -125,10 +129,31 @@ class Accepted(TypedDict):
     since: str
 
 
+class Problem(TypedDict):
+    """Why an administrator should look: a `ProblemReason`, what is wrong and what to do, and since when."""
+
+    reason: str
+    message: str
+    since: str
+
+
+class LastTransition(TypedDict):
+    """The last transition that completed here; it outlives its request."""
+
+    name: str | None
+    source: Pair | None
+    target: Pair | None
+    requested: str | None
+    admitted: str | None
+    completed: str | None
+    accepted: list[str]
+
+
 class Blocker(TypedDict):
-    """A check that keeps a transition from being available."""
+    """A check that keeps a transition from being available: Unmet, or Unknown."""
 
     name: str
+    status: str
     message: str
 
 
@@ -170,6 +195,7 @@ class State(TypedDict):
     stuck: bool
     paused: bool
     headline: str
+    problem: Problem | None
     disabled: Said | None
     degraded: Said | None
     conditions: list[Condition]
@@ -183,4 +209,5 @@ class State(TypedDict):
     accepted: list[Accepted]
     advisories: list[Advisory]
     available: list[Available]
+    lastTransition: LastTransition | None
     disturbed: list[str]

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import ConditionType, Phase, Reason, Stage
 
-from ..decide import records
+from ..decide import assessment, records
 from ..observe import facts
 from . import clusteroperator, evidence, state
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import AvailableTransition, TopologyPair, TopologyTransition
+    from topology_api.types import AvailableTransition, LastTransition, TopologyPair, TopologyTransition
 
     from ..checks.result import CheckResult
     from ..definitions import load, model
@@ -94,6 +94,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
         "stuck": degraded is not None and degraded["reason"] == Reason.TRANSITION_STUCK,
         "paused": own is not None and own.paused,
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
+        "problem": _problem(record),
         "disabled": disabled,
         "degraded": degraded,
         "conditions": conditions,
@@ -123,6 +124,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
             for item in (() if record is None else record.advisories)
         ],
         "available": [] if record is None else [_available(item, about) for item in record.available],
+        "lastTransition": _last(None if record is None else record.last_transition),
         "disturbed": list(based.disturbed),
     }
 
@@ -178,7 +180,29 @@ def _transition(
         deadline=_time(deadline),
         deadlineMinutes=None if deadline is None or started is None else (deadline - started) // timedelta(minutes=1),
         settleSeconds=settle if about.settle_seconds is None else about.settle_seconds,
+        typical=assessment.typical(definition, record.last_transition),
     )
+
+
+def _problem(record: TopologyTransition | None) -> state.Problem | None:
+    problem = None if record is None else record.problem
+    if problem is None:
+        return None
+    return {"reason": problem.reason.value, "message": problem.message, "since": _stamp(problem.since)}
+
+
+def _last(last: LastTransition | None) -> state.LastTransition | None:
+    if last is None:
+        return None
+    return {
+        "name": last.name,
+        "source": _pair(last.source),
+        "target": _pair(last.target),
+        "requested": _time(last.requested_time),
+        "admitted": _time(last.admitted_time),
+        "completed": _time(last.completed_time),
+        "accepted": [entry.name for entry in last.accepted],
+    }
 
 
 def _available(transition: AvailableTransition, about: About) -> state.Available:
@@ -190,7 +214,10 @@ def _available(transition: AvailableTransition, about: About) -> state.Available
         "target": {"controlPlane": target.control_plane, "infrastructure": target.infrastructure},
         "available": transition.available,
         "evaluated": _stamp(transition.evaluated_time),
-        "blockers": [{"name": blocker.name, "message": blocker.message} for blocker in transition.blockers],
+        "blockers": [
+            {"name": blocker.name, "status": blocker.status.value, "message": blocker.message}
+            for blocker in transition.blockers
+        ],
         "command": _request(target.control_plane),
     }
 

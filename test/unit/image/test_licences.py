@@ -11,7 +11,7 @@ from topology_image import licences, locks
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LOCKED = locks.read(ROOT / "requirements.lock")
-PAGE = (ROOT / "docs" / "supply-chain.md").read_text()
+PAGE = (ROOT / "docs" / "image.md").read_text()
 
 
 @pytest.mark.parametrize("name", LOCKED)
@@ -21,7 +21,7 @@ def test_a_package_is_under_licences_that_are_allowed(name):
 
 def test_the_page_lists_them_as_they_are():
     assert licences.table(LOCKED.values()) in PAGE, (
-        "docs/supply-chain.md: put in what `python -m topology_image licences` prints"
+        "docs/image.md: put in what `python -m topology_image licences` prints"
     )
 
 

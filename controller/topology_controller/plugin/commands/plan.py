@@ -134,7 +134,9 @@ def _way(way: simulate.Way) -> answers.Way:
         "summary": way.definition.summary,
         "target": answers.pair(way.definition.target.pair),
         "verdict": way.verdict.value,
-        "blockers": [{"name": blocker.name, "message": blocker.message} for blocker in blockers],
+        "blockers": [
+            {"name": blocker.name, "status": blocker.status.value, "message": blocker.message} for blocker in blockers
+        ],
         "elsewhere": way.elsewhere,
         "command": _command(way.definition.target.control_plane.value),
     }
