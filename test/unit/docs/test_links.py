@@ -11,7 +11,7 @@ from test.unit.docs import pages
 if TYPE_CHECKING:
     import pathlib
 
-WORDS = 47_600
+WORDS = 47_300
 """Three hours of reading."""
 HOSTS = {"docs.openshift.com", "docs.redhat.com", "kubernetes.io", "prometheus.io", "github.com"}
 
