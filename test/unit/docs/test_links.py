@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pathlib
 
 WORDS = 47_300
-"""Three hours of reading."""
+"""What all pages of docs may have together; lower it when pages get shorter, never raise it for one that repeats."""
 HOSTS = {"docs.openshift.com", "docs.redhat.com", "kubernetes.io", "prometheus.io", "github.com"}
 
 
