@@ -28,7 +28,7 @@ _HEAD = """\
 
 <!-- made by `make generate` from api/topology_api, bindata/transitions and the registry of metrics; do not edit -->
 
-What others can see and script against, generated from the code. What a table has no room for stands in
+What others can see and script against, generated from the code. What does not fit into a table stands in
 [reference.md](reference.md); what to do about it in [operations.md](operations.md).
 """
 _BOUNDS = (

@@ -1,8 +1,8 @@
 """Records sessions of `oc topology` on clusters in a box, for docs/sessions/: what is typed, said, and returned.
 
 Each session is a scenario of the simulator, played by the operator as its own process, with the installed command in
-front of it. So the pages are never written by hand, and what reads badly there is mended in the command. What differs
-from run to run is a word in angle brackets: times, ages, versions, ids.
+front of it. So the pages are never written by hand, and what reads badly there is changed in the command. What
+differs from run to run is a word in angle brackets: times, ages, versions, ids.
 
     hack/record_sessions.py [SCENARIO ...]            record, and write the pages
     hack/record_sessions.py --check [SCENARIO ...]    record, and compare: exit code 1 where a page is another one

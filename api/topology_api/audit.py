@@ -1,4 +1,4 @@
-"""Does what a cluster says of itself fit together? Status, scheduler and nodes, held against each other.
+"""Does what a cluster says of itself fit together? Status, scheduler and nodes, compared.
 
 The topologies in Infrastructure's status were written once, by an installer or by a transition; Scheduler can be edited
 by anybody, and nodes come and go. Nothing keeps the three together, so a cluster can say that its infrastructure is
@@ -39,7 +39,7 @@ than five."""
 
 
 class Part(StrEnum):
-    """What is held against each other."""
+    """What is compared."""
 
     STATUS = "status"
     """Infrastructure `cluster`: controlPlaneTopology and infrastructureTopology."""
@@ -266,7 +266,7 @@ def _infrastructure_nodes(cluster: _Cluster) -> Answer:
         )
     elif capable < least:
         meaning = (
-            "Two of each of routers, monitoring and registry are wanted, and one node has no room for both: the second "
+            "Two of each of routers, monitoring and registry are wanted, and one node cannot carry both: the second "
             "stays Pending, and the loss of that node is the loss of all."
         )
     else:

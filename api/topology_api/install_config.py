@@ -1,4 +1,4 @@
-"""What an install-config leads to: the topologies that a cluster is born with, and whether masters carry workloads.
+"""What an install-config leads to: the topologies a cluster is installed with, and whether masters carry workloads.
 
 The installer computes them once, before there is a cluster, from nothing but the number of machines; nothing corrects
 them afterwards. Two rules are known: the one that is `released`, and one that is `proposed` because the released one
@@ -195,8 +195,8 @@ def notes(config: InstallConfig, numbers: Machines) -> tuple[str, ...]:
     texts: list[str] = []
     if numbers.workers and (numbers.control_plane == 1 or numbers.workers == 1):
         texts.append(
-            "mastersSchedulable is false because there are workers. The assisted installer sets it to true all the "
-            "same, with one control-plane node or fewer than two workers; the topologies stay as they are."
+            "mastersSchedulable is false because there are workers. The assisted installer sets it to true "
+            "anyway, with one control-plane node or fewer than two workers; the topologies stay as they are."
         )
     if numbers.control_plane == 1 and numbers.workers:
         texts.append(

@@ -32,7 +32,7 @@ ACCEPTED_REASON_LIMIT: Final = 256
 """Characters that are kept of the reason for accepting a check."""
 
 CHECK_ACCEPTOR: Final = "topology-check-acceptor"
-"""Role in the operator's namespace, bound to nobody: get and patch of that one ConfigMap."""
+"""Role in the operator's namespace, bound to no user: get and patch of that one ConfigMap."""
 
 CONFIGURATION: Final = "cluster-topology-operator-config"
 """Name of the ConfigMap in the operator's namespace that is mounted as its configuration."""
@@ -231,7 +231,7 @@ class AdvisoryName(StrEnum):
 
     ROUTER_REPLICAS_PINNED = "RouterReplicasPinned"
     """Before and after the change: the default IngressController asks explicitly for fewer routers than the target
-    implies, and the ingress operator honours that for ever; `RouterReplicas` waits. The command patches
+    implies, and the ingress operator keeps that number; `RouterReplicas` waits. The command patches
     `spec.replicas`."""
     DNSMASQ_CONFIGURATION_LEFT = "DnsmasqConfigurationLeft"
     """Before and after: MachineConfig `50-master-dnsmasq-configuration`, which the assisted installer makes for a
@@ -242,7 +242,7 @@ class AdvisoryName(StrEnum):
     which is no redundancy. Nothing waits for it. The command patches `spec.replicas` to 2, which needs storage that
     several nodes can mount: an object store, or a volume with ReadWriteMany."""
     TOPOLOGY_READ_AT_START = "TopologyReadAtStart"
-    """After, where the control plane moved: operators of `bindata/startup-readers.yaml` have a pod from before the
+    """After, where the control plane changed: operators of `bindata/startup-readers.yaml` have a pod from before the
     change. The command deletes their pods; a roll-out that reboots their node does it too."""
     ETCD_BACKUP_OUTDATED = "EtcdBackupOutdated"
     """After: the newest backup of etcd that is known of is older than the change, or none is known of; a restored one

@@ -55,7 +55,7 @@ class Unelected:
     """Stands for the lease where there is no election (`--no-leader-elect`): it is always ours."""
 
     def time_left(self) -> float:
-        """For ever."""
+        """Without end."""
         return float("inf")
 
 

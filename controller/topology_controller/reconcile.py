@@ -179,7 +179,7 @@ class Reconciler:
         if isinstance(watches.installed, facts.Installed) and watches.installed.lacks:
             return
         why = (
-            f"whether the CRD has its fields cannot be told: {watches.installed}"
+            f"whether the CRD has its fields is unknown: {watches.installed}"
             if isinstance(watches.installed, facts.Unobserved)
             else "although the CRD has its fields"
         )

@@ -82,7 +82,7 @@ class Latest:
         self._news = asyncio.Event()
 
     def put(self, view: views.View) -> None:
-        """Keep a view; whoever waits is woken only when it differs."""
+        """Keep a view; a waiting task is woken only when it differs."""
         if view != self.view:
             LOG.info("topology is %s/%s, phase %s", view.control_plane, view.infrastructure, view.phase)
             self.view = view
@@ -96,7 +96,7 @@ class Latest:
 
 
 class Follower:
-    """Keeps `Latest` current, for ever: one list, then watches that go on from the version that was seen last.
+    """Keeps `Latest` current, without end: one list, then watches that go on from the version that was seen last.
 
     After a failure the next watch goes on from there too, so that nothing is read twice. A new list is needed when the
     server has forgotten that version (410), and is tried when two watches in a row have failed.
@@ -151,7 +151,7 @@ class Follower:
         )
         async with response:
             if response.status != 200:
-                # Without _preload_content nobody else looks at the status.
+                # Without _preload_content no other code looks at the status.
                 raise WatchError(response.status, (await response.text())[:200])
             async for line in response.content:
                 self._event(json.loads(line))

@@ -2,7 +2,7 @@
 
 cyclonedx-py lists the environment that was built: packages, licences, who needs whom. What it cannot know is added
 here: the file that each package came from, by the hash that pip found and the locked file allows, and the version that
-was stamped. The result says the same for the same layer, byte by byte, and is held against the schema.
+was stamped. The result says the same for the same layer, byte by byte, and is validated against the schema.
 
 What the base image has is not in it: the base image has a list of its own.
 """

@@ -59,7 +59,7 @@ class Builder:
     """Builds a recipe from a context; `given` are the build arguments, `prefix` the interpreter's folder.
 
     `tell` gets each step before it is performed. `cache` is where packages that were fetched are kept; what comes out
-    of it is held against the hashes of the locked files like what is fetched.
+    of it is compared with the hashes of the locked files like what is fetched.
     """
 
     recipe: dockerfile.Recipe

@@ -1,4 +1,4 @@
-"""Which licences the image carries: read from the installed packages, held against those that are allowed.
+"""Which licences the image carries: read from the installed packages, compared with those that are allowed.
 
 The expression is what a package declares by itself (PEP 639), else its licence field where that is a known name, else
 its classifiers. A package that says nothing understandable, or a licence that is not allowed, is a fault: an

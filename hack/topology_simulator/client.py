@@ -152,7 +152,7 @@ class Client:
         await self._call("DELETE", kind.path(name, namespace))
 
     async def follow(self, kind: kinds.Kind, *, retry_seconds: float) -> AsyncIterator[Listed | Changed]:
-        """Yield every state of a kind, for ever: `Listed` first and after every gap, then `Changed`.
+        """Yield every state of a kind, without end: `Listed` first and after every gap, then `Changed`.
 
         Failures of any sort (not there yet, cut, expired, refused) end in a new list after `retry_seconds`.
         """

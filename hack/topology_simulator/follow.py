@@ -96,7 +96,7 @@ def _todo() -> list[tuple[str, str, _Act]]:
 
 
 async def spoil(api: client.Client, part: str) -> None:
-    """Let one operand fall behind; `follow` mends it. Raises ClientError, LookupError for an unknown part."""
+    """Let one operand fall behind; `follow` ends that. Raises ClientError, LookupError for an unknown part."""
     if part not in PARTS:
         raise LookupError(f"{part!r} is none of {', '.join(PARTS)}")
     for pods in operands.STATIC_PODS:

@@ -1,7 +1,7 @@
 """The machine config operator: can its pools follow, does it work for the new topology, and has that been rolled out?
 
 The change drops the templates of a single node, so every pool gets another rendered configuration and its nodes restart
-in turn. A pool that is merely equal to itself proves nothing: for seconds after the templates are rendered every pool
+in turn. A pool that only equals itself proves nothing: for seconds after the templates are rendered every pool
 still looks finished. So the controller has to carry the new topology first, and then each pool has to have left the
 configuration that it had when the topology changed.
 

@@ -1,4 +1,4 @@
-"""What an administrator accepts not to wait for: the way out of a transition that would be stuck for ever.
+"""What an administrator accepts not to wait for: the way out of a transition that would stay stuck.
 
 Past the deadline the check of a workload may be accepted as it is: a router that is pinned on purpose, a registry
 without shared storage. What is asked for stands in a ConfigMap (`facts.Acceptances`); what is accepted stands in the

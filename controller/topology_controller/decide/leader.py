@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _JUMP = 1.0
 """Seconds by which a clock that is set differs from the monotonic one."""
 _SLEW = 0.1
-"""Share of the time that a clock may be off that is merely corrected slowly: NTP slews by less."""
+"""Share of the time that a clock may be off that is only corrected slowly: NTP slews by less."""
 _DISAGREED_FIRST = 1.0
 """Seconds until an admission may begin again after live evidence disagreed; twice as long each time."""
 _DISAGREED_CAP = 30.0

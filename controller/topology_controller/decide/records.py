@@ -126,9 +126,9 @@ def progress(results: Iterable[CheckResult]) -> Progress:
 def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
     """The record without times of the future that something is reckoned from.
 
-    What merely reports or gives up for a while goes by the record: the deadline, facts that stay unreadable, the wait
+    What only reports or gives up for a while goes by the record: the deadline, facts that stay unreadable, the wait
     for the echo. A clock that was put forward brings these early by as much as it was set. One that was put back
-    would delay them for ever, so a time that has not come yet is brought back to now, once, and written that way.
+    would delay them without end, so a time that has not come yet is brought back to now, once, and written that way.
     """
     entered, admitted = record.phase_transition_time, record.admitted_time
     changes: dict[str, object] = {}

@@ -5,9 +5,9 @@ be read half-way. So a change is taken when two looks shortly after each other f
 times: a small file every two seconds costs nothing, and a time can lie.
 
 A good file takes effect between two decisions. A bad one changes nothing: the last good one stays in force, and
-`trouble` says what is wrong, which becomes condition Degraded. Where there has been no good one yet, the defaults are
+`trouble` says what is wrong, which becomes condition Degraded. Where none has been valid yet, the defaults are
 in force and `unknown` is true: the administrator may have asked for more than they do, so no transition begins until
-the file is mended. The operator starts all the same, because a transition that is under way has to be followed.
+the file is corrected. The operator still starts, because a transition that is under way has to be followed.
 
 `process` runs it for as long as the process lives, also on a standby; `reconcile` reads it.
 """
@@ -110,9 +110,9 @@ class Current:
     def _refuse(self, complaints: tuple[str, ...]) -> None:
         self.unknown = not self._has_been_good
         kept = (
-            "Until it is mended the defaults are in force, and no transition begins: more may have been asked for"
+            "Until it is corrected the defaults are in force, and no transition begins: more may have been asked for"
             if self.unknown
-            else "Until it is mended the configuration that was read before stays in force"
+            else "Until it is corrected the configuration that was read before stays in force"
         )
         self.trouble = f"{'; '.join(complaints)}. {kept}"
         for complaint in complaints:

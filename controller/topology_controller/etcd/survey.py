@@ -51,7 +51,7 @@ class Probe:
         return self.opinion if isinstance(self.confirmed, EtcdError) else self.confirmed
 
     async def run(self, client: Client) -> None:
-        """Ask everything, over two connections, because what waits for the quorum may wait for ever."""
+        """Ask everything, over two connections, because what waits for the quorum may wait without end."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._ask_about_itself(client))
             group.create_task(self._ask_the_quorum(client))

@@ -8,7 +8,7 @@
 * `slim_import`: imports kubernetes_asyncio without its 755 models.
 * `transport`: requests over one pool of connections with TLS, keep-alive and credentials.
 * `client`: the verbs, each within one budget of seconds.
-* `watch`: list, then watch from there, for ever: a state machine that yields events.
+* `watch`: list, then watch from there, without end: a state machine that yields events.
 * `reflector`: keeps reduced objects from those events, and knows whether they are current.
 * `queue`: one key, coalescing: what wakes the reconciler; and the backoff after failures.
 * `lease`: the elector: who may write, and for how long; and times as the API writes them.

@@ -227,7 +227,7 @@ async def _fill(configuration: Configuration, paths: str, context: str | None) -
         config_dict=merger.config,
         active_context=context,
         config_base_path=None,
-        # A login by OpenID Connect gets a new refresh token each time, and the one before is no good then.
+        # A login by OpenID Connect gets a new refresh token each time, and the one before is invalid then.
         config_persister=merger.save_changes,
     )
     cluster, user = loader._cluster, loader._user  # noqa: SLF001 - no other way keeps keys out of files

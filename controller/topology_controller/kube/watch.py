@@ -1,4 +1,4 @@
-"""List, then watch from there, for ever: a state machine that yields events.
+"""List, then watch from there, without end: a state machine that yields events.
 
 Without a version it lists, which yields `Listed`. With a version it opens a watch from there, which yields `Opened`,
 then `Applied`, `Deleted` and `Bookmark`, each with a newer version. A watch that ends in its own time is opened again

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WHAT = "the members of etcd"
 PERIOD = 5.0
-"""Seconds between two surveys, of which a fifth is chance: several operators shall not ask in step."""
+"""Seconds between two surveys, of which a fifth is chance: several operators must not ask in step."""
 _GAP = 1.0
 """Seconds of rest after a survey, whatever happens."""
 _SHOWN = 3

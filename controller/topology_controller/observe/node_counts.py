@@ -14,7 +14,7 @@ def shape_vector(known: facts.Facts, infrastructure: facts.Infrastructure) -> sh
     rest = [node for node in others if isinstance(node, facts.OtherNode)]
     counted = not isinstance(known.other_nodes, facts.Unobserved) and len(rest) == len(others)
     if counted and homes is not None:
-        # A master that lacks the other label is a node of the control plane all the same.
+        # A master that lacks the other label is still a node of the control plane.
         homes += sum(node.master for node in rest)
     scheduler = known.scheduler
     return shape.Vector(

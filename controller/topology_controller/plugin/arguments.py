@@ -75,7 +75,7 @@ def check(text: str) -> str:
 
 
 def reason(text: str) -> str:
-    """Words that the record has room for, in one line."""
+    """Words that fit into the record, in one line."""
     words = " ".join(text.split())
     if len(words) > vocabulary.ACCEPTED_REASON_LIMIT or not words.isprintable():
         raise argparse.ArgumentTypeError(f"wanted a line of at most {vocabulary.ACCEPTED_REASON_LIMIT} characters")

@@ -35,7 +35,7 @@ COLOURS: Final = {
 
 
 class Rank(enum.IntEnum):
-    """How long a row stays on a terminal that has no room for all: HEAD stays longest. Printed text has every row."""
+    """How long a row stays on a terminal that is too small for all: HEAD stays longest. Printed text has every row."""
 
     HEAD = 0
     UNMET = 1
@@ -74,7 +74,7 @@ def command(text: str, indent: int = 2, rank: Rank = Rank.PROGRESS) -> Row:
 
 
 def cramped(width: int, row: Row, columns: Sequence[int], least: int = LEAST) -> bool:
-    """Is there too little room beside columns of these widths, for a last cell that needs at least so much?"""
+    """Is there too little width beside columns of these widths, for a last cell that needs at least so much?"""
     room = width - row.indent - sum(columns) - 2 * len(columns)
     return room < least or (width < _NARROW and room < width * 0.6)
 

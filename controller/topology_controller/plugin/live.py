@@ -5,7 +5,7 @@ The watches of the operator (`observe.watches`) bring the facts, `cluster` and `
 twice and nothing is judged here.
 
 While the server cannot be reached the last answer stays, with the time since when it is old; the watches go on by
-themselves. Only what cannot mend itself ends it: credentials that are no longer accepted, or a right that lacks.
+themselves. Only what cannot recover ends it: credentials that are no longer accepted, or a right that lacks.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ the screen; what was there before comes back at the end, followed by the last an
 colour are looked up for each drawing.
 
 What is cut first follows from the ranks that `printing` gives. Every row that is not in order gets one line; then
-commands have room, which are never cut; then whole messages, the shortest of each rank first. What is in order gets the
-room that is left. The last line says how much is hidden.
+commands fit, which are never cut; then whole messages, the shortest of each rank first. What is in order gets the
+rows that are left. The last line says how much is hidden.
 Only this module imports rich, and `main` imports it only when a live view is wanted.
 """
 
@@ -127,7 +127,7 @@ def _row(section: int, row: document.Row, columns: Sequence[int], console: Conso
     whole = tuple(piece for line in lines for piece in _folded(Text.from_ansi(line), console))
     if row.command:
         return _Row(section, row.rank, (), whole)
-    # Of "Wanted: ... Found: ..." one line has room for what was found.
+    # Of "Wanted: ... Found: ..." one line can hold what was found.
     brief = document.Row((*first, last[max(last.find("Found: "), 0) :]), row.rank, row.indent)
     narrow = document.cramped(width, row, columns)
     (line,) = document.Document(colour=True).lines(brief, [0] * len(columns) if narrow else columns, below=False)

@@ -1,7 +1,7 @@
 """The ingress operator: as many routers as the topology says, unless a number is written.
 
 Explicit `spec.replicas` wins over topology: that is how the real operator treats the default controller that it
-created itself with `replicas: 1`, and why a grown cluster can keep a single router for ever. On platforms None and
+created itself with `replicas: 1`, and why a grown cluster can keep a single router. On platforms None and
 External the default placement is the control plane, so controlPlaneTopology decides, else infrastructureTopology.
 A router needs a Ready node of its own.
 """

@@ -197,7 +197,7 @@ class Cluster:
     async def try_to_promote(self, name: str) -> str | None:
         """Ask once to make a learner a voter; None when it is one, else why etcd refuses for now.
 
-        Raises GatewayError for what waiting does not mend.
+        Raises GatewayError for what waiting does not cure.
         """
         entry = await self.named(name)
         if not entry.learner:
@@ -273,7 +273,7 @@ class Cluster:
 
 
 def _later(error: gateway.GatewayError) -> str:
-    """Return why etcd refuses for now. Raises the error when waiting does not mend it."""
+    """Return why etcd refuses for now. Raises the error when waiting does not cure it."""
     if error.code in {_FAILED_PRECONDITION, _UNAVAILABLE}:
         return error.message
     raise error

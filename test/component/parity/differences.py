@@ -55,7 +55,7 @@ ALL: tuple[Difference, ...] = (
     ),
     Difference(
         "a namespace is gone at once",
-        "Beside the real server there is no namespace controller, so there it stays Terminating for ever; the "
+        "Beside the real server there is no namespace controller, so there it stays Terminating; the "
         "embedded one plays it, and empties and removes a namespace in one step.",
         {"a namespace is emptied before it goes": ("0.*", "1")},
     ),

@@ -161,7 +161,7 @@ async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_say
         (said,) = {text.partition("; trying")[0] for text in caplog.messages if "dropped" in text}
         assert said.startswith("the server dropped the record; ")
         assert ("although the CRD has its fields" in said) is readable
-        assert ("cannot be told: customresourcedefinitions" in said) is not readable
+        assert ("is unknown: customresourcedefinitions" in said) is not readable
         cluster.fault = accept
         await asyncio.sleep(120)
         assert (cluster.changes, cluster.phase) == (1, "Converging")

@@ -11,6 +11,8 @@ from test.unit.docs import pages
 if TYPE_CHECKING:
     import pathlib
 
+WORDS = 47_300
+"""What all pages of docs may have together; lower it when pages get shorter, never raise it for one that repeats."""
 HOSTS = {"docs.openshift.com", "docs.redhat.com", "kubernetes.io", "prometheus.io", "github.com"}
 
 
@@ -38,17 +40,40 @@ def test_a_broken_link_would_be_noticed(tmp_path):
     assert pages.anchors(page) == {"a-b-c-d"}
 
 
-def test_every_page_of_docs_is_reached_from_the_readme():
+def test_every_page_of_docs_is_reached_from_its_index():
+    docs = pages.ROOT / "docs"
+    index = docs / "README.md"
     reached: set[pathlib.Path] = set()
-    todo = [pages.ROOT / "README.md"]
+    todo = [index]
     while todo:
         page = todo.pop()
-        if page in reached or page.suffix != ".md" or not page.is_file():
+        # What only the front page or the changelog links to is missing in the index.
+        if page in reached or not page.is_file() or page.suffix != ".md" or not page.is_relative_to(docs):
             continue
         reached.add(page)
         todo += [(page.parent / link.partition("#")[0]).resolve() for link in pages.links(page) if "://" not in link]
-    lost = {str(page.relative_to(pages.ROOT)) for page in pages.every()} - {
-        str(page.relative_to(pages.ROOT)) for page in reached
+    lost = [str(page.relative_to(docs)) for page in docs.rglob("*.md") if page not in reached]
+    assert not lost, f"no link leads there from {index.relative_to(pages.ROOT)}: {lost}"
+
+
+def test_the_index_has_a_line_for_each_page_but_for_the_transcripts():
+    """Who looks for a page finds it there at once, not by following links."""
+    docs = pages.ROOT / "docs"
+    linked = {(docs / link.partition("#")[0]).resolve() for link in pages.links(docs / "README.md")}
+    wanted = {page for page in docs.rglob("*.md") if page.parent.name != "sessions"} - {docs / "README.md"}
+    assert wanted <= linked, sorted(str(page.relative_to(docs)) for page in wanted - linked)
+
+
+def test_the_pages_stay_short_enough_to_be_read():
+    """Words as `wc -w` counts them, without the transcripts of docs/sessions: what is said twice pays for it here."""
+    docs = pages.ROOT / "docs"
+    counts = {
+        str(page.relative_to(docs)): len(page.read_text(encoding="utf-8").split())
+        for page in docs.rglob("*.md")
+        if page.parent.name != "sessions"
     }
-    # A runbook is found by the name of its alert, and the folder is linked; the changelog is where one looks for it.
-    assert {name for name in lost if not name.startswith(("docs/runbooks/", "CHANGELOG"))} == set()
+    longest = sorted(counts.items(), key=lambda item: -item[1])[:8]
+    assert sum(counts.values()) <= WORDS, (
+        f"docs/ has {sum(counts.values())} words, {WORDS} are allowed. Say each fact on one page and link to it. "
+        f"Longest: {', '.join(f'{name} {count}' for name, count in longest)}"
+    )

@@ -1,6 +1,7 @@
 """The words of the project: variables are nouns of the field, and sentences are in the words that users read.
 
-What may be said instead stands beside each word. Code spans, names of API fields and of tests are left alone.
+docs/style.md has the words: those to use, which the glossary explains, and those that are refused here, each with what
+may be said instead. Code spans, names of API fields, keys and tests are left alone.
 """
 
 import ast
@@ -11,31 +12,29 @@ import tokenize
 from collections.abc import Iterator
 
 import pytest
+from test.unit.docs import pages
 
 ROOT = pathlib.Path(__file__).parents[3]
 BANNED_NAMES = {"found", "one", "made", "said", "told", "wish", "flip"}
-INSTEAD = {
-    "wish": "desired topology, request",
-    "wishes": "requests",
-    "flip": "change",
-    "flips": "changes",
-    "withdraw": "cancel",
-    "withdrawn": "cancelled",
-    "moved": "changed",
-    "admitted": "preflight passed, admission",
-    "told": "shown, reported",
-    "whoever": "name the user, the client, the operator",
-    "somebody": "name the user, another client, an administrator",
-    "nobody": "no operator, no client, no user",
-    "held back": "blocked",
-    "looked after": "handled",
-}
-_WORDS = re.compile(rf"(?<![\w.:/-])({'|'.join(INSTEAD)})(?![\w:/-])", re.IGNORECASE)
+STYLE = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
+ROWS = pages.table(STYLE, "Words not to use")
+INSTEAD = {word: instead for words, instead in ROWS for word in re.findall(r"`([^`]+)`", words)}
+_ANY = "|".join(word.replace(" ", r"\s+") for word in INSTEAD)
+_WORDS = re.compile(rf"(?<![\w.:/-])({_ANY})(?![\w/-]|:\S)", re.IGNORECASE)
 _SPAN = re.compile(r"`[^`\n]*`")
-_KEY = re.compile(r'"[\w.:/-]+"')
-"""A name in a JSON document: a key, or one of those that are required."""
-SOURCES = ("controller", "api", "hack")
-TEXTS = ("README.md", "docs", "bindata")
+_KEYS = {
+    ".json": re.compile(r'"[\w.:/-]+"'),
+    ".yaml": re.compile(r"(?m)^[ -]*[\w.-]+:"),
+}
+"""Names in a document: a key, or in JSON one of those that are required."""
+_NAME = re.compile(r"['\"][\w.-]+['\"]")
+"""A key of a dictionary, when a colon follows: the name of a field."""
+_QUOTES = re.compile(r"^\w{0,2}(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
+SOURCES = ("controller", "api", "hack", "docs/examples")
+TEXTS = ("README.md", "Makefile", "docs", "bindata", "hack")
+_READ = {".md", ".yaml", ".html", ".json", ""}
+_PROSE = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+"""From Python 3.12 on the text of an f-string is no token STRING."""
 
 
 def _python() -> Iterator[pathlib.Path]:
@@ -47,7 +46,7 @@ def _texts() -> Iterator[pathlib.Path]:
     for name in TEXTS:
         path = ROOT / name
         for text in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if text.suffix in {".md", ".yaml", ".html", ".json"} and "sessions" not in text.parts:
+            if text.is_file() and text.suffix in _READ and "sessions" not in text.parts:
                 yield text
 
 
@@ -61,47 +60,69 @@ def _named(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def _sentences(source: str) -> Iterator[tuple[int, str]]:
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in {tokenize.COMMENT, tokenize.STRING}:
-            for offset, line in enumerate(token.string.splitlines()):
-                yield token.start[0] + offset, line
+    """Every comment and string with its line; strings that follow each other are one, as Python reads them."""
+    tokens = [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type != tokenize.NL]
+    first, parts = 0, list[str]()
+    for token, after in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
+        if token.type in _PROSE and not (after.string == ":" and _NAME.fullmatch(token.string)):
+            first = first if parts else token.start[0]
+            parts.append(_QUOTES.sub("", token.string) if token.type != tokenize.COMMENT else token.string)
+        if parts and not token.type == after.type == tokenize.STRING:
+            yield first, "\n".join(parts)
+            parts = []
 
 
-def _banned(line: str) -> list[str]:
-    return [word.lower() for word in _WORDS.findall(_SPAN.sub("", line))]
+def _banned(text: str) -> list[tuple[int, str]]:
+    """Each word that is refused, with the number of its line, from 0; a phrase may go on in the next line."""
+    bare = _SPAN.sub("", text)
+    matches = _WORDS.finditer(bare)
+    return [(bare.count("\n", 0, match.start()), re.sub(r"\s+", " ", match[1].lower())) for match in matches]
+
+
+def _refused(path: pathlib.Path, first: int, text: str) -> list[str]:
+    return [f"{path}:{first + line}: {word}; say {INSTEAD[word]}" for line, word in _banned(text)]
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=str(path.relative_to(ROOT))) for path in _python()])
 def test_the_code_uses_the_words_of_the_field(path: pathlib.Path) -> None:
     source = path.read_text()
     names = [f"{path}:{line}: a variable {name}" for line, name in _named(ast.parse(source)) if name in BANNED_NAMES]
-    words = [
-        f"{path}:{number}: {word}; say {INSTEAD[word]}" for number, line in _sentences(source) for word in _banned(line)
-    ]
+    words = [refused for number, text in _sentences(source) for refused in _refused(path, number, text)]
     assert not names + words, "\n".join(names + words)
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=str(path.relative_to(ROOT))) for path in _texts()])
 def test_what_users_read_is_in_their_words(path: pathlib.Path) -> None:
-    words = [
-        f"{path}:{number}: {word}; say {INSTEAD[word]}"
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        for word in _banned(_KEY.sub("", line) if path.suffix == ".json" else line)
-    ]
+    text = path.read_text(encoding="utf-8")
+    words = _refused(path, 1, _KEYS[path.suffix].sub("", text) if path.suffix in _KEYS else text)
     assert not words, "\n".join(words)
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("text", "words"),
     [
-        ("Nobody moved it, and it was told", ["nobody", "moved", "told"]),
-        ("upgrades are held back", ["held back"]),
-        ("`moved` is a field, wish_list a name", []),
+        ("Nobody moved it, and it was told", [(0, "nobody"), (0, "moved"), (0, "told")]),
+        ("upgrades are held back", [(0, "held back")]),
+        ("where the topology moved: then", [(0, "moved")]),
+        ("upgrades\nare held\n  back", [(1, "held back")]),
+        ("`moved` is a field, wish_list a name, mend-pool a step, and x:told too", []),
         ("removed, admittedTime", []),
     ],
 )
-def test_a_word_is_seen_and_a_name_is_left_alone(line: str, words: list[str]) -> None:
-    assert _banned(line) == words
+def test_a_word_is_seen_and_a_name_is_left_alone(text: str, words: list[tuple[int, str]]) -> None:
+    assert _banned(text) == words
+
+
+def test_the_key_of_a_dictionary_is_a_name_and_its_value_a_sentence() -> None:
+    source = 'x = {"admitted": 1, "why": "it was told"}\n'
+    assert [word for _, text in _sentences(source) for _, word in _banned(text)] == ["told"]
+
+
+def test_a_phrase_is_seen_across_the_strings_that_make_a_message() -> None:
+    source = 'x = (\n    "upgrades are held "\n    f"back until {y}"\n)  # was told\n'
+    assert [(number + line, word) for number, text in _sentences(source) for line, word in _banned(text)] == [
+        (2, "held back"), (4, "told"),
+    ]  # fmt: skip
 
 
 def test_a_name_is_seen_wherever_it_is_given() -> None:
@@ -109,3 +130,17 @@ def test_a_name_is_seen_wherever_it_is_given() -> None:
     assert [name for _, name in _named(ast.parse(source)) if name in BANNED_NAMES] == [
         "told", "found", "one", "said", "made",
     ]  # fmt: skip
+
+
+def test_the_page_has_twenty_words_to_use_that_the_glossary_explains_and_twenty_not_to() -> None:
+    section = STYLE.partition("## Words to use")[2].partition("\n## ")[0]
+    wanted = re.split(r",\s+", section.rpartition(":")[2].strip().rstrip("."))
+    glossary = (ROOT / "docs" / "README.md").read_text(encoding="utf-8").partition("## Glossary")[2]
+    explained = {
+        term for line in glossary.splitlines() for term in re.findall(r"\*\*(.+?)\*\*", line.partition(":")[0])
+    }
+    assert set(wanted) <= explained, set(wanted) - explained
+    assert (len(set(wanted)), len(ROWS)) == (20, 20)
+    assert all(instead and not _banned(instead) for _, instead in ROWS)
+    assert {"wish", "flip", "moved", "admitted", "told", "room", "whoever", "nobody", "somebody"} <= set(INSTEAD)
+    assert len(STYLE.split()) <= 350

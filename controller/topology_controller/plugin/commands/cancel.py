@@ -75,7 +75,7 @@ async def cancel(
         else:
             answer["warnings"].append(
                 f"The operator has not gone back to Idle within {write.OBSERVED_TIMEOUT:g} s; the request is cancelled "
-                "all the same. Look at it with: oc topology status"
+                "anyway. Look at it with: oc topology status"
             )
     elif answer["phase"] not in {None, Phase.IDLE.value}:
         answer["warnings"].append(

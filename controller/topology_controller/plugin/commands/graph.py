@@ -30,7 +30,7 @@ _COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "Unsupported": "#8a8a8a
 class Edge:
     """One line of the graph. `verdict` is empty for what does not start here; `notes` are lines below its name.
 
-    `details` says of each blocker what is wanted and what was found, where there is room for that.
+    `details` says of each blocker what is wanted and what was found, where that fits.
     """
 
     source: TopologyPair

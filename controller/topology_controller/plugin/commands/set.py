@@ -166,7 +166,7 @@ def _next(
     if result == "Refused":
         allowing = simulate.item(
             "AllowPending",
-            "Make the request all the same: the operator waits until every check is met and goes on by itself then. No "
+            "Make the request anyway: the operator waits until every check is met and goes on by itself then. No "
             "check can be skipped",
             f"oc topology set {asked.target} --confirm --allow-pending",
         )

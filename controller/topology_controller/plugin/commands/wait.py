@@ -53,7 +53,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 async def until_completed(
     connection: cluster.Connection, transitions: load.Transitions, seconds: float | None, out: TextIO
 ) -> int:
-    """Wait for at most so many `seconds`, None for ever; progress goes to standard error, the end to `out`."""
+    """Wait for at most so many `seconds`, None without limit; progress goes to standard error, the end to `out`."""
 
     def tell(text: str) -> None:
         sys.stderr.write(f"{terminal.plain(text)}\n")
@@ -70,7 +70,7 @@ async def until_completed(
 async def wait(
     connection: cluster.Connection, transitions: load.Transitions, seconds: float | None, tell: Callable[[str], None]
 ) -> Standing:
-    """Wait, telling what is new, for at most so many `seconds`, None for ever.
+    """Wait, telling what is new, for at most so many `seconds`, None without limit.
 
     Raises PluginError when the cluster cannot be asked, or there is nothing to wait for.
     """
