@@ -135,13 +135,15 @@ async def test_a_sync_that_prunes_the_request_does_what_the_page_says(
 
     await cluster.set_ready(there.api, "master-2", ready=False)
     assert (await engine.sync(request=True)).code == 0
-    await there.until_phase("Pending")
+    record = await there.until_phase("Pending")
+    assert f"Pending: {record['message']}" in PAGE
     assert (await there.infrastructure())["spec"] == {**before, "desiredTopology": worlds.DESIRED}
     ended = await engine.sync(request=False)
     assert (ended.code, ended.complaint) == (0, "")
     await there.until_phase("Idle")
     assert await there.pair() == worlds.INSTALLED
-    cancelled = await there.until_event("TransitionCancelled")
+    await there.until_told("TransitionRequested", "TransitionBlocked", "TransitionCancelled")
+    (cancelled,) = [event["note"] for event in await there.events() if event["reason"] == "TransitionCancelled"]
     assert cancelled in PAGE
 
     await cluster.set_ready(there.api, "master-2", ready=True)
@@ -158,6 +160,7 @@ async def test_a_sync_that_prunes_the_request_does_what_the_page_says(
     assert (await engine.sync(request=False)).code == 0
     await there.until_phase("Idle")
     record = await there.record()
+    assert record["message"] in PAGE
     assert record["lastTransition"]["name"] == worlds.NAME
     assert {advisory["name"] for advisory in record["advisories"]} == advisories
     assert await there.pair() == worlds.MOVED
