@@ -155,7 +155,8 @@ async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> 
         assert "TransitionCompleted" in events.printed
     assert "kubectl events --for infrastructure/cluster" in readme
     happened = await terminal.kubectl("events", "--for", "infrastructure/cluster")
-    assert [row[2] for row in happened.rows[1:]] == [
+    # The nodes may have been ready at once, or not.
+    assert [row[2] for row in happened.rows[1:] if row[2] != "TransitionBlocked"] == [
         "TransitionRequested", "TransitionAdmitted", "TopologyChanged", "TransitionCompleted",
     ]  # fmt: skip
 
