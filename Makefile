@@ -27,7 +27,7 @@ NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
   echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest image-check base sbom audit clean
+.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest image-check base sbom krew audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -145,6 +145,9 @@ base: $(STAMP) ## write the digest that the tag of the base image has now into t
 
 sbom: $(STAMP) ## list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
 	@$(BIN)/python -m topology_image sbom
+
+krew: $(STAMP) ## kubectl-topology as an archive for each platform, and krew's manifest: DOWNLOADS=https://... (needs a network)
+	@$(BIN)/python hack/krew.py --base '$(DOWNLOADS)'
 
 audit: $(STAMP) ## the locked files against known vulnerabilities (needs a network, or ADVISORIES=FOLDER of OSV records)
 	@$(BIN)/python -m topology_image audit $(if $(ADVISORIES),--advisories $(ADVISORIES))

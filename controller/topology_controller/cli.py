@@ -112,6 +112,10 @@ def _parser() -> argparse.ArgumentParser:
         "--without-monitoring", action="store_true",
         help="leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
     )  # fmt: skip
+    manifests.add_argument(
+        "--console", metavar="URL",
+        help="let the console offer kubectl-topology, whose archives are below URL; for clusters that have the console",
+    )  # fmt: skip
     manifests.add_argument("--image", metavar="REF", help="image of the operator")
     manifests.add_argument(
         "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the operator; default: %(default)s"
@@ -202,6 +206,8 @@ def _manifests(options: argparse.Namespace) -> None:
     if options.without_monitoring and (options.crd_only or options.crd_patch):
         why = "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring"
         raise _CommandError(USAGE, why)
+    if options.console is not None and (options.crd_only or options.crd_patch):
+        raise _CommandError(USAGE, "--console does not go with --crd-only or --crd-patch: these print nothing for it")
     kind = manifests.Kind.CRD_PATCH if options.crd_patch else manifests.Kind.OPERATOR
     if options.crd_only:
         kind = manifests.Kind.CRD_ONLY
@@ -209,6 +215,8 @@ def _manifests(options: argparse.Namespace) -> None:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
         monitoring = not options.without_monitoring
         text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
+        if options.console is not None:
+            text += f"---\n{manifests.console(options.console)}"
     except manifests.ManifestsError as error:
         raise _CommandError(USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError) as error:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PROGRAM = "cluster-topology-operator"
 _CLIENTS = ("oc", "kubectl")
 _SCRIPTS = ("sh crd-patch.sh", "sh crd-patch.sh install", "sh crd-patch.sh remove")
-_READS = {"get", "explain", "describe", "wait", "api-resources"}
+_READS = {"get", "explain", "describe", "wait", "api-resources", "events"}
 _WRITES = {"patch", "annotate", "label", "scale", "delete"}
 _TALKS = {
     "adm",

@@ -153,6 +153,12 @@ async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> 
         events = await terminal.kubectl("get", kind)
         assert events.rows[0] == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
         assert "TransitionCompleted" in events.printed
+    assert "kubectl events --for infrastructure/cluster" in readme
+    happened = await terminal.kubectl("events", "--for", "infrastructure/cluster")
+    # The nodes may have been ready at once, or not.
+    assert [row[2] for row in happened.rows[1:] if row[2] != "TransitionBlocked"] == [
+        "TransitionRequested", "TransitionAdmitted", "TopologyChanged", "TransitionCompleted",
+    ]  # fmt: skip
 
 
 async def test_every_clusteroperator_is_listed(terminal: Terminal) -> None:

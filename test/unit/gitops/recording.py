@@ -1,0 +1,184 @@
+"""Infrastructure `cluster` as the operator leaves it, in each phase and with each problem, for whatever judges it.
+
+The operator itself writes these, on the cluster in memory and in virtual time; they stand in
+`test/recorded_files/infrastructures`, one file each, and RECORD=1 writes them anew. `verdicts.yaml` beside them has
+what each means to a GitOps engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import random
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from test.unit.core import clusters, worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+Raw = dict[str, Any]
+Recorded = dict[str, Raw]
+SCHEDULER: clusters.Key = ("schedulers", None, "cluster")
+NODE: clusters.Key = ("nodes", None, "node-1")
+MINUTE = 60.0
+
+
+class Camera:
+    """A cluster, and the objects that were kept of it so far."""
+
+    def __init__(self) -> None:
+        self.cluster = clusters.Cluster()
+        self.recorded: Recorded = {}
+
+    def keep(self, name: str) -> None:
+        """Record Infrastructure as it is now."""
+        raw = copy.deepcopy(self.cluster.objects[clusters.INFRASTRUCTURE])
+        self.recorded[name] = {"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", **raw}
+
+    async def after(self, seconds: float, name: str) -> None:
+        """Record it so much later."""
+        await asyncio.sleep(seconds)
+        self.keep(name)
+
+    def status(self, **values: Any) -> None:
+        """Change its status, as another client."""
+        self.cluster.change(clusters.INFRASTRUCTURE, {"status": values})
+
+    def pause(self) -> None:
+        """Pause the operator."""
+        paused = {"topology.openshift.io/paused": "maintenance until Monday"}
+        self.cluster.change(clusters.OPERATOR, {"metadata": {"annotations": paused}})
+
+
+async def grows(camera: Camera) -> None:
+    """A single-node cluster from no record to Completed, and on to the removal of the request."""
+    camera.keep("no-record")
+    camera.cluster.echo = False
+    await camera.after(1, "idle")
+    camera.cluster.ask_for("HighlyAvailable")
+    camera.keep("requested")
+    await camera.after(1, "admitting")
+    camera.cluster.echo = True
+    camera.cluster._echo()
+    await camera.after(1, "converging")
+    camera.cluster.follow()
+    await camera.after(2 * MINUTE, "completed")
+    camera.cluster.ask_for(None)
+    camera.keep("completed-request-removed")
+    await camera.after(1, "idle-after-completed")
+
+
+async def waits(camera: Camera) -> None:
+    """A preflight check stays unmet until the request is cancelled."""
+    camera.cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
+    camera.cluster.ask_for("HighlyAvailable")
+    await camera.after(1, "pending")
+    await camera.after(61 * MINUTE, "blocked")
+    camera.cluster.ask_for(None)
+    camera.keep("cancelled")
+    await camera.after(1, "idle-after-cancel")
+
+
+async def unsupported(camera: Camera) -> None:
+    """No definition leads there."""
+    camera.cluster.ask_for("DualReplica")
+    await camera.after(1, "unsupported")
+
+
+async def stuck(camera: Camera) -> None:
+    """No operator follows until long past the deadline."""
+    camera.cluster.ask_for("HighlyAvailable")
+    await camera.after(181 * MINUTE, "stuck")
+
+
+async def unreadable(camera: Camera) -> None:
+    """An object that a check needs makes no sense."""
+    camera.cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": "perhaps"}})
+    camera.cluster.ask_for("HighlyAvailable")
+    await camera.after(6 * MINUTE, "evidence-unreadable")
+
+
+async def two_voters(camera: Camera) -> None:
+    """etcd loses a member after the change, and does not get it back."""
+    camera.cluster.ask_for("HighlyAvailable")
+    await asyncio.sleep(1)
+    endpoints: clusters.Key = ("configmaps", "openshift-etcd", "etcd-endpoints")
+    member = next(iter(camera.cluster.objects[endpoints]["data"]))
+    camera.cluster.change(endpoints, {"data": {member: None}})
+    await camera.after(17 * MINUTE, "two-voters")
+
+
+async def overwritten(camera: Camera) -> None:
+    """Another client sets the topology back."""
+    camera.cluster.ask_for("HighlyAvailable")
+    await asyncio.sleep(1)
+    camera.status(controlPlaneTopology="SingleReplica")
+    camera.keep("just-overwritten")
+    await camera.after(2 * MINUTE, "topology-overwritten")
+
+
+async def paused(camera: Camera) -> None:
+    """The administrator has paused the operator before the request."""
+    await asyncio.sleep(1)
+    camera.pause()
+    camera.cluster.ask_for("HighlyAvailable")
+    await camera.after(1, "paused")
+
+
+async def request_lost(camera: Camera) -> None:
+    """A definition without the field takes the request along after the change."""
+    camera.cluster.ask_for("HighlyAvailable")
+    await asyncio.sleep(1)
+    camera.cluster.ask_for(None)
+    await camera.after(2 * MINUTE, "request-lost")
+
+
+async def hosted(camera: Camera) -> None:
+    """The control plane runs elsewhere."""
+    camera.status(controlPlaneTopology="External", infrastructureTopology="SingleReplica")
+    await camera.after(1, "hosted")
+    camera.cluster.ask_for("HighlyAvailable")
+    await camera.after(1, "hosted-with-request")
+
+
+async def at_home(camera: Camera) -> None:
+    """A cluster that had the desired topology before it was asked for."""
+    camera.status(controlPlaneTopology="HighlyAvailable", infrastructureTopology="HighlyAvailable")
+    camera.cluster.ask_for("HighlyAvailable")
+    await camera.after(1, "fulfilled-from-the-start")
+
+
+async def image_based(camera: Camera) -> None:
+    """While a request waits, the cluster is marked as installed from an image."""
+    camera.cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
+    camera.cluster.ask_for("HighlyAvailable")
+    await asyncio.sleep(1)
+    label = {"topology.openshift.io/image-based-install": ""}
+    camera.cluster.change(clusters.INFRASTRUCTURE, {"metadata": {"labels": label}})
+    await camera.after(1, "image-based-install")
+
+
+STORIES: tuple[Callable[[Camera], Awaitable[None]], ...] = (
+    grows, waits, unsupported, stuck, unreadable, two_voters, overwritten, paused, request_lost, hosted, at_home,
+    image_based,
+)  # fmt: skip
+
+
+async def play(story: Callable[[Camera], Awaitable[None]]) -> Recorded:
+    """Play a story with the operator at work; return what was kept, by name."""
+    random.seed(story.__name__)
+    camera = Camera()
+    playing = asyncio.ensure_future(story(camera))
+    await asyncio.sleep(0)  # what is changed before the first wait stands there when the operator starts
+    async with clusters.running(camera.cluster, transitions=worlds.ONLY_COMPACT):
+        await playing
+    return camera.recorded
+
+
+def text(raw: Raw) -> str:
+    """The file of a recorded object. What is random in it is not what is judged."""
+    if (record := raw.get("status", {}).get("topologyTransition")) and "attempt" in record:
+        record["attempt"] = "0" * 32
+    return yaml.safe_dump(raw, width=120, allow_unicode=True)

@@ -1,0 +1,74 @@
+"""What the console offers: printed only where it is asked for, and what OpenShift's own definitions allow."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from test.unit.manifests import test_objects_are_valid as strictly
+
+import krew
+from topology_controller import _version, cli, manifests
+from topology_simulator.envtest import binaries
+
+DOWNLOADS = "https://downloads.example.org/tools"
+BANNER = pathlib.Path(__file__).parents[3] / "docs" / "examples" / "gitops" / "clusters" / "edge-1" / "banner.yaml"
+
+
+def printed(*flags: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert cli.main(["manifests", *flags]) == cli.OK
+    return list(yaml.safe_load_all(capsys.readouterr().out))
+
+
+def schema(plural: str) -> dict[str, Any]:
+    """OpenShift's definition of a kind of the console, in which what is not named is not allowed."""
+    try:
+        folder = binaries.definitions()
+    except binaries.MissingError as error:
+        pytest.skip(str(error))
+    place = folder / "console" / "v1" / "zz_generated.crd-manifests" / f"00_{plural}.crd.yaml"
+    (version,) = yaml.safe_load(place.read_text())["spec"]["versions"]
+    return strictly.strict(version["schema"]["openAPIV3Schema"])
+
+
+def test_the_console_offers_the_archives_of_this_version_last_and_only_when_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plain = printed(capsys=capsys)
+    assert "ConsoleCLIDownload" not in {obj["kind"] for obj in plain}
+    *before, download = printed("--console", f"{DOWNLOADS}/", capsys=capsys)
+    assert before == plain
+    version = _version.__version__.partition("+")[0]
+    links = [link["href"] for link in download["spec"]["links"]]
+    assert links == [f"{DOWNLOADS}/{krew.archive_name(platform, version)}" for platform in krew.WHEELS]
+
+
+@pytest.mark.parametrize("form", ["--crd-only", "--crd-patch"])
+def test_a_definition_is_printed_without_it(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["manifests", "--console", DOWNLOADS, form]) == cli.USAGE
+    assert "--console does not go with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bad", ["", "http://x", "https://", "https://a b", "https://x\nkind: Secret", "ftp://x"])
+def test_an_address_that_the_console_would_refuse_is_refused(bad: str) -> None:
+    with pytest.raises(manifests.ManifestsError, match="cannot be an address of downloads"):
+        manifests.console(bad)
+
+
+def test_openshift_takes_the_download() -> None:
+    download = yaml.safe_load(manifests.console(DOWNLOADS))
+    jsonschema.validate(download, schema("consoleclidownloads"))
+    download["spec"]["links"][0]["href"] = "http://not-secure.example.org"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(download, schema("consoleclidownloads"))
+
+
+def test_openshift_takes_the_banner_of_the_example() -> None:
+    banner = yaml.safe_load(BANNER.read_text())
+    jsonschema.validate(banner, schema("consolenotifications"))
+    banner["spec"]["colour"] = "red"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(banner, schema("consolenotifications"))

@@ -1,0 +1,149 @@
+"""The archive of kubectl-topology: krew takes its manifest, it is the same each time, and its program starts.
+
+The rules are those of krew itself (internal/index/validation/validate.go). The whole archive, with libraries from the
+package index, is built in the nightly run; the others take the libraries of this environment.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from typing import Any
+
+import pydantic_core
+import pytest
+import yaml
+from test import processes
+
+import krew
+
+BASE = "https://downloads.example.org/topology"
+DIGESTS = {name: hashlib.sha256(name.encode()).hexdigest() for name in krew.WHEELS}
+HERE = {("Linux", "x86_64"): "linux/amd64", ("Linux", "aarch64"): "linux/arm64", ("Darwin", "arm64"): "darwin/arm64"}
+SOURCES = pathlib.Path(__file__).parents[3]
+
+
+def faults(plugin: dict[str, Any]) -> list[str]:
+    """What krew would refuse of a manifest that is installed as `topology`."""
+    spec = plugin["spec"]
+    checks = {
+        "apiVersion": plugin["apiVersion"] == "krew.googlecontainertools.github.com/v1alpha2",
+        "kind": plugin["kind"] == "Plugin",
+        "name": plugin["metadata"]["name"] == "topology",
+        "shortDescription": re.fullmatch(r"[^\r\n]+", spec["shortDescription"]),
+        "version": re.fullmatch(r"v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", spec["version"]),
+        "platforms": spec["platforms"],
+    }
+    for entry in spec["platforms"]:
+        labels = entry["selector"]["matchLabels"]
+        checks |= {
+            "uri": entry["uri"],
+            "sha256": re.fullmatch("[a-f0-9]{64}", entry["sha256"]),
+            "bin": entry["bin"],
+            "selector": labels and set(labels) <= {"os", "arch"},
+            "files": entry.get("files", [1]),
+        }
+        if any(not good for good in checks.values()):
+            break
+    return [name for name, good in checks.items() if not good]
+
+
+def test_krew_takes_the_manifest() -> None:
+    text = yaml.safe_dump(krew.manifest(f"{BASE}/", DIGESTS, "0.1.0"))
+    plugin = yaml.safe_load(text)
+    assert faults(plugin) == []
+    entries = {entry["uri"]: entry["sha256"] for entry in plugin["spec"]["platforms"]}
+    assert entries == {f"{BASE}/{krew.archive_name(name, '0.1.0')}": digest for name, digest in DIGESTS.items()}
+
+
+@pytest.mark.parametrize(
+    ("fault", "value"),
+    [("version", "0.1.0"), ("shortDescription", "two\nlines"), ("platforms", []), ("shortDescription", "")],
+)
+def test_a_manifest_that_krew_refuses_would_be_noticed(fault: str, value: object) -> None:
+    plugin = copy.deepcopy(krew.manifest(BASE, DIGESTS, "0.1.0"))
+    plugin["spec"][fault] = value
+    assert faults(plugin) == [fault]
+
+
+def test_an_archive_is_the_same_each_time_and_its_program_may_be_run(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "lib").mkdir(parents=True)
+    shutil.copy(krew.LAUNCHER, folder / krew.PROGRAM)
+    (folder / "lib" / "module.py").write_text("")
+    first = krew.pack(folder, tmp_path / "first.tar.gz")
+    os.utime(folder / "lib" / "module.py", (1, 1))
+    (folder / krew.PROGRAM).chmod(0o600)
+    assert krew.pack(folder, tmp_path / "second.tar.gz") == first
+    assert hashlib.sha256((tmp_path / "first.tar.gz").read_bytes()).hexdigest() == first
+    with tarfile.open(tmp_path / "first.tar.gz") as tar:
+        entries = {entry.name: entry.mode for entry in tar}
+    assert entries == {krew.PROGRAM: 0o755, "lib/module.py": 0o644}
+
+
+@pytest.fixture
+def unpacked(tmp_path: pathlib.Path) -> pathlib.Path:
+    """An archive for this Python alone, as krew unpacks it; its libraries are those of this environment."""
+    folder = tmp_path / "store"
+    library = folder / "lib"
+    shutil.copytree(pathlib.Path(pydantic_core.__file__).parent, library / "pydantic_core")
+    for package in ("api/topology_api", "controller/topology_controller"):
+        shutil.copytree(SOURCES / package, library / pathlib.Path(package).name)
+    shutil.copytree(SOURCES / "bindata", library / "topology_controller" / "bindata", dirs_exist_ok=True)
+    shutil.copy(krew.LAUNCHER, folder / krew.PROGRAM)
+    return folder
+
+
+def test_the_program_starts_through_a_link_as_krew_makes_it(unpacked: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    link = tmp_path / "bin" / krew.PROGRAM
+    link.parent.mkdir()
+    link.symlink_to(unpacked / krew.PROGRAM)
+    ended = processes.python(str(link), "--help")
+    assert (ended.code, ended.complaint) == (0, "")
+    assert ended.printed.startswith("usage: ")
+    shutil.rmtree(unpacked / "lib" / "topology_controller" / "plugin")
+    assert processes.python(str(link), "--help").code != 0, "it ran from elsewhere"
+
+
+def test_a_python_that_the_archive_is_not_for_gets_a_sentence(unpacked: pathlib.Path) -> None:
+    for compiled in (unpacked / "lib" / "pydantic_core").glob("_pydantic_core.*"):
+        compiled.rename(compiled.with_name("_pydantic_core.cpython-398-x86_64-linux-gnu.so"))
+    ended = processes.python(str(unpacked / krew.PROGRAM), "--help")
+    found = ".".join(map(str, sys.version_info[:3]))
+    assert (ended.code, ended.printed) == (1, "")
+    assert ended.complaint == f"kubectl-topology: wanted Python 3.98, found {found}\n"
+
+
+def test_an_address_that_is_not_secure_is_refused(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        krew.main(["--base", "http://x.example.org", "--to", str(tmp_path)])
+    assert "only take https://" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_the_whole_archive_starts_where_nothing_else_is_installed(tmp_path: pathlib.Path) -> None:
+    name = HERE[(platform.system(), platform.machine())]
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert krew.main(["--base", BASE, "--platform", name, "--python", python, "--to", str(tmp_path)]) == 0
+    plugin = yaml.safe_load((tmp_path / "topology.yaml").read_text())
+    assert faults(plugin) == []
+    (entry,) = plugin["spec"]["platforms"]
+    archive = tmp_path / entry["uri"].removeprefix(f"{BASE}/")
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() == entry["sha256"]
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "store", filter="data")
+    # Isolated, and without the packages of this environment.
+    command = [sys.executable, "-I", "-S", str(tmp_path / "store" / entry["bin"]), "graph", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - what was built
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "graph" in done.stdout
