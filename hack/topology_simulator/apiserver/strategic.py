@@ -86,10 +86,8 @@ def _retained(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]
 
 
 def _without(result: dict[str, Any], name: str, values: Any) -> dict[str, Any]:
-    if not isinstance(values, list):
-        raise StrategicError("invalid patch format of primitive list", malformed=True)
     present = result.get(name)
-    if not isinstance(present, list):
+    if not isinstance(present, list) or not isinstance(values, list):
         return result
     return {**result, name: [item for item in present if item not in values]}
 
@@ -145,9 +143,9 @@ def _mark(item: Any, key: str) -> Any:
 
 
 def _in_order(merged: list[Any], wanted: list[Any], original: list[Any], key: str) -> list[Any]:
-    """Return entries in the order of the patch, each entry that it does not name as near to its old place as that lets.
+    """Return entries in the order of the patch, each that it does not name where it was before those after it.
 
-    Where the two orders do not decide, what the patch does not name comes first.
+    Where the old order does not decide, what the patch names comes first.
     """
     order, before = [_mark(item, key) for item in wanted], [_mark(item, key) for item in original]
     named = sorted(
@@ -157,9 +155,9 @@ def _in_order(merged: list[Any], wanted: list[Any], original: list[Any], key: st
     others.sort(key=lambda item: before.index(_mark(item, key)) if _mark(item, key) in before else len(before))
     result: list[Any] = []
     while named and others:
-        left, right = _mark(named[0], key), _mark(others[0], key)
-        first = left in before and right in before and before.index(left) < before.index(right)
-        result.append((named if first else others).pop(0))
+        left, right = _mark(others[0], key), _mark(named[0], key)
+        earlier = left in before and right in before and before.index(left) < before.index(right)
+        result.append((others if earlier else named).pop(0))
     return [*result, *named, *others]
 
 
@@ -173,7 +171,7 @@ def _ordered(
             continue
         field = _field(kind, name)
         if field is None or not isinstance(order, list) or not _agree(patch.get(name), order, field.key):
-            raise StrategicError("invalid patch format of setElementOrder list", malformed=True)
+            raise StrategicError(f"the order in patch list {name} doesn't match {directive}: {order}")
         present = original.get(name)
         known = present if isinstance(present, list) else []
         result[name] = _in_order(result[name], order, known, field.key)
