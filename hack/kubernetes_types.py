@@ -1,8 +1,8 @@
 """Writes the table of Kubernetes' own types that the embedded API server reads: fields, numbers, rules of merging.
 
 kubectl sends some bodies in protobuf and patches by the merge keys of built-in kinds. Both are facts about Go types,
-kept in the tags of their fields; this reads them from the modules that `hack/envtest/go.mod` pins, so that nobody types
-a number by hand. Only types that the served kinds reach are written. It needs Go, and is run when that pin changes:
+kept in the tags of their fields; this reads them from the modules that `hack/envtest/go.mod` pins. Only types that the
+served kinds reach are written. It needs Go, and is run when that pin changes:
 
     python hack/kubernetes_types.py [--check]
 

@@ -1,4 +1,4 @@
-"""Strategic merge patch, the type of patch that kubectl takes for built-in kinds when it is told none.
+"""Strategic merge patch, the type of patch that kubectl takes for built-in kinds by default.
 
 It is a merge patch that knows the types (`go_types`): a list whose field says `merge` is merged by the key of its
 entries, or as a set where they are plain values; other lists are replaced. Directives in the patch say what merging
