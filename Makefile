@@ -45,8 +45,8 @@ $(STAMP): requirements-dev.lock pyproject.toml
 demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your eyes (SCENARIO=happy-path APISERVER=embedded|real ETCD=pretended|real)
 	@$(BIN)/python -m topology_simulator demo --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD)
 
-cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal
-	@$(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD)
+cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal (NAME=cluster: its folder below build)
+	@trap : INT; $(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD) $(if $(NAME),--folder build/$(NAME)) || test $$? -eq 130
 
 quick: $(STAMP) ## what one runs after each edit: the core and a few stories, under a minute
 	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(QUICK)

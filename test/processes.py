@@ -76,12 +76,16 @@ async def started(
     env: Mapping[str, str] | None = None,
     cwd: os.PathLike[str] | None = None,
     errors_too: bool = False,
+    alone: bool = False,
 ) -> asyncio.subprocess.Process:
-    """Start a program with pipes to all of its streams; with `errors_too` its errors come on standard output."""
+    """Start a program with pipes to all of its streams; with `errors_too` its errors come on standard output.
+
+    With `alone` it leads a process group, which can be sent a signal as by Ctrl-C.
+    """
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(
         *map(str, command), env=env, cwd=cwd, stdin=pipe, stdout=pipe,
-        stderr=asyncio.subprocess.STDOUT if errors_too else pipe,
+        stderr=asyncio.subprocess.STDOUT if errors_too else pipe, start_new_session=alone,
     )  # fmt: skip
 
 

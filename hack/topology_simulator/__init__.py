@@ -4,7 +4,7 @@ A table of contents, from what a newcomer runs to what it stands on:
 
 * `__main__`            `python -m topology_simulator demo | cluster | install | actors | scenarios`
 * `demo`                plays and proves, or keeps a cluster running; `story`, `check_progress`, `terminal` show it,
-                        `stopwatch` measures it
+                        `stopwatch` measures it, `invitation` says what to try
 * `box`                 server, cluster, actors and `operator_process`, opened and closed as one
 * `play`                performs a `scenario` (files in scenarios/); `probes` reads back what came of it, `commands`
                         does what the operator has printed
@@ -17,5 +17,5 @@ A table of contents, from what a newcomer runs to what it stands on:
 * `apiserver`           the embedded API server
 * `envtest`             a real kube-apiserver with its etcd; `proxy` gives it the faults and records of the embedded one
 
-Files are written to a temporary folder (`demo`) or to build/cluster of the current directory (`cluster`).
+Files are written to a temporary folder (`demo`) or below build of the current directory (`cluster`).
 """

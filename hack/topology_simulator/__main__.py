@@ -49,7 +49,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     two = commands.add_parser("cluster", parents=[plays, paced, served], help="the same cluster, kept running")
     two.add_argument("--port", type=int, default=0, help="of the API server; 0 picks a free one")
     two.add_argument("--no-operator", action="store_true", help="without the operator")
-    two.add_argument("--folder", type=pathlib.Path, default=demo.CLUSTER_FOLDER, help="for kubeconfig and log")
+    two.add_argument("--folder", type=pathlib.Path, help="for kubeconfig and log; default: a free build/cluster")
     three = commands.add_parser("install", parents=[plays, elsewhere], help="put the cluster into any API server")
     three.add_argument("--reuse", action="store_true", help="keep what is there, add what is missing")
     commands.add_parser("actors", parents=[paced, elsewhere], help="let an installed cluster live")
@@ -87,19 +87,18 @@ def _run(arguments: argparse.Namespace) -> int:
         return demo.run(
             demo.demo(played, speeds, timeout_seconds=seconds, apiserver=arguments.apiserver, etcd=arguments.etcd)
         )
-    folder = arguments.folder.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    return demo.run(
-        demo.cluster(
-            played,
-            speeds,
-            port=arguments.port,
-            operator=not arguments.no_operator,
-            folder=folder,
-            apiserver=arguments.apiserver,
-            etcd=arguments.etcd,
+    with demo.claimed(arguments.folder) as folder:
+        return demo.run(
+            demo.cluster(
+                played,
+                speeds,
+                port=arguments.port,
+                operator=not arguments.no_operator,
+                folder=folder,
+                apiserver=arguments.apiserver,
+                etcd=arguments.etcd,
+            )
         )
-    )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -110,7 +109,7 @@ def main(argv: list[str] | None = None) -> int:
     except scenario.ScenarioError as error:
         print(error, file=sys.stderr)
         return 2
-    except (OSError, client.ClientError, install.InstallError, kubeconfig.KubeconfigError) as error:
+    except (OSError, demo.InUseError, client.ClientError, install.InstallError, kubeconfig.KubeconfigError) as error:
         print(error, file=sys.stderr)
         return 1
 

@@ -1,13 +1,17 @@
 """The two things a newcomer runs: `demo` plays a scenario and proves its end, `cluster` stays and lets you play.
 
 `demo` puts its files into a temporary folder, removed unless something went wrong; `cluster` into build/cluster of the
-current directory. Exit codes: 0 the expectation was read back from the API, 1 it was not (with the reason and the
-operator's last words), 130 interrupted.
+current directory, or beside it while another cluster has that. Exit codes: 0 the expectation was read back from the
+API, 1 it was not (with the reason and the operator's last words), 130 interrupted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
+import itertools
+import os
 import pathlib
 import shutil
 import signal
@@ -15,12 +19,12 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from . import box, client, etcd, install, kinds, operator_process, play, stopwatch, story, terminal
+from . import box, client, etcd, install, invitation, kinds, operator_process, play, stopwatch, story, terminal
 from .envtest import binaries
 from .envtest import server as real
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterator
 
     from . import pace, scenario
 
@@ -37,8 +41,40 @@ _FAILURES = (
 )
 
 
+class InUseError(Exception):
+    """Another cluster that runs has the folder; the message says which, and what to do."""
+
+
 class _TimeIsUpError(Exception):
     """The whole demonstration took too long."""
+
+
+@contextlib.contextmanager
+def claimed(wanted: pathlib.Path | None) -> Iterator[pathlib.Path]:
+    """Lend a folder that no other running cluster has: the wanted one, or the first free one of build/cluster.
+
+    A lock says so that ends with its process, so what a dead run has left is taken over. Raises InUseError, OSError.
+    """
+    numbers = itertools.count(2)
+    folder = (wanted or CLUSTER_FOLDER).absolute()
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "lock").open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                holder = f"{folder} is in use by process {lock.read().strip()}"
+                if wanted is not None:
+                    raise InUseError(f"{holder}: choose another name, e.g. make cluster NAME=second") from None
+                folder = folder.with_name(f"{CLUSTER_FOLDER.name}-{next(numbers)}")
+                print(f"{holder}; trying {folder.name} (NAME=... chooses a name)")
+                continue
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            yield folder
+            return
 
 
 async def demo(
@@ -64,6 +100,7 @@ async def demo(
                 narrator = story.Story(opened.api, screen)
                 await opened.beside(_player(opened, speeds, screen).play(played), narrator.run(), watch.run())
                 await _show_tables(opened.api, screen)
+                await _show_advisories(opened.api, screen)
                 _show_measured(watch, opened, screen)
     except TimeoutError:
         if not limit.expired():
@@ -98,7 +135,7 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
         async with box.opened(
             played, speeds, folder, port=port, operator=operator, apiserver=apiserver, etcd=etcd
         ) as opened:
-            _invite(screen, opened, played)
+            _invite(screen, opened, played, apiserver)
             await opened.beside(_keep(opened, played, speeds, screen), story.Story(opened.api, screen).run())
     except _FAILURES as error:
         return _failed(screen, error, folder / "operator.log" if operator else None)
@@ -147,6 +184,17 @@ async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
         screen.print(f"\n$ {command}\n{terminal.layout(await api.table(kind, name))}")
 
 
+async def _show_advisories(api: client.Client, screen: terminal.Terminal) -> None:
+    """Say what is left for the administrator, where the operator still advises something."""
+    record = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
+    advisories = record.get("advisories") or []
+    if advisories:
+        screen.print(screen.paint(f"\nAction required: {len(advisories)}", "yellow"))
+    for advisory in advisories:
+        screen.print(f"  {screen.paint('!', 'yellow')} {advisory['name']}: {advisory.get('message', '')}")
+        screen.print(f"    $ {advisory.get('command', '')}")
+
+
 def _show_measured(watch: stopwatch.Stopwatch, opened: box.Box, screen: terminal.Terminal) -> None:
     """Say how long the operator took once everything had come to rest, where it has completed a transition."""
     measured = watch.measured
@@ -157,19 +205,19 @@ def _show_measured(watch: stopwatch.Stopwatch, opened: box.Box, screen: terminal
         )
 
 
-def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenario) -> None:
-    requested = next((step.request.topology for step in played.steps if step.request), "HighlyAvailable")
-    body = f'{{"spec":{{"desiredTopology":"{requested}"}}}}'
+def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenario, apiserver: str) -> None:
     screen.print(f"A cluster is running at {opened.url}. In a second terminal:\n")
-    screen.print(screen.paint(f"    export KUBECONFIG={opened.kubeconfig}", "bold"))
-    screen.print("    kubectl get infrastructures,clusteroperators,nodes")
-    screen.print(screen.paint(f"    kubectl patch infrastructure cluster --type merge -p '{body}'", "bold"))
-    screen.print("    kubectl get infrastructure cluster -w\n")
-    if opened.operator is not None:
-        screen.print(f"Or watch it in a browser: {screen.paint(f'{opened.operator.url}/', 'bold')}\n")
-        screen.print(f"The operator's log is {opened.log}. Ctrl-C ends everything.\n")
-    else:
-        screen.print("There is no operator: start yours with this KUBECONFIG. Ctrl-C ends everything.\n")
+    if opened.operator is None:
+        for line in invitation.environment(opened.kubeconfig):
+            screen.print(screen.paint(f"    {line}", "bold"))
+        screen.print("\nThere is no operator: start yours with this KUBECONFIG. Ctrl-C ends everything.\n")
+        return
+    for line, is_command in invitation.lines(played, opened.kubeconfig):
+        screen.print(screen.paint(f"    {line}", "bold") if is_command else line)
+    screen.print(f"\nOr watch it in a browser: {screen.paint(f'{opened.operator.url}/', 'bold')}")
+    if apiserver == "embedded":
+        screen.print("This API server is the embedded one, which judges no rights; APISERVER=real starts a real one.")
+    screen.print(f"The operator's log is {opened.log}. Ctrl-C ends everything.\n")
 
 
 def _failed(screen: terminal.Terminal, error: Exception, log: pathlib.Path | None) -> int:

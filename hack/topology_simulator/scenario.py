@@ -283,8 +283,6 @@ def load(name: str) -> Scenario:
     except ValidationError as error:
         faults = "\n".join(_fault(path, fault["loc"], fault["msg"]) for fault in error.errors())
         raise ScenarioError(faults) from error
-    if scenario.name != path.stem:
-        raise ScenarioError(f"{path}: name is {scenario.name!r}, but the file is called {path.stem!r}")
     return scenario
 
 

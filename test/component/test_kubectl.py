@@ -13,15 +13,17 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from test import polling, processes
-from topology_simulator import box, kinds, pace, scenario
+from topology_simulator import box, conditions, invitation, kinds, pace, scenario
 from topology_simulator.actors import kubelets
 
 if TYPE_CHECKING:
@@ -81,7 +83,8 @@ class Terminal:
     box: box.Box
 
     def _environment(self) -> dict[str, str]:
-        return {"KUBECONFIG": str(self.box.kubeconfig), "HOME": str(self.home), "PATH": os.defpath}
+        path = f"{pathlib.Path(sys.executable).parent}:{os.defpath}"
+        return {"KUBECONFIG": str(self.box.kubeconfig), "HOME": str(self.home), "PATH": path}
 
     async def start(self, *arguments: str) -> asyncio.subprocess.Process:
         """Start a kubectl that goes on until it is ended."""
@@ -92,6 +95,12 @@ class Terminal:
         ended = await processes.run(self.binary, *arguments, given=given, env=self._environment())
         assert ended.code == code, f"kubectl {' '.join(arguments)}: {ended}"
         return ended
+
+    async def paste(self, command: str) -> str:
+        """Run a kubectl command as it was printed, which must succeed; return what it prints."""
+        program, *words = shlex.split(command)
+        assert program == "kubectl", command
+        return (await self.kubectl(*words)).printed
 
 
 @pytest.fixture
@@ -250,3 +259,52 @@ async def test_waiting_for_what_does_not_come_times_out(terminal: Terminal) -> N
         code=1,
     )
     assert "timed out waiting for the condition" in waited.complaint
+
+
+@pytest.mark.on_real
+async def test_the_experiments_that_a_kept_cluster_prints(terminal: Terminal) -> None:
+    killed, cancelled, pinned = [commands for _, commands in invitation.experiments(scenario.load("happy-path"))]
+
+    async def record() -> dict[str, Any]:
+        found: dict[str, Any] = (await terminal.box.api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]
+        return found.get("topologyTransition") or {}
+
+    async def ready() -> int:
+        return sum(conditions.is_true(node, "Ready") for node in await terminal.box.api.list(kinds.NODES))
+
+    async def nodes(number: int) -> None:
+        async def counted() -> bool:
+            return await ready() == number
+
+        await polling.until(f"{number} nodes are ready", counted)
+
+    async def phase(wanted: str) -> None:
+        async def reached() -> bool:
+            return (await record()).get("phase") == wanted
+
+        await polling.until(f"the phase is {wanted}", reached)
+
+    for name in ("master-1", "master-2"):
+        await kubelets.join(terminal.box.api, name)
+    await nodes(3)
+    await terminal.paste(killed[0])
+    await nodes(2)
+    await terminal.paste(cancelled[0])
+    await phase("Pending")
+    assert "the topology has not changed" in await terminal.paste(cancelled[1])
+    await phase("Idle")
+    await terminal.paste(killed[1])
+    await nodes(3)
+    await terminal.paste(pinned[0])
+    await terminal.paste(invitation.request(scenario.load("happy-path")))
+
+    async def advised() -> bool:
+        return "RouterReplicasPinned" in str((await record()).get("advisories"))
+
+    await polling.until("the pinned router is told of", advised)
+    release = (
+        """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
+    )
+    assert release in await terminal.paste(pinned[1])
+    await terminal.paste(release.replace("oc ", "kubectl ", 1))
+    await phase("Completed")

@@ -6,14 +6,17 @@ asked of it here; `make parity` asks it all of them, and is what writes the reco
 
 from __future__ import annotations
 
+import functools
+import json
 import pathlib
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
 from test.component.parity import differences, record, rows, sides, verdict
-from topology_simulator.envtest import server
+from topology_simulator.envtest import binaries, server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,8 +43,28 @@ SAMPLE = (
     "a change of the schema takes effect",
     "aggregated discovery of a custom group",
     "bodies of an unknown type",
+    "a strategic merge patch orders a list",
+    "an object in protobuf is what it would be in JSON",
+    "kubectl cordon and uncordon",
 )
 """Rows of every subject, asked of the real server in every run: a record that nobody compares would age unseen."""
+
+
+@functools.cache
+def _kubectl() -> str:
+    """The version of kubectl beside the real binaries; empty where there is none."""
+    try:
+        command = [str(binaries.folder() / "kubectl"), "version", "--client", "--output=json"]
+    except binaries.MissingError:
+        return ""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - the kubectl to be tested
+    return str(json.loads(done.stdout)["clientVersion"]["gitVersion"]) if done.returncode == 0 else ""
+
+
+def kubectl_as_recorded() -> None:
+    """Skip where kubectl is missing, or is not the one whose words were recorded."""
+    if _kubectl() != RECORD.version:
+        pytest.skip(f"kubectl {RECORD.version} is needed, found {_kubectl() or 'none'}: hack/envtest/envtest build")
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -60,6 +83,8 @@ async def real(real_binaries: None) -> AsyncIterator[sides.Opened]:
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("row", rows.ALL, ids=[row.name for row in rows.ALL])
 async def test_the_embedded_server_answers_as_the_real_one_did(embedded: sides.Opened, row: Row) -> None:
+    if any(step.method == "KUBECTL" for step in row.steps):
+        kubectl_as_recorded()
     found = verdict.judge(row.name, await embedded.ask(row), RECORD.answers[row.name], differences.ALL)
     if not found.good:
         pytest.fail(found.report(), pytrace=False)

@@ -1,8 +1,9 @@
 """Kubelets: every Node in the API gets one that boots, beats, reboots on order, and can be taken down.
 
 Joining is nothing but creating a Node (`join` here, or `kubectl create`): the kubelet finds it, and after its boot
-time it is Ready. The not-ready taint, which the API server puts on new nodes, is handled here too, because the
-controller that does it in a real cluster would be an actor with nothing else to do.
+time it is Ready. Its machine is off as long as the Node has the annotation `POWER` with the value `off`. The not-ready
+taint, which the API server puts on new nodes, is handled here too, because the controller that does it in a real
+cluster would be an actor with nothing else to do.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _STATE = "machineconfiguration.openshift.io/state"
 _TAINT = "node.kubernetes.io/not-ready"
+POWER = "topology-simulator/power"
+"""Annotation of a Node: `off` makes it NotReady, as if its machine had lost power."""
 CONTROL_PLANE, WORKER = ("control-plane", "master"), ("worker",)
 """Roles that a machine may join with."""
 
@@ -79,7 +82,8 @@ class Kubelets(actor.Actor):
         if not machine.booted:
             machine.booted = self.waits.due(("boot", name), self.pace.boot)
         rebooting = self._reboot(name, node, machine)
-        ready = machine.booted and not rebooting and name not in self._down
+        off = (node["metadata"].get("annotations") or {}).get(POWER) == "off"
+        ready = machine.booted and not rebooting and not off and name not in self._down
         await self._report(name, node, machine, ready=ready)
 
     def _reboot(self, name: str, node: dict[str, Any], machine: _Machine) -> bool:

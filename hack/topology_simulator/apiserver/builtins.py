@@ -3,7 +3,7 @@
 Left out on purpose: whatever neither kubectl nor this project needs. Those kinds that the project writes have
 their types in `forms` and their rules in `builtin_rules`, the others are stored as they come. Reviews
 (`TokenReview`, `SubjectAccessReview`) are answered and never stored: everybody is allowed, because nothing
-here enforces RBAC.
+here enforces RBAC; a client that asks about its own rights is warned of that.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 EVENTS_GROUP = "events.k8s.io"
 CRD_GROUP = "apiextensions.k8s.io"
 PROTECTED_NAMESPACES = ("default", "kube-public", "kube-system")
+_ALL_ALLOWED = ("the embedded API server allows everything: start it with APISERVER=real to have rights judged",)
 INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -62,8 +63,8 @@ def _kind(group: str, plural: str, kind: str, *short_names: str, namespaced: boo
     return Resource(group, "v1", plural, kind, namespaced, kind.lower(), short_names, **more)
 
 
-def _review(group: str, plural: str, kind: str) -> Resource:
-    return _kind(group, plural, kind, namespaced=False, verbs=("create",))
+def _review(group: str, plural: str, kind: str, **more: Any) -> Resource:
+    return _kind(group, plural, kind, namespaced=False, verbs=("create",), **more)
 
 
 def _rbac(plural: str, kind: str, *, namespaced: bool, shown: Any) -> Resource:
@@ -163,22 +164,29 @@ def kinds() -> list[Resource]:
         ),
         _review("authentication.k8s.io", "tokenreviews", "TokenReview"),
         _review("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
-        _review("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+        _review("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview"),
+        _review("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview", warnings=_ALL_ALLOWED),
+        _review("authorization.k8s.io", "selfsubjectrulesreviews", "SelfSubjectRulesReview", warnings=_ALL_ALLOWED),
         CUSTOM_RESOURCE_DEFINITIONS,
     ]  # fmt: skip
 
 
 def answer_review(resource: Resource, body: dict[str, Any]) -> dict[str, Any]:
-    """Return a review with its answer: every token belongs to the administrator, and everything is allowed."""
-    if resource.plural == "tokenreviews":
-        user = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
-        status: dict[str, Any] = {"authenticated": True, "user": user}
-    else:
-        status = {"allowed": True}
+    """Return a review with its answer: every client is the administrator, and everything is allowed."""
+    user = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
+    statuses: dict[str, dict[str, Any]] = {
+        "tokenreviews": {"authenticated": True, "user": user},
+        "selfsubjectreviews": {"userInfo": user},
+        "selfsubjectrulesreviews": {
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            "incomplete": False,
+        },
+    }
     return {
         "kind": resource.kind,
         "apiVersion": resource.api_version,
         "metadata": body.get("metadata") or {"creationTimestamp": None},
         "spec": body.get("spec") or {},
-        "status": status,
+        "status": statuses.get(resource.plural, {"allowed": True}),
     }

@@ -11,7 +11,21 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from . import builtins, discovery, metadata, openapi, options, patch, reads, requests, statuses, storage, writes
+from . import (
+    builtins,
+    discovery,
+    go_types,
+    metadata,
+    openapi,
+    options,
+    patch,
+    reads,
+    requests,
+    statuses,
+    storage,
+    strategic,
+    writes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,11 +168,12 @@ class Handlers:
         return Answer(code, self.reads.show(request, resource, item, form), warnings=all_warnings)
 
     def _create(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        value = requests.decode(request.body, requests.media_type(request.headers))
+        value = requests.decode(request.body, requests.media_type(request.headers), go_types.name_of(resource))
         if "list" not in resource.verbs:
             if not isinstance(value, dict):
                 raise statuses.bad_request("the body of a review is an object")
-            return Answer(201, storage.encode(builtins.answer_review(resource, value)))
+            review = storage.encode(builtins.answer_review(resource, value))
+            return Answer(201, review, warnings=list(resource.warnings))
         requests.negotiate(request.headers.get("Accept", ""))
         intent = options.intent_of(request, resource.api_version)
         with _warned(intent):
@@ -172,20 +187,14 @@ class Handlers:
         media = requests.media_type(request.headers)
         key = (target.namespace, target.name)
         if request.verb == "patch":
-            if media not in requests.PATCH_TYPES:
-                # The real server's list; apply is not available here, and not offered.
-                offered = media != requests.APPLY_PATCH and resource.custom
-                also = (requests.APPLY_PATCH,) if offered else ()
-                if not resource.custom and media not in (requests.STRATEGIC_PATCH, requests.APPLY_PATCH):
-                    raise statuses.StatusError(415, "415: Unsupported Media Type", details={})
-                raise statuses.unsupported_media_type((*requests.PATCH_TYPES, *also))
+            _check_patch_type(resource, media)
             value = requests.decode_patch(request.body)
             intent.patch = request.body.decode(errors="replace")
         else:
-            value = requests.decode(request.body, media)
+            value = requests.decode(request.body, media, go_types.name_of(resource))
         with _warned(intent):
             if intent.patch is not None:
-                obj = self.writes.update(resource, key, lambda old: _patched(old, value, media), intent)
+                obj = self.writes.update(resource, key, lambda old: _patched(old, value, media, resource), intent)
             elif self._puts_a_new_one(resource, target, value):
                 value = {**value, "metadata": {**value["metadata"], "resourceVersion": ""}}
                 obj = self.writes.create(resource, target.namespace, value, intent)
@@ -230,15 +239,36 @@ def _warned(intent: options.Intent) -> Iterator[None]:
         raise
 
 
-def _patched(old: dict[str, Any], operations: Any, media: str) -> Any:
-    if media == requests.MERGE_PATCH:
+def _check_patch_type(resource: resources.Resource, media: str) -> None:
+    """Raise StatusError 415 for a type of patch that a kind does not take."""
+    if media in requests.PATCH_TYPES:
+        return
+    if media == requests.APPLY_PATCH:
+        raise statuses.no_apply()
+    if resource.custom:
+        raise statuses.unsupported_media_type((*requests.PATCH_TYPES, requests.APPLY_PATCH))
+    if media != requests.STRATEGIC_PATCH:
+        raise statuses.StatusError(415, "415: Unsupported Media Type", details={})
+    if not go_types.name_of(resource):
+        raise statuses.no_strategic_merge(resource)
+
+
+def _patched(old: dict[str, Any], operations: Any, media: str, resource: resources.Resource) -> Any:
+    if media in (requests.MERGE_PATCH, requests.STRATEGIC_PATCH):
         if operations is None:
             raise statuses.bad_request("Invalid JSON Patch")
         if not isinstance(operations, dict):
             json_type = metadata.json_type(operations)
             problem = f"json: cannot unmarshal {json_type} into Go value of type map[string]interface {{}}"
-            raise statuses.bad_request(f"error decoding patch: {problem}")
-        return patch.merge(old, operations)
+            raise statuses.bad_request(
+                problem if media == requests.STRATEGIC_PATCH else f"error decoding patch: {problem}"
+            )
+        if media == requests.MERGE_PATCH:
+            return patch.merge(old, operations)
+        try:
+            return strategic.merge(old, operations, go_types.name_of(resource))
+        except strategic.StrategicError as error:
+            raise statuses.bad_request(str(error)) if error.malformed else statuses.plain(str(error)) from None
     try:
         return patch.apply_json_patch(old, operations)
     except patch.MalformedPatchError as error:

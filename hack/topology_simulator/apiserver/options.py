@@ -106,7 +106,7 @@ def of_delete(request: requests.Request) -> Delete:
     """Return how a request wants to delete, from its body and its query. Raises StatusError 400, 415 or 422."""
     body: Any = {}
     if request.body.strip():
-        body = requests.decode(request.body, requests.media_type(request.headers))
+        body = requests.decode(request.body, requests.media_type(request.headers), "meta.DeleteOptions")
     if not isinstance(body, dict):
         raise statuses.bad_request("the body of a delete is a DeleteOptions object")
     if body.get("kind", "DeleteOptions") != "DeleteOptions":

@@ -1,8 +1,7 @@
 """JSON merge patch (RFC 7386) and JSON patch (RFC 6902) on plain JSON values, and when two values are the same.
 
 No patch changes its input: what it does not touch is shared with the result, which keeps a log of many versions of a
-large object small and comparisons fast. Strategic merge and server-side apply are not done here; `requests` answers
-them with 415.
+large object small and comparisons fast. Strategic merge patches need to know the types: `strategic`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `parse` knows the shape of API paths and nothing of which kinds exist. `negotiate` picks what to answer
 with: plain JSON, a Table, or metadata only; a client that accepts none of these (protobuf alone, say) gets
-406. Request bodies are JSON or YAML; a patch is a merge patch or a JSON patch; the rest is 415.
+406. Request bodies are JSON, YAML or, for built-in kinds, protobuf; the rest is 415.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import field_errors, statuses
+from . import field_errors, protobuf, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,8 @@ JSON_PATCH = "application/json-patch+json"
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH)
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-ANSWER_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+ANSWER_TYPES = ("application/json", "application/yaml", PROTOBUF)
 """What a 406 names: the list of the real server, though only the first is available here."""
 MAX_BODY = 3 * 1024 * 1024
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
@@ -205,8 +206,18 @@ def media_type(headers: Mapping[str, str]) -> str:
     return headers.get("Content-Type", "").split(";", 1)[0].strip().lower()
 
 
-def decode(data: bytes, media: str) -> Any:
-    """Return the value of a JSON or YAML body. Raises StatusError 400 or 415."""
+def decode(data: bytes, media: str, type_name: str = "") -> Any:
+    """Return the value of a JSON or YAML body, or one in protobuf that is of a type of `go_types`.
+
+    Raises StatusError 400 or 415.
+    """
+    if media == PROTOBUF and type_name:
+        try:
+            return protobuf.decode(data, type_name)
+        except protobuf.ProtobufError as error:
+            kind = type_name.partition(".")[2]
+            text = f"the object provided is unrecognized (must be of type {kind}): {error}"
+            raise statuses.bad_request(text) from None
     if media in ("", "application/json", "application/octet-stream"):
         try:
             return json.loads(data)

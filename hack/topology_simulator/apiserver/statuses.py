@@ -220,6 +220,23 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
     )
 
 
+def no_apply() -> StatusError:
+    """Return 415 for server-side apply, with what to do instead."""
+    return StatusError(
+        415,
+        "the embedded API server has no server-side apply: leave out --server-side, or start it with APISERVER=real",
+    )
+
+
+def no_strategic_merge(resource: resources.Resource) -> StatusError:
+    """Return 415 for a strategic merge patch of a built-in kind whose merge keys are not known."""
+    return StatusError(
+        415,
+        f"the embedded API server does not know how {resource.qualified} merge: use --type merge, "
+        "or start it with APISERVER=real",
+    )
+
+
 def not_acceptable(offered: Sequence[str]) -> StatusError:
     """Return 406 with what could be served."""
     return StatusError(406, f"only the following media types are accepted: {', '.join(offered)}")

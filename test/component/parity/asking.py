@@ -12,6 +12,7 @@ import datetime as dt
 import io
 import json
 import re
+import shlex
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from test.component.parity import sides, table
 
+KUBECTL = "kubectl"
+"""The type of an answer that kubectl has printed; its warnings are what it said to the standard error."""
 _SECONDS = 20.0
 _PAUSE_SECONDS = 0.05
 _LONG_AGO = dt.timedelta(days=6 * 365 + 100, hours=1)
@@ -45,6 +48,11 @@ class Answer:
     warnings: tuple[str, ...] = ()
     events: tuple[Any, ...] | None = None
     ended: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether it was done: kubectl's exit code is a different one than that of an answer."""
+        return self.code == 0 if self.content_type == KUBECTL else self.code < 300
 
     def value(self) -> dict[str, Any]:
         """Return what is compared."""
@@ -105,18 +113,23 @@ class Asking:
             return []
         if step.events is not None:
             return await self._watched(step)
-        answer = await self._one(step)
+        answer = await (self._run(step) if step.method == "KUBECTL" else self._one(step))
         deadline = asyncio.get_running_loop().time() + _SECONDS
         while not _is_so(step, answer) and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(_PAUSE_SECONDS)
             answer = await self._one(step)
-        if not step.compared and answer.code >= 300:
+        if not step.compared and not answer.good:
             raise PreparationError(f"{self._side.name}: {step.method} {self._path(step)}: {answer}")
         if step.keep:
             self._names[step.keep] = answer.body
         if step.view is not None and answer.code < 300:
             answer = Answer(answer.code, answer.content_type, step.view(answer.body), answer.headers, answer.warnings)
         return [answer]
+
+    async def _run(self, step: table.Step) -> Answer:
+        words = shlex.split(self._path(step))
+        ended = await self._side.kubectl(words, str(_fill(step.body, self._names)), step.headers)
+        return Answer(ended.code, KUBECTL, ended.printed.splitlines(), warnings=tuple(ended.complaint.splitlines()))
 
     def _path(self, step: table.Step) -> str:
         return str(_fill(step.path, self._names))

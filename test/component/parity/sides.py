@@ -9,20 +9,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import pathlib
+import tempfile
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+import yaml
 
+from test import processes
 from test.component.parity import asking, normal, rows, samples, table
 from test.component.parity.rows import discovery
 from topology_simulator import kubeconfig
 from topology_simulator.apiserver import server as embedded_server
+from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from topology_simulator.envtest import server as real_server
 
@@ -37,6 +42,13 @@ class Side:
     name: str
     access: kubeconfig.Access
     forget: Callable[[], Awaitable[Any]]
+    home: pathlib.Path
+    """Of kubectl: its kubeconfig, and what it keeps about the server."""
+
+    async def kubectl(self, words: list[str], given: str, more: Mapping[str, str]) -> processes.Ended:
+        """Run kubectl to its end, with `more` in its environment. Raises binaries.MissingError where there is none."""
+        environment = {"KUBECONFIG": str(self.home / "kubeconfig"), "HOME": str(self.home), "PATH": os.defpath, **more}
+        return await processes.run(binaries.folder() / "kubectl", *words, given=given, env=environment, cwd=self.home)
 
     async def compact(self) -> None:
         """Let the storage forget everything up to now."""
@@ -105,11 +117,15 @@ class Opened:
 
 
 @contextlib.asynccontextmanager
-async def _opened(side: Side) -> AsyncIterator[Opened]:
-    async with side.session() as session:
-        opened = Opened(side, session)
-        await opened.prepare()
-        yield opened
+async def _opened(name: str, content: dict[str, Any], forget: Callable[[], Awaitable[Any]]) -> AsyncIterator[Opened]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = pathlib.Path(folder)
+        (home / "kubeconfig").write_text(yaml.safe_dump(content))
+        side = Side(name, kubeconfig.access(content, home), forget, home)
+        async with side.session() as session:
+            opened = Opened(side, session)
+            await opened.prepare()
+            yield opened
 
 
 @contextlib.asynccontextmanager
@@ -122,7 +138,7 @@ async def embedded() -> AsyncIterator[Opened]:
         server.compact()
 
     try:
-        async with _opened(Side("embedded", kubeconfig.access(server.kubeconfig(), pathlib.Path()), forget)) as opened:
+        async with _opened("embedded", server.kubeconfig(), forget) as opened:
             yield opened
     finally:
         await server.stop()
@@ -131,5 +147,5 @@ async def embedded() -> AsyncIterator[Opened]:
 @contextlib.asynccontextmanager
 async def real(server: real_server.RealServer) -> AsyncIterator[Opened]:
     """Prepare a running real server."""
-    async with _opened(Side("real", kubeconfig.access(server.kubeconfig(), pathlib.Path()), server.compact)) as opened:
+    async with _opened("real", server.kubeconfig(), server.compact) as opened:
         yield opened

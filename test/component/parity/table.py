@@ -102,6 +102,11 @@ def other(method: str, path: str, **more: Any) -> Step:
     return _step(method, path, more.pop("body", None), more)
 
 
+def kubectl(words: str, given: str = "", *, editor: str = "", view: Callable[[Any], Any] | None = None) -> Step:
+    """Run kubectl with these words, as a shell would split them; `given` is its standard input."""
+    return Step(method="KUBECTL", path=words, body=given, headers={"KUBE_EDITOR": editor} if editor else {}, view=view)
+
+
 def compact() -> Step:
     """Let the server's storage forget everything up to now."""
     return Step(method="COMPACT", path="", compared=False)

@@ -37,10 +37,19 @@ async def test_deleting_a_namespace_takes_its_objects(client, samples):
     assert (await client.get("/api/v1/namespaces/t")).code == 404
 
 
-async def test_protobuf_is_neither_read_nor_written(client, samples):
+async def test_protobuf_is_not_written_and_of_custom_resources_not_read(client, samples):
     media = "application/vnd.kubernetes.protobuf"
-    assert (await client.call("POST", samples.NODES, b"k8s\x00", media=media)).code == 415
+    assert (await client.call("POST", samples.WIDGETS, b"k8s\x00", media=media)).code == 415
     assert (await client.get(samples.NODES, accept=media)).code == 406
+
+
+async def test_a_review_about_oneself_warns_that_nothing_is_judged(client):
+    review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "nodes"}}}
+    made = await client.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    assert (made.code, made.body["status"]) == (201, {"allowed": True})
+    assert made.headers["Warning"] == (
+        '299 - "the embedded API server allows everything: start it with APISERVER=real to have rights judged"'
+    )
 
 
 async def test_reviews_are_answered_with_yes(client):
@@ -51,24 +60,51 @@ async def test_reviews_are_answered_with_yes(client):
     assert made.body["status"]["authenticated"] is True
 
 
-@pytest.mark.parametrize(
-    ("kind", "media"),
-    [
-        ("widgets", "application/apply-patch+yaml"),
-        ("nodes", "application/apply-patch+yaml"),
-        ("nodes", "application/strategic-merge-patch+json"),
-    ],
-)
-async def test_neither_apply_nor_strategic_merge_is_done_by_halves(client, samples, kind, media):
+@pytest.mark.parametrize("kind", ["widgets", "nodes"])
+async def test_server_side_apply_is_refused_with_what_to_do_instead(client, samples, kind):
     await client.post(samples.WIDGETS, samples.widget(size=1))
     await client.post(samples.NODES, samples.node("one"))
     path = f"{samples.WIDGETS}/one" if kind == "widgets" else f"{samples.NODES}/one"
-    refused = await client.call("PATCH", path, {"spec": {}}, media=media)
+    refused = await client.call("PATCH", path, {"spec": {}}, media="application/apply-patch+yaml")
     assert (refused.code, refused.body["reason"]) == (415, "UnsupportedMediaType")
     assert refused.body["message"] == (
-        "the body of the request was in an unknown format - accepted media types include: "
-        "application/json-patch+json, application/merge-patch+json"
+        "the embedded API server has no server-side apply: leave out --server-side, or start it with APISERVER=real"
     )
+
+
+async def test_a_strategic_merge_of_a_definition_is_refused_with_what_to_do_instead(client, samples):
+    await client.post(CRDS, gadgets(samples))
+    media = "application/strategic-merge-patch+json"
+    refused = await client.call("PATCH", f"{CRDS}/gadgets.example.com", {"spec": {}}, media=media)
+    assert (refused.code, refused.body["reason"]) == (415, "UnsupportedMediaType")
+    assert refused.body["message"] == (
+        "the embedded API server does not know how customresourcedefinitions.apiextensions.k8s.io merge: "
+        "use --type merge, or start it with APISERVER=real"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"containers": [{"image": "i"}]}, "does not contain declared merge key: name"),
+        ({"containers": [{"name": "x", "$patch": "blend"}]}, "unknown patch type: blend"),
+        ({"nodeSelector": {"$patch": "blend"}}, "unknown patch type: blend"),
+        ({"nonsense": {"a": "2"}}, 'unable to find api field in struct PodSpec for the json field "nonsense"'),
+        (
+            {"$setElementOrder/containers": [{"name": "x"}], "containers": [{"name": "y"}]},
+            "the order in patch list containers doesn't match",
+        ),
+    ],
+)
+async def test_a_strategic_merge_that_would_be_a_guess_changes_nothing(client, change, why):
+    pods = "/api/v1/namespaces/default/pods"
+    spec = {"containers": [{"name": "x", "image": "i"}], "nodeSelector": {"a": "1"}, "nonsense": {"a": "1"}}
+    before = await client.post(pods, {"metadata": {"name": "one"}, "spec": spec})
+    media = "application/strategic-merge-patch+json"
+    refused = await client.call("PATCH", f"{pods}/one", {"spec": change}, media=media)
+    assert refused.code == 500, refused.body
+    assert why in refused.body["message"]
+    assert (await client.get(f"{pods}/one")).body == before.body
 
 
 async def test_a_definition_is_served_at_once(client, samples):

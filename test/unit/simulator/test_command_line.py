@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pathlib
 import signal
 import sys
 
@@ -12,6 +13,8 @@ import yaml
 from test import processes
 
 from topology_simulator import client, kinds, kubeconfig
+
+MAKEFILE = pathlib.Path(__file__).parents[3] / "Makefile"
 
 
 @contextlib.asynccontextmanager
@@ -47,6 +50,54 @@ async def test_a_cluster_is_kept_until_it_is_interrupted_and_writes_only_below_b
         code, output = await ended(made)
     assert (code, "Traceback" in output) == (130, False), output
     assert [one.name for one in tmp_path.iterdir()] == ["build"]
+
+
+async def test_a_second_cluster_takes_a_folder_of_its_own_and_says_so(tmp_path):
+    build = tmp_path / "build"
+    async with process("cluster", "--no-operator", "--pace", "fast", cwd=tmp_path) as first:
+        await line_with(first, "export KUBECONFIG=")
+        kept = (build / "cluster" / "kubeconfig").read_text()
+        async with process("cluster", "--no-operator", "--pace", "fast", cwd=tmp_path) as second:
+            told = await line_with(second, "in use")
+            assert f"{build / 'cluster'} is in use by process {first.pid}; trying cluster-2 (NAME=" in told
+            line = await line_with(second, "export KUBECONFIG=")
+            assert line.strip() == f"export KUBECONFIG={build / 'cluster-2' / 'kubeconfig'}"
+            assert (build / "cluster" / "kubeconfig").read_text() == kept
+        named = ("cluster", "--no-operator", "--folder", str(build / "cluster"))
+        async with process(*named, cwd=tmp_path) as third:
+            code, output = await ended(third)
+        told = f"{build / 'cluster'} is in use by process {first.pid}: choose another name, "
+        assert (code, output) == (1, f"{told}e.g. make cluster NAME=second\n")
+        assert (build / "cluster" / "kubeconfig").read_text() == kept
+
+
+async def test_what_a_killed_cluster_has_left_is_taken_over(tmp_path):
+    file = tmp_path / "build" / "cluster" / "kubeconfig"
+    async with process("cluster", "--no-operator", "--pace", "fast", cwd=tmp_path) as first:
+        await line_with(first, "export KUBECONFIG=")
+    left = file.read_text()
+    async with process("cluster", "--no-operator", "--pace", "fast", cwd=tmp_path) as second:
+        line = await line_with(second, "export KUBECONFIG=")
+        assert line.strip() == f"export KUBECONFIG={file}"
+        assert file.read_text() != left
+
+
+async def test_make_ends_a_cluster_without_an_error(tmp_path):
+    """The recipe of `make cluster`, with the programs of these tests in place of those of .venv."""
+    (tmp_path / "stamp").touch()
+    name = f"{'../' * len((MAKEFILE.parent / 'build').parts[1:])}{(tmp_path / 'kept').relative_to('/')}"
+    given = (f"BIN={pathlib.Path(sys.executable).parent}", f"STAMP={tmp_path / 'stamp'}", f"NAME={name}")
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    made = await processes.started(
+        "make", "--no-print-directory", "-C", MAKEFILE.parent, "-o", tmp_path / "stamp", "cluster", *given,
+        env=environment, errors_too=True, alone=True,
+    )  # fmt: skip
+    async with processes.killed_after(made):
+        await line_with(made, "Ctrl-C ends everything")
+        os.killpg(made.pid, signal.SIGINT)
+        _, output = await ended(made)
+    assert "stopped" in output
+    assert "***" not in output
 
 
 async def test_an_installation_from_outside_and_actors_that_live_there(tmp_path, served, api):
@@ -91,6 +142,9 @@ async def test_the_happy_path_is_proven_by_the_real_operator_and_leaves_no_file(
     async with process("demo", "--pace", "fast", cwd=tmp_path) as made:
         code, output = await ended(made)
     assert (code, "phase Completed, topology HighlyAvailable/HighlyAvailable" in output) == (0, True), output
+    left = output.partition("\nAction required: 2\n")[2].splitlines()
+    assert [line.split()[:2] for line in left[:4:2]] == [["!", "TopologyReadAtStart:"], ["!", "EtcdBackupOutdated:"]]
+    assert all(line.startswith("    $ oc ") for line in left[1:4:2]), left
     assert list(tmp_path.iterdir()) == []
 
 

@@ -53,6 +53,15 @@ async def test_heartbeats_go_on_without_news(living):
     assert await living.ready() == ["master-0"]
 
 
+async def test_a_node_whose_machine_is_switched_off_is_not_ready_until_it_is_on_again(living):
+    await living.join("master-1")
+    await living.eventually(living.ready, ["master-0", "master-1"])
+    for power, ready in (("off", ["master-0"]), (None, ["master-0", "master-1"])):
+        change = {"metadata": {"annotations": {"topology-simulator/power": power}}}
+        await living.api.patch(kinds.NODES, "master-1", change)
+        await living.eventually(living.ready, ready)
+
+
 async def test_a_node_goes_down_and_comes_back(living):
     await living.join("master-1")
     await living.eventually(living.ready, ["master-0", "master-1"])

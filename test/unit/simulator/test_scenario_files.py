@@ -80,13 +80,20 @@ def field(kind):
             {"steps": [{"degrade-pool": {"pool": "worker", "by": "Fate"}}]},
             r"step 1 → degrade-pool → by: Input should be 'Node' or 'Render'",
         ),
-        ({"name": "other"}, r"name is 'other', but the file is called 'mine'"),
     ],
 )
 def test_a_wrong_file_is_told_where_and_why(load, change, told):
     with pytest.raises(scenario.ScenarioError, match=told) as error:
         load(GOOD | change)
     assert "mine.yaml" in str(error.value)
+
+
+def test_a_file_may_be_called_otherwise_than_its_scenario(load):
+    assert load(GOOD | {"name": "other"}).name == "other"
+
+
+def test_a_scenario_of_the_simulator_is_called_as_its_file():
+    assert [scenario.load(name).name for name in scenario.names()] == scenario.names()
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1", ""])

@@ -12,11 +12,14 @@ from test.component.parity.rows import (
     definitions,
     deleting,
     discovery,
+    kubectl,
     owners,
     patching,
+    protobuf,
     reading,
     refusals,
     schemas,
+    strategic,
     updating,
     watching,
 )
@@ -28,6 +31,8 @@ SUBJECTS: dict[str, tuple[Row, ...]] = {
     "creating": creating.ROWS,
     "updating": updating.ROWS,
     "patching": patching.ROWS,
+    "strategic merge": strategic.ROWS,
+    "protobuf": protobuf.ROWS,
     "schemas": schemas.ROWS,
     "CEL rules": celrules.ROWS,
     "reading": reading.ROWS,
@@ -39,6 +44,7 @@ SUBJECTS: dict[str, tuple[Row, ...]] = {
     "definitions": definitions.ROWS,
     "discovery": discovery.ROWS,
     "refusals": refusals.ROWS,
+    "kubectl": kubectl.ROWS,
 }
 ALL: tuple[Row, ...] = tuple(row for rows in SUBJECTS.values() for row in rows)
 NUMBERS: dict[str, int] = {row.name: number for number, row in enumerate(ALL, 1)}

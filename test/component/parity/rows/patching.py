@@ -147,19 +147,6 @@ ROWS = (
         patch(ONE, {"spec": {"size": 2}}, t.STRATEGIC),
     ),
     row(
-        "a strategic merge patch of a built-in kind merges",
-        first(post(s.CONFIG_MAPS, s.config_map(a="1", b="2"))),
-        patch(CM, {"data": {"a": None, "c": "3"}}, t.STRATEGIC),
-    ),
-    row(
-        "a strategic merge patch merges conditions by their type",
-        first(post(s.NODES, s.node())),
-        patch(NODE + "/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, t.STRATEGIC),
-        patch(NODE + "/status", {"status": {"conditions": [{"type": "DiskPressure", "status": "False"}]}}, t.STRATEGIC),
-        patch(NODE, {"metadata": {"labels": {"a": "b"}}, "spec": {"unschedulable": True}}, t.STRATEGIC),
-        namespace=False,
-    ),
-    row(
         "an apply creates and owns",
         patch(
             ONE,

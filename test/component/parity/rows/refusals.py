@@ -72,11 +72,6 @@ ROWS = (
     ),
     row("a body without a type is JSON", post(s.WIDGETS, s.widget(), media="")),
     row(
-        "a body in protobuf",
-        post(s.WIDGETS, s.widget(), media="application/vnd.kubernetes.protobuf"),
-        post(s.CONFIG_MAPS, "not protobuf", media="application/vnd.kubernetes.protobuf"),
-    ),
-    row(
         "a body that is too large",
         post(s.WIDGETS, s.widget(free={"a": "x" * 3_200_000})),
         post(s.CONFIG_MAPS, s.config_map(a="x" * 3_200_000)),

@@ -1,0 +1,74 @@
+"""What a kept cluster prints when it is up: how to reach it from a second terminal, and what to try there.
+
+Every line that is shown as a command can be pasted as it stands; tests run them with kubectl on both API servers.
+`demo` prints it.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from typing import TYPE_CHECKING
+
+from . import cluster
+from .actors import kubelets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from . import scenario
+
+_DEFAULT = "HighlyAvailable"
+
+
+def request(played: scenario.Scenario) -> str:
+    """Return the command that makes the request of a scenario."""
+    topology = next((step.request.topology for step in played.steps if step.request), _DEFAULT)
+    return _merge("infrastructure cluster", f'{{"spec":{{"desiredTopology":"{topology}"}}}}')
+
+
+def environment(file: pathlib.Path) -> Iterator[str]:
+    """Yield what the second terminal needs first; the programs of this environment, kubectl-topology among them."""
+    yield f"export PATH={pathlib.Path(sys.executable).parent}:$PATH"
+    yield f"export KUBECONFIG={file}"
+
+
+def experiments(played: scenario.Scenario) -> Iterator[tuple[str, list[str]]]:
+    """Yield what may be tried, in this order: a sentence, and the commands that do it."""
+    joined = [name for step in played.steps for name in step.join or ()]
+    if joined:
+        power = f"kubectl annotate node {joined[-1]} {kubelets.POWER}"
+        yield "Kill a node; the second command starts it again:", [f"{power}=off", f"{power}-"]
+        yield (
+            "Kill a node, request, and cancel the request while it waits:",
+            [request(played), "kubectl topology cancel"],
+        )
+    if not played.cluster.hosted:
+        router = f"ingresscontroller default -n {cluster.INGRESS_NAMESPACE}"
+        yield (
+            "Pin the router, then request; the status says how to release it:",
+            [
+                _merge(router, '{"spec":{"replicas":1}}'),
+                "kubectl topology status",
+            ],
+        )
+
+
+def lines(played: scenario.Scenario, file: pathlib.Path) -> Iterator[tuple[str, bool]]:
+    """Yield the lines for a cluster with an operator, and whether each is a command."""
+    commands = (
+        *environment(file),
+        "kubectl get infrastructures,clusteroperators,nodes",
+        "kubectl topology status",
+        request(played),
+        "kubectl topology status --watch",
+    )
+    yield from ((command, True) for command in commands)
+    for number, (sentence, tried) in enumerate(experiments(played), start=1):
+        yield "", False
+        yield f"Experiment {number}. {sentence}", False
+        yield from ((command, True) for command in tried)
+
+
+def _merge(what: str, body: str) -> str:
+    return f"kubectl patch {what} --type merge -p '{body}'"
