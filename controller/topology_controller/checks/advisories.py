@@ -110,9 +110,9 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
     return _advisory(
         AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
         f"{group.managed_by.key} has spec.replicas set to {registry.replicas}, which is no redundancy: without its "
-        "node images cannot be pulled from it or pushed to it. The number follows no topology on this platform, so nothing "
-        f"waits for it. {_REGISTRIES} replicas need storage that several nodes can mount at once, an object store or a "
-        "volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
+        "node images cannot be pulled from it or pushed to it. The number follows no topology on this platform, so "
+        f"nothing waits for it. {_REGISTRIES} replicas need storage that several nodes can mount at once, an object "
+        "store or a volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
         f"""oc patch {group.managed_by.key} --type merge -p '{{"spec":{{"replicas":{_REGISTRIES}}}}}'""",
     )
 

@@ -99,7 +99,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
         return contexts.written(context, done)
     waiting = not all_met or bool(known.disturbed)
     stuck_at = max(deadline, progressed(context, kept, definition) + _patience(definition))
-    stuck = _stuck(kept, pending, awaited, known.disturbed) if now >= stuck_at and waiting else None
+    stuck = _stuck(kept, pending, known.disturbed) if now >= stuck_at and waiting else None
     degraded = stuck or contexts.unreadable(pending, now)
     kept = kept.model_copy(update={"problem": problems.after_change(context, kept, awaited, degraded)})
     # An answer that time alone takes back is looked at then, while it settles too.
@@ -266,12 +266,7 @@ def _begun(known: facts.Facts, record: TopologyTransition) -> str:
     return assessment.sentences(*begun)
 
 
-def _stuck(
-    record: TopologyTransition,
-    converged: tuple[Check, ...],
-    results: tuple[CheckResult, ...],
-    disturbed: tuple[str, ...],
-) -> Cause:
+def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Cause:
     """Name what an administrator can mend, with the command; else what has been failing longest.
 
     Of several it is the first in the order of the definition. ClusterOperatorsStable comes last among them: it fails
@@ -279,12 +274,11 @@ def _stuck(
     cannot be believed.
     """
     failing = [check for check in converged if check.status is not CheckStatus.MET]
-    actions = {result.name for result in results if any(finding.action for finding in result.findings)}
     blocking = min(
         failing,
         key=lambda check: (
-            assessment.mending(check.message, record.advisories) is None,
-            check.name not in actions,
+            check.name == CheckName.CLUSTER_OPERATORS_STABLE
+            or assessment.mending(check.message, record.advisories) is None,
             check.last_transition_time,
             check.name == CheckName.CLUSTER_OPERATORS_STABLE,
         ),
