@@ -103,8 +103,8 @@ def test_completed_says_what_is_left_to_do() -> None:
     done = worlds.decide(again, now=AFTER + timedelta(seconds=62))
     assert done.phase is Phase.COMPLETED
     assert sentence(done) == (
-        "The transition to HighlyAvailable/HighlyAvailable is completed. Left to do, see "
-        "status.topologyTransition.advisories: TopologyReadAtStart, EtcdBackupOutdated"
+        "The transition to HighlyAvailable/HighlyAvailable is completed. Left to do: "
+        "TopologyReadAtStart, EtcdBackupOutdated (see status.topologyTransition.advisories)"
     )
     kept = worlds.decide(worlds.recorded(again, done.record), worlds.term(advisories=()), AFTER)
     assert sentence(kept) == "The transition to HighlyAvailable/HighlyAvailable is completed"
@@ -119,6 +119,19 @@ def test_disabled_says_why_in_the_record_of_the_request_that_it_clears() -> None
     assert found.record.phase is Phase.IDLE
     assert found.record.message == found.disabled.message
     assert "image" in found.disabled.message
+
+
+def test_what_another_controller_does_goes_on_changing_and_is_not_in_the_record() -> None:
+    waiting = worlds.decide(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))).record
+    gates = facts.FeatureGates((("4.20.1", True),))
+    native = facts.NativeController(present=True)
+    found = worlds.decide(worlds.recorded(worlds.healthy(feature_gates=gates, native_controller=native), waiting))
+    assert found.disabled is not None
+    assert found.record is not None
+    assert found.record.message is not None
+    assert found.disabled.message.startswith(found.record.message)
+    assert "Its transition is " in found.disabled.message
+    assert "Its transition is " not in found.record.message
 
 
 def test_a_topology_that_was_set_back_says_so() -> None:
@@ -156,6 +169,19 @@ def test_what_nothing_waits_for_is_no_action_required() -> None:
     assert found.record is not None
     assert [item.name for item in found.record.advisories] != []
     assert "action" not in sentence(found)
+
+
+def test_what_waits_for_other_checks_asks_for_no_action_of_its_own() -> None:
+    """Right after the deadline nothing may have begun: restarting three operators is not what helps then."""
+    late = worlds.DEADLINE
+    known = worlds.moved(worlds.healthy(late), worlds.converging())
+    found = worlds.decide(known, now=late)
+    assert found.record is not None
+    assert AdvisoryName.TOPOLOGY_READ_AT_START in [item.name for item in found.record.advisories]
+    stable = next(result for result in found.results if result.name is CheckName.CLUSTER_OPERATORS_STABLE)
+    assert AdvisoryName.TOPOLOGY_READ_AT_START in stable.message
+    assert "action" not in sentence(found)
+    assert "1 action required: " in assessment.required(found.record.advisories, [stable])
 
 
 def test_half_a_command_is_never_printed() -> None:

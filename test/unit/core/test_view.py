@@ -303,7 +303,7 @@ def test_paused_and_disturbed_are_said():
     known = worlds.healthy(own_operator=worlds.own(paused=True), disturbed=("nodes",))
     shown = page_state.led(known)
     assert (shown["paused"], shown["disturbed"]) == (True, ["nodes"])
-    assert shown["headline"].startswith("Paused by annotation")
+    assert shown["headline"].startswith("Paused: no transition begins. Annotation ")
 
 
 def test_a_standby_tells_what_the_leader_has_written():
