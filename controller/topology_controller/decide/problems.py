@@ -35,8 +35,8 @@ TWO_VOTERS_BOUND = timedelta(minutes=15)
 """How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
 _TWO = 2
 PAUSED = (
-    f"Annotation {vocabulary.PAUSED_ANNOTATION} is set on ClusterOperator {vocabulary.CLUSTER_OPERATOR}. Remove it with: "
-    f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
+    f"Annotation {vocabulary.PAUSED_ANNOTATION} is set on ClusterOperator {vocabulary.CLUSTER_OPERATOR}. Remove it "
+    f"with: oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
 )
 _OF_POOLS = frozenset(
     {
