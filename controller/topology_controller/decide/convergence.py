@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from ..checks.result import CheckResult
     from ..definitions import model
 
+_REQUIRED = "Action required: "
+_NOTE_BYTES = 1024
+"""Of the note of an event (kubernetes pkg/apis/core/validation/events.go)."""
 _LONGEST_ANSWER = 2048
 """Characters of the answer of a check in a sentence that ends with a command."""
 
@@ -121,7 +124,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
     )
     decision = contexts.written(context, decision)
     if stuck is not None:
-        event = EventSpec(EventReason.TRANSITION_STUCK, stuck.message, warning=True)
+        event = EventSpec(EventReason.TRANSITION_STUCK, _noted(stuck.message), warning=True)
         return dataclasses.replace(decision, happened=(*decision.happened, event))
     return decision
 
@@ -292,5 +295,11 @@ def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: 
     text = f"{overdue}. Blocked by {blocking.name}: {fit(blocking.message, _LONGEST_ANSWER)}"
     advisory = assessment.mending(blocking.message, record.advisories)
     # The command stands last and whole.
-    required = "" if advisory is None else f"Action required: {assessment.action(advisory)}"
+    required = "" if advisory is None else f"{_REQUIRED}{assessment.action(advisory)}"
     return Cause(Reason.TRANSITION_STUCK, assessment.sentences(text, required))
+
+
+def _noted(message: str) -> str:
+    """The same for an event, whose note is cut: without the command where not all of it would be there."""
+    short = len(message.encode()) <= _NOTE_BYTES
+    return message if short else message.partition(f". {_REQUIRED}")[0]

@@ -11,7 +11,7 @@ import pytest
 from topology_api.types import MESSAGE_LIMIT, Advisory, LastTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, ConditionType, EventReason, Phase
 from topology_controller.checks.result import CheckResult, Count, Finding
-from topology_controller.decide import assessment, phases
+from topology_controller.decide import assessment, convergence, phases
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
@@ -210,6 +210,20 @@ def test_the_check_with_a_known_action_is_named_although_another_has_failed_for_
     pinned = next(item for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
     assert "Blocked by RouterReplicas: " in found.degraded.message
     assert found.degraded.message.endswith(f". Action required: {pinned.command}")
+
+
+def test_an_event_has_the_whole_command_or_none() -> None:
+    """Its note is cut at 1024 bytes."""
+    late = worlds.DEADLINE
+    first = worlds.decide(following(ingress_controller=PINNED), now=AFTER)
+    lease = worlds.healthy(late).etcd_lease
+    known = dataclasses.replace(worlds.recorded(following(ingress_controller=PINNED), first.record), etcd_lease=lease)
+    found = worlds.decide(known, worlds.term(since=AFTER), late)
+    note = next(item.note for item in found.happened if item.reason is EventReason.TRANSITION_STUCK)
+    assert found.degraded is not None
+    assert (note, len(note.encode()) <= 1024) == (found.degraded.message, True)
+    long = f"Overdue. Blocked by A: {'m' * 900}. Action required: {'oc ' * 50}"
+    assert convergence._noted(long) == f"Overdue. Blocked by A: {'m' * 900}"
 
 
 # How far a check is

@@ -118,10 +118,13 @@ def test_what_was_advised_for_a_request_goes_with_it() -> None:
     pending = worlds.decide(known).record
     assert pending is not None
     assert [item.name for item in pending.advisories] == ["DnsmasqConfigurationLeft"]
-    cancelled = worlds.with_infrastructure(worlds.recorded(known, pending), desired=None, generation=3)
-    found = worlds.decide(cancelled, worlds.term(available=()))
-    assert found.record is not None
-    assert (found.phase, found.record.advisories) == (Phase.IDLE, ())
+    before = LastTransition(name="other", source=worlds.HA, target=worlds.SNO)
+    for record in (pending, pending.model_copy(update={"last_transition": before})):
+        cancelled = worlds.with_infrastructure(worlds.recorded(known, record), desired=None, generation=3)
+        found = worlds.decide(cancelled, worlds.term(available=()))
+        assert found.record is not None
+        assert (found.phase, found.record.advisories) == (Phase.IDLE, ())
+        assert last(found) == record.last_transition
 
 
 def test_what_a_transition_left_goes_when_another_client_changes_the_topology() -> None:
