@@ -34,6 +34,10 @@ _BLOCKED_BOUND = timedelta(hours=1)
 TWO_VOTERS_BOUND = timedelta(minutes=15)
 """How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
 _TWO = 2
+PAUSED = (
+    f"Annotation {vocabulary.PAUSED_ANNOTATION} is set on ClusterOperator {vocabulary.CLUSTER_OPERATOR}. Remove it "
+    f"with: oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
+)
 _OF_POOLS = frozenset(
     {
         CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED,
@@ -55,11 +59,7 @@ def before_change(
     if unreadable is not None:
         return problem(context, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
     if not isinstance(own, facts.Unobserved) and own.paused:
-        message = (
-            f"Annotation {vocabulary.PAUSED_ANNOTATION} is set, so no change begins. Remove it with: "
-            f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
-        )
-        return problem(context, ProblemReason.PAUSED, message)
+        return problem(context, ProblemReason.PAUSED, PAUSED)
     if record.phase is Phase.PENDING and context.now >= blocked_at(record, context.now):
         return problem(context, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
     return None
@@ -78,15 +78,16 @@ def two_voters_moments(context: contexts.Context) -> list[datetime]:
 
 
 def _two_voters(context: contexts.Context) -> Problem | None:
-    """Two voters for too long, by this leader or by the record: what it is called lasts over a restart."""
+    """Two voters for too long, by this leader or by the record: it lasts over a restart, and while it is not known."""
     since = context.leader.two_voters_since
     before = context.record.problem if context.record is not None else None
     recorded = before is not None and before.reason is ProblemReason.TWO_VOTERS
-    if since is None or not (recorded or context.now >= since + TWO_VOTERS_BOUND):
+    late = since is not None and context.now >= since + TWO_VOTERS_BOUND
+    if two_voters(context.known) is False or not (recorded or late):
         return None
     message = (
         "etcd has had two voting members for more than 15 minutes, and the loss of either one stops the cluster. Do "
-        "not reboot or drain a control-plane node; bring the third one in. Look at: "
+        "not restart or drain a control-plane node, and bring in the third one. Look at: "
         "oc get nodes -l node-role.kubernetes.io/control-plane"
     )
     return problem(context, ProblemReason.TWO_VOTERS, message)

@@ -180,7 +180,8 @@ def _transition(
         deadline=_time(deadline),
         deadlineMinutes=None if deadline is None or started is None else (deadline - started) // timedelta(minutes=1),
         settleSeconds=settle if about.settle_seconds is None else about.settle_seconds,
-        typical=assessment.typical(definition, record.last_transition),
+        # Of one that is Completed, the last transition is itself.
+        typical=assessment.typical(definition, None if phase is Phase.COMPLETED else record.last_transition),
     )
 
 
@@ -194,15 +195,15 @@ def _problem(record: TopologyTransition | None) -> state.Problem | None:
 def _last(last: LastTransition | None) -> state.LastTransition | None:
     if last is None:
         return None
-    return {
-        "name": last.name,
-        "source": _pair(last.source),
-        "target": _pair(last.target),
-        "requested": _time(last.requested_time),
-        "admitted": _time(last.admitted_time),
-        "completed": _time(last.completed_time),
-        "accepted": [entry.name for entry in last.accepted],
-    }
+    return state.LastTransition(
+        name=last.name,
+        source=_pair(last.source),
+        target=_pair(last.target),
+        requested=_time(last.requested_time),
+        admitted=_time(last.admitted_time),
+        completed=_time(last.completed_time),
+        accepted=[entry.name for entry in last.accepted],
+    )
 
 
 def _available(transition: AvailableTransition, about: About) -> state.Available:
