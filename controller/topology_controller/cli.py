@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import pathlib
 import sys
 from typing import TYPE_CHECKING
@@ -116,6 +117,11 @@ def _parser() -> argparse.ArgumentParser:
     manifests.add_argument(
         "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the operator; default: %(default)s"
     )
+    manifests.add_argument(
+        "--runbooks", metavar="URL",
+        help="https address of the folder docs/runbooks, which the alerts link; default: TOPOLOGY_RUNBOOKS_URL of the "
+        "environment, or a placeholder that no server answers",
+    )  # fmt: skip
     _add_render(commands)
     commands.add_parser("version", help="print the version")
     return parser
@@ -202,13 +208,18 @@ def _manifests(options: argparse.Namespace) -> None:
     if options.without_monitoring and (options.crd_only or options.crd_patch):
         why = "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring"
         raise _CommandError(USAGE, why)
+    if options.runbooks is not None and (options.crd_only or options.crd_patch or options.without_monitoring):
+        raise _CommandError(USAGE, "--runbooks is for the alerts, which these manifests do not have")
     kind = manifests.Kind.CRD_PATCH if options.crd_patch else manifests.Kind.OPERATOR
     if options.crd_only:
         kind = manifests.Kind.CRD_ONLY
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
         monitoring = not options.without_monitoring
-        text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
+        runbooks = options.runbooks or os.environ.get(vocabulary.RUNBOOKS_VARIABLE) or manifests.RUNBOOKS
+        text = manifests.render(
+            kind, options.image, options.namespace, served, monitoring=monitoring, runbooks=runbooks
+        )
     except manifests.ManifestsError as error:
         raise _CommandError(USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError) as error:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import itertools
 import os
+import re
 import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
@@ -25,6 +26,9 @@ LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
 _NARROW: Final = 64
 _BOLD: Final = "1"
+_SPAN: Final = re.compile(r"`[^`]+`")
+"""A command within a sentence. It is not broken either, so that it can be copied."""
+_KEPT: Final = "\x00"
 _CODES: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 COLOURS: Final = {
     "Met": "green", "Possible": "green", "Fulfilled": "green", "Completed": "green", "Running": "green",
@@ -141,14 +145,15 @@ class Document:
     def _wrapped(self, text: str, first: str, following: str) -> list[str]:
         if not self.width:
             return [first + text]
-        return textwrap.wrap(
-            text,
+        lines = textwrap.wrap(
+            _SPAN.sub(lambda span: span[0].replace(" ", _KEPT), text),
             max(self.width, len(following) + LEAST),
             initial_indent=first,
             subsequent_indent=following,
             break_long_words=False,
             break_on_hyphens=False,
-        ) or [first.rstrip()]
+        )
+        return [line.replace(_KEPT, " ") for line in lines] or [first.rstrip()]
 
     def _marked(self, line: str) -> str:
         """Paint the first word of a line that has a colour."""
