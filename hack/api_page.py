@@ -234,7 +234,7 @@ def _asked(specs: Iterable[model.CheckSpec]) -> str:
 
 def _operands(facts: Facts) -> str:
     sources = {item["name"]: item["source"] for item in facts.of("check")}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for group in facts.transitions.matrix.groups:
         follows = "control plane" if group.follows == "controlPlane" else group.follows
         source = sources[group.check]

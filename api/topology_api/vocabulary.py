@@ -200,14 +200,14 @@ class CheckName(StrEnum):
     revision is above the one at the change where the topologies differ in configuration. A failed revision counts only
     while it is the one being tried."""
     KUBE_CONTROLLER_MANAGER_REVISION = "KubeControllerManagerRevision"
-    """Every control-plane node is at the newest revision of its static pods and on its way to no other. No topology makes
-    a new revision."""
+    """Every control-plane node is at the newest revision of its static pods and on its way to no other. No topology
+    makes a new revision."""
     KUBE_SCHEDULER_REVISION = "KubeSchedulerRevision"
-    """Every control-plane node is at the newest revision of its static pods and on its way to no other. No topology makes
-    a new revision."""
+    """Every control-plane node is at the newest revision of its static pods and on its way to no other. No topology
+    makes a new revision."""
     ETCD_REVISION = "EtcdRevision"
-    """Every control-plane node is at the newest revision of its static pods and on its way to no other. No topology makes
-    a new revision."""
+    """Every control-plane node is at the newest revision of its static pods and on its way to no other. No topology
+    makes a new revision."""
     API_SERVER_REPLICAS = "APIServerReplicas"
     """openshift-apiserver and oauth-apiserver run on every control-plane node."""
     ROUTER_REPLICAS = "RouterReplicas"
@@ -219,8 +219,8 @@ class CheckName(StrEnum):
     OAUTH_REPLICAS = "OAuthReplicas"
     """oauth-openshift runs on every control-plane node, unless an external OpenID provider signs users in."""
     MONITORING_REPLICAS = "MonitoringReplicas"
-    """prometheus-k8s, alertmanager-main, thanos-querier, metrics-server, the admission webhook of prometheus-operator and
-    the console plugin of monitoring ask for at least the replicas that the target implies, and as many are
+    """prometheus-k8s, alertmanager-main, thanos-querier, metrics-server, the admission webhook of prometheus-operator
+    and the console plugin of monitoring ask for at least the replicas that the target implies, and as many are
     available."""
     IMAGE_REGISTRY_REPLICAS = "ImageRegistryReplicas"
     """image-registry has the replicas that its configuration asks for, where it is managed. The topology implies no

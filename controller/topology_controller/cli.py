@@ -210,16 +210,16 @@ def _manifests(options: argparse.Namespace) -> None:
         raise _CommandError(USAGE, why)
     if options.runbooks is not None and (options.crd_only or options.crd_patch or options.without_monitoring):
         raise _CommandError(USAGE, "--runbooks is for the alerts, which these manifests do not have")
+    runbooks = options.runbooks if options.runbooks is not None else os.environ.get(vocabulary.RUNBOOKS_VARIABLE)
     kind = manifests.Kind.CRD_PATCH if options.crd_patch else manifests.Kind.OPERATOR
     if options.crd_only:
         kind = manifests.Kind.CRD_ONLY
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
         monitoring = not options.without_monitoring
-        runbooks = options.runbooks or os.environ.get(vocabulary.RUNBOOKS_VARIABLE) or manifests.RUNBOOKS
-        text = manifests.render(
-            kind, options.image, options.namespace, served, monitoring=monitoring, runbooks=runbooks
-        )
+        text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
+        if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
+            text = manifests.linked(text, runbooks)
     except manifests.ManifestsError as error:
         raise _CommandError(USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError) as error:

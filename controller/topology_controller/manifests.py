@@ -59,17 +59,16 @@ def render(
     served: object = None,
     *,
     monitoring: bool = True,
-    runbooks: str = RUNBOOKS,
 ) -> str:
     """Return what to apply, ending with a line break.
 
     `image` is the image of the Deployment, None for the name and version of this operator without a registry.
     `monitoring` is whether OPERATOR has what the cluster's Prometheus and console need; the other kinds never do.
     `served` is the Infrastructure definition of the cluster for CRD_PATCH, as read from the API server; None prints
-    how to get it. `runbooks` is the https address of the folder that `runbook_url` of the alerts leads to.
+    how to get it.
 
-    Raises ManifestsError for a namespace, an image or an address that cannot be one, and for a `served` that our fields
-    do not fit into; load.DefinitionError when the transitions of this installation are damaged.
+    Raises ManifestsError for a namespace or an image that cannot be one, and for a `served` that our fields do not
+    fit into; load.DefinitionError when the transitions of this installation are damaged.
     """
     if not _NAMESPACE_FORM.fullmatch(namespace):
         raise ManifestsError(f"{namespace!r} cannot be the name of a namespace: wanted a-z, 0-9 and -, 63 at most")
@@ -77,20 +76,22 @@ def render(
         raise ManifestsError(f"{image!r} cannot be an image: wanted [registry/]name[:tag][@digest]")
     match kind:
         case Kind.OPERATOR:
-            if not _RUNBOOKS_FORM.fullmatch(runbooks):
-                raise ManifestsError(
-                    f"{runbooks!r} cannot be the address of the runbooks: wanted https://HOST[:PORT][/PATH]"
-                )
             files = [*operator_files(), *(monitoring_files() if monitoring else ())]
             text = "\n---\n".join(place.read_text(encoding="utf-8").strip() for place in files) + "\n"
             text = text.replace(vocabulary.DEFAULT_NAMESPACE, namespace)
             text = text.replace(IMAGE, image or f"{vocabulary.OPERATOR_NAME}:{image_tag()}")
-            text = text.replace(RUNBOOKS, runbooks.rstrip("/"))
             return text.replace(RELEASE, _version.__version__)
         case Kind.CRD_ONLY:
             return whole_crd()
         case Kind.CRD_PATCH:
             return crd_script.how_to_print() if served is None else _script(served)
+
+
+def linked(text: str, runbooks: str) -> str:
+    """Return manifests whose alerts link the runbooks in a folder, by its https address. Raises ManifestsError."""
+    if not _RUNBOOKS_FORM.fullmatch(runbooks):
+        raise ManifestsError(f"{runbooks!r} cannot be the address of the runbooks: wanted https://HOST[:PORT][/PATH]")
+    return text.replace(RUNBOOKS, runbooks.rstrip("/"))
 
 
 def edges() -> tuple[crd.Edge, ...]:

@@ -170,8 +170,8 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     explain = _verb(
         verbs, "explain",
-        "what a name means, what to look at and what to do: a check, phase, reason, advisory, alert, event or metric. No "
-        "cluster is asked",
+        "what a check, phase, reason, advisory, alert, event or metric means, what to look at and what to do; it asks no "
+        "cluster",
         connected=False,
     )  # fmt: skip
     explain.add_argument("name", nargs="?", metavar="NAME", help="in any case; without it all names are listed")
