@@ -170,7 +170,7 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     explain = _verb(
         verbs, "explain",
-        "what a check, phase, reason, advisory, alert, event or metric means, what to look at and what to do; it asks no "
+        "what a check, phase, reason, advisory, alert, event or metric means, what to look at and do; it asks no "
         "cluster",
         connected=False,
     )  # fmt: skip

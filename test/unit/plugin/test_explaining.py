@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import html
 import itertools
 import json
 import pathlib
@@ -67,6 +68,7 @@ ABOUT_TROUBLE = {
     "check", "check status", "advisory", "phase", "problem", "condition", "reason", "event", "alert", "transition",
     "verdict", "audit question",
 }  # fmt: skip
+LONG = 50
 WORDS = {"TARGET": "HighlyAvailable", "NAME": "RouterReplicas", "CHECK": "Met", "REASON": "Stuck", "ALERT": "Stuck"}
 
 
@@ -199,6 +201,13 @@ def test_data_is_what_its_schema_says(form: str, name: str | None, capsys: pytes
     assert set(strict["$defs"]["explanation"]["properties"]) == set(explanations.Explanation.__annotations__)
 
 
+def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    assert main.main(["explain", "RouterReplicas"]) == errors.ExitCode.DONE
+    page = html.unescape((ROOT / "docs" / "kubectl-topology.md").read_text())
+    assert f"$ oc topology explain RouterReplicas\n{capsys.readouterr().out}</pre>" in page
+
+
 @pytest.mark.parametrize("columns", ["40", "80", "200"])
 def test_a_command_is_never_broken(
     columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -209,6 +218,9 @@ def test_a_command_is_never_broken(
         lines = capsys.readouterr().out.splitlines()
         for command in commands(item):
             assert any(command in line for line in lines), command
+            assert len(command) < LONG or command in map(str.strip, lines), (
+                "it would be pasted with what stands around it"
+            )
 
 
 def test_no_cluster_and_no_kubeconfig_are_needed(tmp_path: pathlib.Path) -> None:

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import itertools
 import operator
-from typing import TYPE_CHECKING, TypedDict
+import re
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from .. import answers, document, errors, explanations
 from . import show
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
+
+
+_COMMAND: Final = re.compile(r"`(oc [^`]{40,})`\.?")
+_INDENT: Final = 5
 
 
 class Explanations(TypedDict):
@@ -48,7 +54,7 @@ def _explained(sheet: document.Document, answer: Explanations) -> None:
         sheet.add(f"{item['name']} ({item['kind']}{detail})", [item["meaning"]])
         sheet.add("Look at", _look(item))
         for title, sentences in (("Do", item["do"]), ("Avoid", item["avoid"]), ("Call", item["call"])):
-            sheet.add(title, [document.Row(("-", sentence)) for sentence in sentences])
+            sheet.add(title, [row for sentence in sentences for row in _sentence(sentence)])
         where = [document.Row(("Source", item["source"]), indent=0)]
         for name in item["runbooks"]:
             # An alert's own runbook is what stands above.
@@ -56,6 +62,17 @@ def _explained(sheet: document.Document, answer: Explanations) -> None:
             if place := explanations.address(name) or offline:
                 where.append(document.Row(("Runbook", place), indent=0))
         sheet.add("", where)
+
+
+def _sentence(sentence: str) -> Iterator[document.Row]:
+    """A sentence; a long command in it gets a line of its own, without what a shell would take for its own."""
+    first = True
+    for number, part in enumerate(_COMMAND.split(sentence)):
+        if number % 2:
+            yield document.command(part, indent=_INDENT)
+        elif text := part.strip():
+            yield document.Row(("-", text)) if first else document.Row((text,), indent=_INDENT)
+            first = False
 
 
 def _look(item: explanations.Explanation) -> list[document.Row]:
