@@ -208,6 +208,16 @@ def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str], monk
     assert f"$ oc topology explain RouterReplicas\n{capsys.readouterr().out}</pre>" in page
 
 
+def test_only_the_command_in_a_sentence_stays_together(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "44")
+    main.main(["explain", "cluster:topology_transition_stuck:max"])
+    text = capsys.readouterr().out.partition("\nDo\n")[2].partition("\n\n")[0]
+    assert "`oc topology status`" in text
+    assert max(map(len, text.splitlines())) <= 44, "what follows a command is prose"
+
+
 @pytest.mark.parametrize("columns", ["40", "80", "200"])
 def test_a_command_is_never_broken(
     columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -253,7 +263,7 @@ def test_a_damaged_installation_is_said_in_one_line(
         assert main.main(["explain", "Stuck"]) == errors.ExitCode.FAILED
     finally:
         explanations.every.cache_clear()
-    assert re.fullmatch(r"kubectl-topology: .*explanations\.json.*\n", capsys.readouterr().err)
+    assert re.fullmatch(r".*explanations\.json.*\n", capsys.readouterr().err)
 
 
 def test_the_address_of_a_runbook_is_that_of_the_environment(

@@ -129,8 +129,9 @@ PROGRESS = Family(
     {"stage": _STAGES},
 )  # fmt: skip
 STUCK = Family(
-    "topology_transition_stuck", "gauge", "1 while a transition has not converged by its deadline, otherwise 0."
-)
+    "topology_transition_stuck", "gauge",
+    "1 while a transition is stuck, past its deadline and without progress for ten minutes, otherwise 0.",
+)  # fmt: skip
 STARTED_AT = Family(
     "topology_transition_started_timestamp_seconds", "gauge",
     "Unix time, in seconds, at which the topology was changed by the transition that converges; 0 when none does.",
