@@ -57,8 +57,10 @@ def _page(alert: Explanation, every: list[Explanation]) -> str:
 
 
 def _table(items: Iterable[Explanation]) -> str:
-    lines = [f"| `{item['name']}` | {' '.join(item['do'])} |".replace("\n", " ") for item in items]
-    return "\n".join(("| what the message names | what to do |", "| --- | --- |", *lines)) if len(lines) > 1 else ""
+    """The first thing to do for each; `explain` has the rest."""
+    lines = [f"| `{item['name']}` | {item['do'][0]} |" for item in items]
+    heads = ("| what the message names | what to do first |", "| --- | --- |")
+    return "\n".join((*heads, *lines)) if len(lines) > 1 else ""
 
 
 def _command(text: str, indent: int = 4) -> str:

@@ -89,6 +89,7 @@ def test_a_page_begins_with_the_one_command_to_run(name: str):
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     title, first = page.partition("\n## ")[0].splitlines()[0], re.findall(r"^    (.+)$", page, re.MULTILINE)[0]
     assert (title, first) == (f"# {name}", FIRST)
+    assert re.search(r"^Run this first\. It shows [^?]+:$", page, re.MULTILINE), "a sentence"
     assert page.index(f"    {FIRST}\n") < page.index("\n## Meaning\n")
 
 
