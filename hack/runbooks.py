@@ -57,8 +57,12 @@ def _page(alert: Explanation, every: list[Explanation]) -> str:
 
 
 def _table(items: Iterable[Explanation]) -> str:
-    """The first thing to do for each; `explain` has the rest."""
-    lines = [f"| `{item['name']}` | {item['do'][0]} |" for item in items]
+    """The first thing to do for each, names with the same in one row; `explain` has the rest."""
+    rows: dict[str, list[str]] = {}
+    for item in items:
+        if not item["do"][0].startswith("Open the runbook"):
+            rows.setdefault(item["do"][0], []).append(f"`{item['name']}`")
+    lines = [f"| {', '.join(names)} | {sentence} |" for sentence, names in rows.items()]
     heads = ("| what the message names | what to do first |", "| --- | --- |")
     return "\n".join((*heads, *lines)) if len(lines) > 1 else ""
 
