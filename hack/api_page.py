@@ -1,36 +1,34 @@
-"""Makes docs/api.md: every word, field and figure that others can see and script against.
+"""Makes the tables of docs/api.md: every word, field and figure that others can see and script against.
 
-Nothing is written here. Fields come from the schema of the CRD, words and their meanings from the docstrings of
-`topology_api.vocabulary` and `shape`, stages and parameters of checks from the model of the transition definitions,
-these from `bindata/transitions`, metrics from what the registry is made of. So the page cannot know more than the
-code, nor less; what needs more words than a table has stands in docs/reference.md. `generate` writes the page and
-compares it.
+Fields come from the schema of the CRD, stages and parameters of checks from the model of the transition definitions,
+these from `bindata/transitions`, operands from `bindata/operands`, words, metrics and alerts from `explained`. So a
+table cannot know more than the code, nor less. What needs more words than a table has is written by hand, around the
+marks between which each table is put. `generate` writes the page and compares it.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
 import itertools
+import re
 from typing import TYPE_CHECKING, Any
 
-from topology_api import crd, shape, vocabulary
+import explained
+from topology_api import crd, vocabulary
 from topology_controller.definitions import load, model, registry
 from topology_controller.report import metrics
 
 if TYPE_CHECKING:
-    import enum
     import pathlib
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-_HEAD = """\
-# The API in tables
+    from topology_controller.definitions import operands as matrices
+    from topology_controller.plugin.explanations import Explanation
 
-<!-- made by `make generate` from api/topology_api, bindata/transitions and the registry of metrics; do not edit -->
-
-What others can see and script against, generated from the code. What does not fit into a table stands in
-[reference.md](reference.md); what to do about it in [operations.md](operations.md).
-"""
+_MARK = "<!-- made by `make generate`: {} -->"
+_END = "<!-- until here -->"
+_BLOCK = re.compile(r"<!-- made by `make generate`: ([\w ]+) -->\n.*?<!-- until here -->\n", re.DOTALL)
+_FEW = 8
+"""Values of a label that are listed; of more only the label is named."""
 _BOUNDS = (
     ("minLength", "at least {} character"),
     ("maxLength", "at most {} characters"),
@@ -41,19 +39,47 @@ _BOUNDS = (
 )
 
 
-class UndescribedError(Exception):
-    """A word of the vocabulary has no docstring below it."""
+class MarksError(Exception):
+    """The page has not exactly the marks between which the tables are put."""
 
 
-def page(transitions_folder: pathlib.Path) -> str:
-    """Return the whole page.
+def page(transitions_folder: pathlib.Path, text: str) -> str:
+    """Return the whole page: `text` with every table as it has to be.
 
-    Raises UndescribedError for a word without a meaning, load.DefinitionError for damaged definitions.
+    Raises MarksError, explained.UndescribedError for a word without a meaning, load.DefinitionError for damaged
+    definitions.
     """
-    transitions = load.load(transitions_folder)
-    contents = "\n".join(f"* [{title}](#{title.lower().replace(' ', '-')})" for title in _SECTIONS) + "\n"
-    sections = (f"## {title}\n\n{text(transitions).strip()}\n" for title, text in _SECTIONS.items())
-    return "\n".join((_HEAD, contents, *sections))
+    marks = _BLOCK.findall(text)
+    if sorted(marks) != sorted(_TABLES):
+        wanted = sorted(set(_TABLES) ^ set(marks)) or sorted(mark for mark in _TABLES if marks.count(mark) > 1)
+        raise MarksError(f"docs/api.md has these marks not once, or too many: {', '.join(wanted)}")
+    facts = Facts(load.load(transitions_folder))
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+
+    def block(match: re.Match[str]) -> str:
+        table = _contents(headings) if match[1] == _CONTENTS else _TABLES[match[1]](facts)
+        return f"{_MARK.format(match[1])}\n\n{table.strip()}\n\n{_END}\n"
+
+    return _BLOCK.sub(block, text)
+
+
+class Facts:
+    """What the tables are made of: the definitions, and the explanation of every name by its kind."""
+
+    def __init__(self, transitions: load.Transitions) -> None:
+        self.transitions = transitions
+        self.advice = explained.advice()
+        self._kinds: dict[str, list[Explanation]] = {}
+        for explanation in explained.explanations(transitions):
+            self._kinds.setdefault(explanation["kind"], []).append(explanation)
+
+    def of(self, kind: str) -> list[Explanation]:
+        """The explanations of a kind, in their order."""
+        return self._kinds[kind]
+
+
+def _contents(headings: Iterable[str]) -> str:
+    return "\n".join(f"* [{title}](#{title.lower().replace(' ', '-')})" for title in headings)
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -62,58 +88,28 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
 
 
-def meanings(module: Any) -> dict[str, str]:
-    """Return the docstring below each constant and each member of a class, by `NAME` or `Class.NAME`."""
-    tree = ast.parse(inspect.getsource(module))
-    docstrings = _below(tree.body, "")
-    for part in tree.body:
-        if isinstance(part, ast.ClassDef):
-            docstrings |= _below(part.body, f"{part.name}.")
-    return docstrings
+def _meanings(*kinds: str, head: str = "") -> Callable[[Facts], str]:
+    """The table of names and meanings of these kinds; of several the kind is a column."""
 
+    def table(facts: Facts) -> str:
+        rows = ((f"`{item['name']}`", *kind(item), item["meaning"]) for name in kinds for item in facts.of(name))
+        return _table((head or kinds[0], *(("kind",) if len(kinds) > 1 else ()), "meaning"), rows)
 
-def _below(body: list[ast.stmt], prefix: str) -> dict[str, str]:
-    docstrings: dict[str, str] = {}
-    for before, after in itertools.pairwise(body):
-        target = before.target if isinstance(before, ast.AnnAssign) else None
-        if isinstance(before, ast.Assign):
-            target = before.targets[0]  # type: ignore[assignment]  # a name wherever words are defined
-        docstring = after.value if isinstance(after, ast.Expr) else None
-        if isinstance(target, ast.Name) and isinstance(docstring, ast.Constant) and isinstance(docstring.value, str):
-            docstrings[prefix + target.id] = " ".join(docstring.value.split())
-    return docstrings
+    def kind(item: Explanation) -> tuple[str, ...]:
+        return (item["kind"],) if len(kinds) > 1 else ()
 
-
-_MEANINGS = meanings(vocabulary) | meanings(shape)
-
-
-def _meaning(name: str) -> str:
-    if name not in _MEANINGS:
-        raise UndescribedError(f"{name} of topology_api has no docstring below it")
-    return _MEANINGS[name]
-
-
-def _words(words: type[enum.Enum]) -> Iterator[tuple[enum.Enum, str]]:
-    return ((word, _meaning(f"{words.__name__}.{word.name}")) for word in words)
-
-
-def _plain(words: type[enum.Enum], head: str, intro: str = "", outro: str = "") -> str:
-    table = _table((head, "meaning"), ((f"`{word.value}`", text) for word, text in _words(words)))
-    return (f"{intro}\n\n" if intro else "") + table + (f"\n{outro}\n" if outro else "")
+    return table
 
 
 # -- fields
 
 
-def _request(_: load.Transitions) -> str:
-    intro = f"`{crd.DESIRED_PATH[1:]}` of `{crd.PLURAL}.{crd.GROUP}/{crd.VERSION}`, object `cluster`:\n\n"
-    return intro + _fields({"properties": {crd.DESIRED: crd.desired_schema()}}, "spec")
+def _request(_: Facts) -> str:
+    return _fields({"properties": {crd.DESIRED: crd.desired_schema()}}, "spec")
 
 
-def _record(_: load.Transitions) -> str:
-    schema = crd.record_schema()
-    intro = f"`status.{crd.RECORD}`. {schema['description']} Paths below are relative to it.\n\n"
-    return intro + _fields(schema, "")
+def _record(_: Facts) -> str:
+    return _fields(crd.record_schema(), "")
 
 
 def _fields(schema: dict[str, Any], prefix: str) -> str:
@@ -143,29 +139,25 @@ def _bounds(field: dict[str, Any], inner: dict[str, Any]) -> str:
     return ", ".join(bounds)
 
 
-def _columns(_: load.Transitions) -> str:
-    rows = ((f"`{column['name']}`", f"`{column['jsonPath']}`") for column in crd.columns())
-    return "Columns of `oc get infrastructure cluster`.\n\n" + _table(("column", "field"), rows)
+def _columns(facts: Facts) -> str:
+    rows = ((f"`{item['name']}`", f"`{item['detail']}`") for item in facts.of("column"))
+    return _table(("column", "field"), rows)
 
 
 # -- words
 
 
-def _checks(_: load.Transitions) -> str:
-    rows = []
-    for word, text in _words(vocabulary.CheckName):
-        check = vocabulary.CheckName(word.value)
-        stages = registry.TRAITS[check].stages or {vocabulary.Stage.PREFLIGHT}
-        stage = "both" if len(stages) > 1 else next(iter(stages)).value
-        rows.append((f"`{check.value}`", stage, _parameters(check), text))
-    intro = (
-        "Each answers with a status. The message says what was wanted, what was found and which object to look at. "
-        "Parameters in italics are required.\n\n"
+def _checks(facts: Facts) -> str:
+    rows = (
+        (
+            f"`{item['name']}`",
+            "both" if " and " in item["detail"] else item["detail"],
+            _parameters(vocabulary.CheckName(item["name"])),
+            item["meaning"],
+        )
+        for item in facts.of("check")
     )
-    statuses = _plain(vocabulary.CheckStatus, "status")
-    stages = _plain(vocabulary.Stage, "stage")
-    listed = _table(("check", "stage", "parameters", "Met when"), rows)
-    return f"{intro}{statuses}\n{stages}\n{listed}"
+    return _table(("check", "stage", "parameters", "Met when"), rows)
 
 
 def _parameters(check: vocabulary.CheckName) -> str:
@@ -173,22 +165,13 @@ def _parameters(check: vocabulary.CheckName) -> str:
     return ", ".join(f"*`{name}`*" if name in traits.required else f"`{name}`" for name in sorted(traits.parameters))
 
 
-def _parameter_meanings(_: load.Transitions) -> str:
-    fields = model.CheckSpec.model_fields
-    below = meanings(model)
+def _parameter_meanings(facts: Facts) -> str:
+    schema = model.CheckSpec.model_json_schema()["properties"]
     rows = []
-    for name in sorted(set().union(*(traits.parameters for traits in registry.TRAITS.values()))):
-        field = next(key for key, value in fields.items() if (value.alias or key) == name)
-        takers = [check.value for check, traits in registry.TRAITS.items() if name in traits.parameters]
-        field_schema = model.CheckSpec.model_json_schema()["properties"][name]["anyOf"][0]
-        rows.append(
-            (
-                f"`{name}`",
-                ", ".join(f"`{taker}`" for taker in takers),
-                ", ".join([field_schema["type"], *_limits(field_schema)]),
-                below[f"CheckSpec.{field}"],
-            )
-        )
+    for item in facts.of("parameter"):
+        field = schema[item["name"]]["anyOf"][0]
+        takers = ", ".join(f"`{taker}`" for taker in item["detail"].removeprefix("of ").split(", "))
+        rows.append((f"`{item['name']}`", takers, ", ".join([field["type"], *_limits(field)]), item["meaning"]))
     return _table(("parameter", "of", "values", "meaning"), rows)
 
 
@@ -201,33 +184,20 @@ def _limits(schema: dict[str, Any]) -> Iterator[str]:
     return (text.format(schema[key]) for key, text in words if key in schema)
 
 
-def _reasons(_: load.Transitions) -> str:
+def _reasons(facts: Facts) -> str:
     every = tuple(vocabulary.ConditionType)
     rows = []
-    for word, text in _words(vocabulary.Reason):
-        on = vocabulary.REASON_CONDITIONS[vocabulary.Reason(word.value)]
-        rows.append((f"`{word.value}`", "all" if on == every else ", ".join(phase.value for phase in on), text))
+    for item in facts.of("reason"):
+        on = vocabulary.REASON_CONDITIONS[vocabulary.Reason(item["name"])]
+        rows.append((f"`{item['name']}`", "all" if on == every else ", ".join(on), item["meaning"]))
     return _table(("reason", "on", "meaning"), rows)
-
-
-def _switches(_: load.Transitions) -> str:
-    names = ("PAUSED_ANNOTATION", "ETCD_BACKUP_ANNOTATION", "IMAGE_BASED_INSTALL_LABEL")
-    rows = []
-    for name in names:
-        kind = "label" if name.endswith("LABEL") else "annotation"
-        rows.append((f"`{getattr(vocabulary, name)}`", kind, _meaning(name)))
-    return _table(("name", "kind", "meaning"), rows)
-
-
-def _names(_: load.Transitions) -> str:
-    names = ("OPERATOR_NAME", "CLUSTER_OPERATOR", "DEFAULT_NAMESPACE", "LEASE")
-    return _table(("name", "what it is"), ((f"`{getattr(vocabulary, name)}`", _meaning(name)) for name in names))
 
 
 # -- definitions and metrics
 
 
-def _definitions(transitions: load.Transitions) -> str:
+def _definitions(facts: Facts) -> str:
+    transitions = facts.transitions
     rows = []
     for definition in transitions.definitions:
         source = f"{definition.source.control_plane}, infrastructure {' or '.join(definition.source.infrastructure)}"
@@ -262,49 +232,99 @@ def _asked(specs: Iterable[model.CheckSpec]) -> str:
     return ", ".join(questions)
 
 
-def _metrics(_: load.Transitions) -> str:
+def _operands(facts: Facts) -> str:
+    sources = {item["name"]: item["source"] for item in facts.of("check")}
+    rows: list[tuple[str, ...]] = []
+    for group in facts.transitions.matrix.groups:
+        follows = "control plane" if group.follows == "controlPlane" else group.follows
+        source = sources[group.check]
+        if not group.operands:
+            rows.append((f"`{group.check}`", "every MachineConfigPool", follows, "", "", source))
+        for replicas, operands in itertools.groupby(group.operands, lambda operand: operand.replicas):
+            figures = _figures(replicas)
+            shown = ", ".join(map(_operand, operands))
+            capability = f"; capability `{group.capability}`" if group.capability else ""
+            goes_by = follows if isinstance(replicas, dict) or not replicas else ""
+            rows.append((f"`{group.check}`", shown + capability, goes_by, *figures, source))
+    return _table(("check", "operand", "goes by", "SR", "HA", "source"), rows)
+
+
+def _operand(operand: matrices.Operand) -> str:
+    place = (
+        f"{operand.namespace}/{operand.name}"
+        if operand.namespace
+        else operand.key.replace(".operator.openshift.io", "")
+    )
+    return f"{operand.kind if operand.namespace else ''} {place}".strip() + (" (optional)" if operand.optional else "")
+
+
+def _figures(replicas: object) -> tuple[str, str]:
+    if isinstance(replicas, dict):
+        return tuple(  # type: ignore[return-value]  # two topologies are asked for
+            str(replicas[topology])
+            for topology in (vocabulary.Topology.SINGLE_REPLICA, vocabulary.Topology.HIGHLY_AVAILABLE)
+        )
+    words = {"perControlPlaneNode": "nodes", "perConfiguration": "as configured"}.get(str(replicas), "")
+    return words, words
+
+
+def _metrics(facts: Facts) -> str:
     rows = []
+    names = facts.advice["metric"].names
     for family in sorted(metrics.FAMILIES, key=lambda family: family.name):
-        shown = ", ".join(f"`{label}`" for label in family.labels)
-        meaning = family.help.replace("<", "&lt;").replace(">", "&gt;")
-        rows.append((f"`{family.name}`", family.type, shown, meaning))
-    intro = "Units, values of labels, and when a series is absent: [reference.md](reference.md#metrics).\n\n"
-    outro = "\nBesides: `process_*`, as every Prometheus client has them.\n"
-    return intro + _table(("metric", "type", "labels", "help"), rows) + outro
+        advice = names.get(family.name, explained.Advice())
+        meaning = " ".join(filter(None, (family.help, advice.note))).replace("<", "&lt;").replace(">", "&gt;")
+        rows.append((f"`{family.name}`", family.type, _labels(family.labels), meaning, advice.absent or "never"))
+    return _table(("metric", "type", "labels", "meaning", "absent"), rows)
 
 
-_SECTIONS: dict[str, Callable[[load.Transitions], str]] = {
-    "The request": _request,
-    "The record": _record,
-    "Columns": _columns,
-    "Topologies": lambda _: _plain(
-        vocabulary.Topology, "topology", outro=f"`{vocabulary.EXTERNAL}`: {_meaning('EXTERNAL')}"
+def _labels(labels: Mapping[str, frozenset[str] | None]) -> str:
+    shown = []
+    for label, values in labels.items():
+        few = values is not None and len(values) <= _FEW
+        listed = ", ".join(sorted(values or (), key=_in_order)) if few else ""
+        shown.append(f"`{label}`" + (f" ({listed})" if listed else ""))
+    return ", ".join(shown).replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _in_order(value: str) -> tuple[int, str]:
+    phases: Sequence[str] = list(vocabulary.Phase)
+    return (phases.index(value) if value in phases else 0, value)
+
+
+def _alerts(facts: Facts) -> str:
+    rows = (
+        (f"`{item['name']}`", item["detail"], f"[runbook](runbooks/{item['name']}.md)") for item in facts.of("alert")
+    )
+    return _table(("alert", "severity", "what to do"), rows)
+
+
+_CONTENTS = "contents"
+_TABLES: dict[str, Callable[[Facts], str]] = {
+    _CONTENTS: lambda _: "",
+    "request": _request,
+    "record": _record,
+    "columns": _columns,
+    "topologies": _meanings("topology"),
+    "shapes": _meanings("shape"),
+    "phases": _meanings("phase"),
+    "problems": _meanings("problem"),
+    "check statuses": _meanings("check status", head="status"),
+    "stages": _meanings("stage"),
+    "checks": _checks,
+    "parameters": _parameter_meanings,
+    "operands": _operands,
+    "advisories": _meanings("advisory"),
+    "conditions": _meanings("condition"),
+    "reasons": _reasons,
+    "events": _meanings("event", head="reason"),
+    "annotations": _meanings("annotation", "label", head="name"),
+    "names": _meanings(
+        "ClusterOperator", "Lease", "ConfigMap", "namespace", "program", "Role", "ClusterRole", head="name"
     ),
-    "Shapes": lambda _: _plain(
-        shape.Shape, "shape", "What people call a cluster, as label `shape` of `topology_info` has it."
-    ),
-    "Phases": lambda _: _plain(vocabulary.Phase, "phase"),
-    "Checks": _checks,
-    "Parameters": _parameter_meanings,
-    "Advisories": lambda _: _plain(
-        vocabulary.AdvisoryName,
-        "advisory",
-        f"In `status.{crd.RECORD}.advisories`, each with the command that ends it. What cannot be read gives none.",
-    ),
-    "Conditions": lambda _: _plain(
-        vocabulary.ConditionType,
-        "condition",
-        f"Of ClusterOperator `{vocabulary.CLUSTER_OPERATOR}`; always all of them.",
-    ),
-    "Reasons": _reasons,
-    "Events": lambda _: _plain(
-        vocabulary.EventReason,
-        "reason",
-        "Kind `events.k8s.io/v1`, about Infrastructure `cluster`, in namespace `default`, each once per change.",
-    ),
-    "Annotations and labels": _switches,
-    "Names": _names,
-    "Transitions": _definitions,
-    "Metrics": _metrics,
-    "Exit codes": lambda _: _plain(vocabulary.ExitCode, "code"),
+    "transitions": _definitions,
+    "metrics": _metrics,
+    "recorded metrics": _meanings("recorded metric", head="series"),
+    "alerts": _alerts,
+    "exit codes": _meanings("exit code of cluster-topology-operator", head="code"),
 }

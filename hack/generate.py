@@ -1,7 +1,8 @@
 """Writes the files that are generated and committed, in whole or in part.
 
 That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/rights.md
-(`operand_rights`), the list of all manifests for kustomize (`kustomization`), and docs/api.md (`api_page`).
+(`operand_rights`), the list of all manifests for kustomize (`kustomization`), what each name means (`explained`), the
+tables of docs/api.md (`api_page`) and docs/runbooks (`runbooks`).
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
 """
 
@@ -12,9 +13,13 @@ import pathlib
 import sys
 
 import api_page
+import explained
 import kustomization
 import operand_rights
+import runbooks
 from topology_controller import manifests
+from topology_controller.definitions import load
+from topology_controller.plugin import explanations
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
@@ -22,6 +27,8 @@ _ROLES = _ROOT / "bindata" / "manifests" / operand_rights.FILE
 _KUSTOMIZATION = _ROOT / "bindata" / "kustomization.yaml"
 _PAGE = _ROOT / "docs" / "rights.md"
 _API = _ROOT / "docs" / "api.md"
+_RUNBOOKS = _ROOT / "docs" / "runbooks"
+_EXPLANATIONS = _ROOT / "bindata" / explanations.FILE
 _TRANSITIONS = _ROOT / "bindata" / "transitions"
 _BEGIN = "<!-- made by `make generate` from the operand matrix -->\n"
 _END = "<!-- until here -->\n"
@@ -34,12 +41,15 @@ def _texts() -> dict[pathlib.Path, str]:
     if not end:
         raise SystemExit(f"{_PAGE} has lost the marks between which its table is put:\n{_BEGIN}{_END}")
     page = f"{before}{_BEGIN}\n{operand_rights.current_table()}\n{_END}{after}"
+    transitions = load.load(_TRANSITIONS)
     return {
+        _EXPLANATIONS: explained.text(transitions),
+        **{_RUNBOOKS / f"{alert}.md": text for alert, text in runbooks.pages(transitions).items()},
         _CRD: manifests.whole_crd(),
         _ROLES: operand_rights.current_roles(),
         _KUSTOMIZATION: kustomization.text(),
         _PAGE: page,
-        _API: api_page.page(_TRANSITIONS),
+        _API: api_page.page(_TRANSITIONS, _API.read_text(encoding="utf-8")),
     }
 
 

@@ -40,6 +40,9 @@ CONFIGURATION: Final = "cluster-topology-operator-config"
 CONFIGURATION_KEY: Final = "config.yaml"
 """Key of that ConfigMap that holds the file."""
 
+RUNBOOKS_VARIABLE: Final = "TOPOLOGY_RUNBOOKS_URL"
+"""Environment variable of both programs: the https address of the folder that serves docs/runbooks."""
+
 DESIRED: Final = "desiredTopology"
 """Field of Infrastructure's spec that says what is wanted."""
 
@@ -199,30 +202,35 @@ class CheckName(StrEnum):
     revision is above the one at the change where the topologies differ in configuration. A failed revision counts only
     while it is the one being tried."""
     KUBE_CONTROLLER_MANAGER_REVISION = "KubeControllerManagerRevision"
-    """As `KubeAPIServerRevision`, but no topology makes a new revision."""
+    """Every control-plane node is at the newest revision of its static pods and on its way to no other. No topology
+    makes a new revision."""
     KUBE_SCHEDULER_REVISION = "KubeSchedulerRevision"
-    """As `KubeAPIServerRevision`, but no topology makes a new revision."""
+    """Every control-plane node is at the newest revision of its static pods and on its way to no other. No topology
+    makes a new revision."""
     ETCD_REVISION = "EtcdRevision"
-    """As `KubeAPIServerRevision`, but no topology makes a new revision."""
+    """Every control-plane node is at the newest revision of its static pods and on its way to no other. No topology
+    makes a new revision."""
     API_SERVER_REPLICAS = "APIServerReplicas"
     """openshift-apiserver and oauth-apiserver run on every control-plane node."""
     ROUTER_REPLICAS = "RouterReplicas"
     """The default IngressController asks for at least the replicas that the target implies, its controller has seen
     that, and as many are available. An explicit `spec.replicas` wins."""
     CONSOLE_REPLICAS = "ConsoleReplicas"
-    """The same of console and downloads, where capability `Console` is enabled."""
+    """console and downloads ask for at least the replicas that the target implies, and as many are available, where
+    capability `Console` is enabled."""
     OAUTH_REPLICAS = "OAuthReplicas"
-    """The same of oauth-openshift, unless an external OpenID provider signs users in."""
+    """oauth-openshift runs on every control-plane node, unless an external OpenID provider signs users in."""
     MONITORING_REPLICAS = "MonitoringReplicas"
-    """The same of prometheus-k8s, alertmanager-main, thanos-querier, metrics-server, the admission webhook of
-    prometheus-operator and the console plugin of monitoring."""
+    """prometheus-k8s, alertmanager-main, thanos-querier, metrics-server, the admission webhook of prometheus-operator
+    and the console plugin of monitoring ask for at least the replicas that the target implies, and as many are
+    available."""
     IMAGE_REGISTRY_REPLICAS = "ImageRegistryReplicas"
     """image-registry has the replicas that its configuration asks for, where it is managed. The topology implies no
     number; see advisory `ImageRegistryReplicasFixed`."""
     PACKAGE_SERVER_REPLICAS = "PackageServerReplicas"
-    """The same of packageserver."""
+    """packageserver asks for at least the replicas that the target implies, and as many are available."""
     MULTUS_ADMISSION_REPLICAS = "MultusAdmissionReplicas"
-    """The same of multus-admission-controller."""
+    """multus-admission-controller asks for at least the replicas that the target implies, and as many are available."""
     GUARD_POD_DISRUPTION_BUDGETS = "GuardPodDisruptionBudgets"
     """The PodDisruptionBudgets of the guard pods exist, with minAvailable one less than there are control-plane
     nodes. Their controllers wait for the next event of a Node, Pod or ServiceAccount, not for Infrastructure."""

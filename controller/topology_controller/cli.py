@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import pathlib
 import sys
 from typing import TYPE_CHECKING
@@ -120,6 +121,11 @@ def _parser() -> argparse.ArgumentParser:
     manifests.add_argument(
         "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the operator; default: %(default)s"
     )
+    manifests.add_argument(
+        "--runbooks", metavar="URL",
+        help="https address of the folder docs/runbooks, which the alerts link; default: TOPOLOGY_RUNBOOKS_URL of the "
+        "environment, or a placeholder that no server answers",
+    )  # fmt: skip
     _add_render(commands)
     commands.add_parser("version", help="print the version")
     return parser
@@ -201,13 +207,26 @@ def _manifests(options: argparse.Namespace) -> None:
     from . import bindata, manifests
     from .definitions import load
 
-    if options.crd is not None and not options.crd_patch:
-        raise _CommandError(USAGE, "--crd goes with --crd-patch")
-    if options.without_monitoring and (options.crd_only or options.crd_patch):
-        why = "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring"
-        raise _CommandError(USAGE, why)
-    if options.console is not None and (options.crd_only or options.crd_patch):
-        raise _CommandError(USAGE, "--console does not go with --crd-only or --crd-patch: these print nothing for it")
+    only_definition = options.crd_only or options.crd_patch
+    mistakes = (
+        (options.crd is not None and not options.crd_patch, "--crd goes with --crd-patch"),
+        (
+            options.without_monitoring and only_definition,
+            "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring",
+        ),
+        (
+            options.console is not None and only_definition,
+            "--console does not go with --crd-only or --crd-patch: these print nothing for it",
+        ),
+        (
+            options.runbooks is not None and (only_definition or options.without_monitoring),
+            "--runbooks is for the alerts, which these manifests do not have",
+        ),
+    )
+    for mistaken, why in mistakes:
+        if mistaken:
+            raise _CommandError(USAGE, why)
+    runbooks = options.runbooks if options.runbooks is not None else os.environ.get(vocabulary.RUNBOOKS_VARIABLE)
     kind = manifests.Kind.CRD_PATCH if options.crd_patch else manifests.Kind.OPERATOR
     if options.crd_only:
         kind = manifests.Kind.CRD_ONLY
@@ -217,6 +236,8 @@ def _manifests(options: argparse.Namespace) -> None:
         text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
         if options.console is not None:
             text += f"---\n{manifests.console(options.console)}"
+        if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
+            text = manifests.linked(text, runbooks)
     except manifests.ManifestsError as error:
         raise _CommandError(USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError) as error:

@@ -37,7 +37,7 @@ def test_the_scrape_is_the_service_monitors(monitor: dict[str, Any]) -> None:
 
 
 def test_the_alerts_are_the_four_of_the_runbooks() -> None:
-    assert sorted(monitoring.load().alerts) == [
+    assert sorted(set(monitoring.load().alerts)) == [
         "TopologyOperatorNotWatching",
         "TopologyTransitionBlocked",
         "TopologyTransitionStuck",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import prometheus_client
 import pytest
@@ -40,7 +41,12 @@ class Asked:
         return f"{self.rule}: {self.series.name}"
 
 
-ASKED = [Asked(name, one) for name, rule in RULES.items() for one in expressions.series(rule["expr"])]
+def texts(rule: dict[str, Any]) -> list[str]:
+    """Its expression, and those that its annotations ask."""
+    return [rule["expr"], *re.findall(r"query `([^`]*)`", " ".join(rule.get("annotations", {}).values()))]
+
+
+ASKED = [Asked(name, one) for name, rule in RULES.items() for text in texts(rule) for one in expressions.series(text)]
 
 
 def recorded(name: str) -> Mapping[str, frozenset[str] | None] | None:
@@ -91,7 +97,7 @@ def test_what_is_asked_for_exists_with_these_labels_and_values(asked: Asked):
 def test_what_is_grouped_by_is_a_label_of_what_is_asked_for(name: str):
     known = OURS | THEIRS | {one: recorded(one) for one in promtool.rules("record")}
     there = TARGET.union(*(known[one.series.name] or () for one in ASKED if one.rule == name))
-    for word, labels in expressions.grouped(RULES[name]["expr"]):
+    for word, labels in (pair for text in texts(RULES[name]) for pair in expressions.grouped(text)):
         assert labels <= there, f"{word} {sorted(labels - there)} in {name}"
 
 

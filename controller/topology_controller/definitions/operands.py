@@ -6,7 +6,7 @@ from it which objects are read, `checks` what is wanted of them, and the manifes
 `bindata/startup-readers.yaml` lists the operators that read the topology only at their start. Whether the matrix
 answers what the definitions ask is checked by `load.load`, which has both.
 
-Sources of the figures: the operators' own code, see docs/reference.md.
+Sources of the figures: the operators' own code, see docs/api.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The registry of checks: everything that is known of a check, but the function that answers it.
 
-A new check is a name in `topology_api.vocabulary.CheckName`, a row here, and a function in `checks.catalog`, or, where
-it is about operands, their file in `bindata/operands`. `test_checks_words` says which of them is missing.
+A new check is a name in `topology_api.vocabulary.CheckName`, a row here, what to do about it in
+hack/explanations/checks.yaml, and a function in `checks.catalog`, or, where it is about operands, their file in
+`bindata/operands`. `test_checks_words` and `test_explaining` say which of them is missing.
 """
 
 from __future__ import annotations

@@ -168,12 +168,23 @@ def parser() -> argparse.ArgumentParser:
         "--timeout", type=duration, default=30.0, metavar="D",
         help="how long the operator has to take it up; default: %(default)gs",
     )  # fmt: skip
+    explain = _verb(
+        verbs, "explain",
+        "what a check, phase, reason, advisory, alert, event or metric means, what to look at and do; it asks no "
+        "cluster",
+        connected=False,
+    )  # fmt: skip
+    explain.add_argument("name", nargs="?", metavar="NAME", help="in any case; without it all names are listed")
+    _output(explain)
     return program
 
 
-def _verb(verbs: argparse._SubParsersAction[terminal.Parser], name: str, meaning: str) -> argparse.ArgumentParser:
+def _verb(
+    verbs: argparse._SubParsersAction[terminal.Parser], name: str, meaning: str, *, connected: bool = True
+) -> argparse.ArgumentParser:
     verb = verbs.add_parser(name, help=meaning, description=meaning[0].upper() + meaning[1:] + ".", epilog=_EXIT_CODES)
-    _connection(verb, groups="as_group_after")
+    if connected:
+        _connection(verb, groups="as_group_after")
     return verb
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from topology_api.vocabulary import Topology
 
 from ..definitions import registry
-from . import arguments
+from . import arguments, explanations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,6 +146,8 @@ def values(action: argparse.Action, given: Mapping[str, str], environ: Mapping[s
         return {check.value: "" for check in registry.ACCEPTABLE_CHECKS}, NOTHING
     if action.dest == "context":
         return _contexts(given.get("kubeconfig"), environ), NOTHING
+    if action.dest == "name":
+        return {item["name"]: item["kind"] for item in explanations.every()}, NOTHING
     if action.type is pathlib.Path:
         return {}, FOLDERS
     return {}, FILES if action.dest in {"kubeconfig", "filename"} else NOTHING

@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import itertools
 import os
+import re
 import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
 _NARROW: Final = 64
+_COMMAND = re.compile(r"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: (?:'[^']*'|[^\s'`]*[^\s'`.,;:)]))+")
+"""A command in a sentence: up to what ends the sentence, or a part of it."""
+_TOGETHER: Final = "\N{NO-BREAK SPACE}"
+"""Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
 _BOLD: Final = "1"
 _CODES: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 COLOURS: Final = {
@@ -141,14 +146,16 @@ class Document:
     def _wrapped(self, text: str, first: str, following: str) -> list[str]:
         if not self.width:
             return [first + text]
-        return textwrap.wrap(
-            text,
+        whole = _COMMAND.sub(lambda match: match[0].replace(" ", _TOGETHER), text)
+        lines = textwrap.wrap(
+            whole,
             max(self.width, len(following) + LEAST),
             initial_indent=first,
             subsequent_indent=following,
             break_long_words=False,
             break_on_hyphens=False,
-        ) or [first.rstrip()]
+        )
+        return [line.replace(_TOGETHER, " ") for line in lines] or [first.rstrip()]
 
     def _marked(self, line: str) -> str:
         """Paint the first word of a line that has a colour."""

@@ -63,6 +63,8 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
 
     # What the packages below would log is a fact or an error by now.
     logging.getLogger().addHandler(logging.NullHandler())
+    if options.verb == "explain":
+        return _explain(options)
     transitions = _transitions(options)
     if transitions is None:
         return errors.ExitCode.USAGE
@@ -79,6 +81,19 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
                 errors.complain(problem)
             return errors.ExitCode.FAILED
     code = asyncio.run(_verb(options, transitions, interrupted))
+    sys.stdout.flush()
+    return code
+
+
+def _explain(options: argparse.Namespace) -> int:
+    """The one verb that asks no cluster."""
+    from .. import bindata
+    from .commands import explain
+
+    try:
+        code = explain.run(options)
+    except (bindata.BindataMissingError, OSError) as error:
+        raise errors.PluginError(str(error)) from error
     sys.stdout.flush()
     return code
 

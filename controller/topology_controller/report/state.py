@@ -2,7 +2,7 @@
 
 Plain dictionaries, so that they are JSON as they stand. A list that cannot be shown comes with a sentence that says why
 (`said`): an empty one never has to be guessed at. Times are RFC 3339 in UTC with whole seconds, None where there
-is none. docs/page.md and docs/reference.md describe it; `view` makes it.
+is none. docs/page.md and docs/api.md describe it; `view` makes it.
 """
 
 from __future__ import annotations

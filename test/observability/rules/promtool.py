@@ -1,8 +1,8 @@
 """Runs Prometheus's promtool on the rules of bindata/monitoring.
 
 promtool reads plain rule files, and a cluster has a PrometheusRule; so the groups are taken out of it. For the stories
-the annotations are left out: promtool wants them repeated word for word for every alert that fires, and what they say
-is looked at elsewhere (test_rules_for_people).
+the annotations are left out: promtool wants them repeated word for word for every alert that fires. What they become is
+looked at once for each alert (test_rules_annotations), and how they read in test_rules_for_people.
 """
 
 from __future__ import annotations
@@ -32,9 +32,17 @@ def groups() -> list[dict[str, Any]]:
 
 
 def rules(kind: str) -> dict[str, dict[str, Any]]:
-    """The rules by name; `kind` is `alert` or `record`. A name that is there twice fails."""
+    """The rules by name; `kind` is `alert` or `record`. A name that is there twice fails.
+
+    A second alert of one name has another severity, and is `NAME/SEVERITY` here.
+    """
     listed = [rule for group in groups() for rule in group["rules"] if kind in rule]
-    found = {rule[kind]: rule for rule in listed}
+    found: dict[str, dict[str, Any]] = {}
+    for rule in listed:
+        name = rule[kind]
+        if kind == "alert" and name in found:
+            name = f"{name}/{rule['labels']['severity']}"
+        found[name] = rule
     assert len(found) == len(listed), f"there are two rules of one name among {[rule[kind] for rule in listed]}"
     return found
 
@@ -53,8 +61,9 @@ def less(content: list[dict[str, Any]], alert: str | None) -> list[dict[str, Any
     rules = [rule for group in content for rule in group["rules"]]
     wanted = None
     if alert is not None:
-        (text,) = [rule["expr"] for rule in rules if rule.get("alert") == alert]
-        wanted = {one.name for one in expressions.series(text)}
+        texts = [rule["expr"] for rule in rules if rule.get("alert") == alert]
+        assert texts, f"there is no alert {alert}"
+        wanted = {one.name for text in texts for one in expressions.series(text)}
     kept = [{**group, "rules": [rule for rule in group["rules"] if _is_kept(rule, alert, wanted)]} for group in content]
     return [group for group in kept if group["rules"]]
 
@@ -86,9 +95,11 @@ def play(story: str, content: list[dict[str, Any]], folder: pathlib.Path) -> sub
     return _run("test", "rules", str(copied))
 
 
-def judge(tests: list[dict[str, Any]], content: list[dict[str, Any]], folder: pathlib.Path) -> tuple[int, str]:
+def judge(
+    tests: list[dict[str, Any]], content: list[dict[str, Any]], folder: pathlib.Path, *, annotated: bool = False
+) -> tuple[int, str]:
     """The same for stories that a test makes up; return the exit code and what promtool said."""
-    _write(without_annotations(content), folder)
+    _write(content if annotated else without_annotations(content), folder)
     story = {"rule_files": ["rules.yaml"], "evaluation_interval": "30s", "tests": tests}
     path = folder / "story.yaml"
     path.write_text(yaml.safe_dump(story, sort_keys=False), encoding="utf-8")

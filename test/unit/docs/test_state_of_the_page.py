@@ -1,4 +1,4 @@
-"""docs/reference.md names every field of /state, and no other."""
+"""docs/api.md names every field of /state, and no other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typing
 
 from topology_controller.report import state
 
-_PAGE = (pathlib.Path(__file__).resolve().parents[3] / "docs" / "reference.md").read_text()
+_PAGE = (pathlib.Path(__file__).resolve().parents[3] / "docs" / "api.md").read_text()
 
 
 def _table() -> dict[str, str]:

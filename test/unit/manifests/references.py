@@ -11,6 +11,7 @@ import pathlib
 import re
 from typing import TYPE_CHECKING, Any
 
+from topology_controller import manifests
 from topology_controller.report import clusteroperator
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds
@@ -211,9 +212,10 @@ def _prometheus_rule(one: Object, among: Set) -> Iterator[str]:
     for alert in alerts:
         if alert["labels"]["namespace"] not in among.namespaces():
             yield f"{alert['alert']} is said of another namespace"
-        page = alert["annotations"]["runbook"]
-        if not (ROOT / page).is_file():
-            yield f"there is no page {page}"
+        address = alert["annotations"]["runbook_url"]
+        folder, _, page = address.rpartition("/")
+        if folder != manifests.RUNBOOKS or not (ROOT / "docs" / "runbooks" / page).is_file():
+            yield f"there is no page {address}"
 
 
 def _cluster_operator(one: Object, among: Set) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import operand_rights
+from topology_api import vocabulary
 from topology_controller import bindata, cli, manifests
 
 NAMESPACE = "openshift-topology-operator"
@@ -109,9 +110,9 @@ def test_the_committed_definition_is_current():
 def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
     root = pathlib.Path(__file__).parents[3]
     copied = tmp_path / "hack" / "generate.py"
-    page = tmp_path / "docs" / "rights.md"
-    for place in (copied, page):
-        place.parent.mkdir()
+    page, api = tmp_path / "docs" / "rights.md", tmp_path / "docs" / "api.md"
+    for place in (copied, page, api):
+        place.parent.mkdir(exist_ok=True)
         shutil.copy(root / place.relative_to(tmp_path), place)
     shutil.copytree(root / "bindata" / "transitions", tmp_path / "bindata" / "transitions")
     main = runpy.run_path(str(copied))["main"]
@@ -124,7 +125,14 @@ def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
     roles = tmp_path / "bindata" / "manifests" / operand_rights.FILE
     listed = tmp_path / "bindata" / "kustomization.yaml"
     assert listed.read_bytes() == (bindata.root() / "kustomization.yaml").read_bytes(), "run make generate"
-    damages = ((crd, "spec:", "spec: #"), (roles, "get, ", ""), (page, table, ""), (listed, "_07_", "_17_"))
+    runbook = tmp_path / "docs" / "runbooks" / "TopologyTransitionStuck.md"
+    explanations = tmp_path / "bindata" / "explanations.json"
+    for made in (api, runbook, explanations):
+        assert made.read_bytes() == (root / made.relative_to(tmp_path)).read_bytes(), "run make generate"
+    damages = (
+        (crd, "spec:", "spec: #"), (roles, "get, ", ""), (page, table, ""), (listed, "_07_", "_17_"),
+        (api, "| `Idle` |", "| `Lazy` |"), (runbook, "oc topology status", "oc status"), (explanations, "Idle", "Lazy"),
+    )  # fmt: skip
     for written, found, stale in damages:
         text = written.read_text(encoding="utf-8")
         written.write_text(text.replace(found, stale, 1), encoding="utf-8")
@@ -184,3 +192,59 @@ def test_an_image_that_cannot_be_one_is_refused(bad):
 def test_a_file_that_is_not_the_definition_is_refused(served):
     with pytest.raises(manifests.ManifestsError, match=r"wanted CustomResourceDefinition infrastructures"):
         manifests.render(manifests.Kind.CRD_PATCH, served=served)
+
+
+def runbooks(text: str) -> set[str]:
+    """The folders that the alerts of printed manifests link."""
+    (rules,) = [one for one in yaml.safe_load_all(text) if one and one["kind"] == "PrometheusRule"]
+    alerts = [rule for group in rules["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
+    assert alerts
+    return {alert["annotations"]["runbook_url"].rpartition("/")[0] for alert in alerts}
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "folder"),
+    [
+        ([], None, manifests.RUNBOOKS),
+        (["--runbooks", "https://git.example.org:8443/t/docs/runbooks"], None, "https://git.example.org:8443/t/docs/runbooks"),
+        (["--runbooks", "https://docs.example.org/"], None, "https://docs.example.org"),
+        ([], "https://docs.example.org/a", "https://docs.example.org/a"),
+        (["--runbooks", "https://flag.example.org"], "https://environ.example.org", "https://flag.example.org"),
+    ],
+)  # fmt: skip
+def test_the_alerts_link_the_runbooks_where_they_are(flags, environ, folder, capsys, monkeypatch):
+    monkeypatch.delenv(vocabulary.RUNBOOKS_VARIABLE, raising=False)
+    if environ is not None:
+        monkeypatch.setenv(vocabulary.RUNBOOKS_VARIABLE, environ)
+    assert cli.main(["manifests", *flags]) == cli.OK
+    assert runbooks(capsys.readouterr().out) == {folder}
+
+
+def test_without_a_setting_the_address_is_one_that_can_never_exist():
+    assert manifests.RUNBOOKS.split("/")[2].endswith(".example.com"), "RFC 2606"
+    files = [place for place in (bindata.root() / "monitoring").glob("*.yaml") if "runbook_url" in place.read_text()]
+    assert [place.name for place in files] == ["0000_90_topology-operator_prometheusrule.yaml"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "http://docs.example.org", "docs/runbooks", "https://", "https:///a", "https://a b", "https://a/{{ x }}",
+        "https://a/'", "https://a\n",
+    ],
+)  # fmt: skip
+def test_an_address_that_cannot_be_one_is_refused(bad, capsys, monkeypatch):
+    monkeypatch.delenv(vocabulary.RUNBOOKS_VARIABLE, raising=False)
+    assert cli.main(["manifests", "--runbooks", bad]) == cli.USAGE
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "cannot be the address of the runbooks: wanted https://HOST" in captured.err
+    monkeypatch.setenv(vocabulary.RUNBOOKS_VARIABLE, bad)
+    assert cli.main(["manifests"]) == cli.USAGE
+    assert cli.main(["manifests", "--crd-only"]) == cli.OK, "what has no alerts does not ask for it"
+
+
+@pytest.mark.parametrize("flag", ["--crd-only", "--crd-patch", "--without-monitoring"])
+def test_an_address_for_alerts_that_are_not_printed_is_bad_usage(flag, capsys):
+    assert cli.main(["manifests", "--runbooks", "https://docs.example.org", flag]) == cli.USAGE
+    assert "--runbooks is for the alerts" in capsys.readouterr().err

@@ -1,8 +1,8 @@
 """Every metric: how it is declared, how it gets its numbers, and which values its labels can have.
 
-A `Family` has once what docs/reference.md has too, and what a test compares with it: name, type, help, labels, and the
-possible values of each label. Counters and histograms are the library's own. Gauges are read at the scrape (`shown`):
-nothing is left over from what was true before, and nothing is computed between a fact and the change.
+A `Family` has what the table of docs/api.md is made of: name, type, help, labels, and the possible values of each
+label. Counters and histograms are the library's own. Gauges are read at the scrape (`shown`): nothing is left over from
+what was true before, and nothing is computed between a fact and the change.
 
 The values of labels are closed sets, because each value is a series that Prometheus stores. What a cluster, a server or
 a user can make up (an HTTP status of a proxy, the name of a node) never becomes a value; where it has to be counted it
@@ -129,8 +129,9 @@ PROGRESS = Family(
     {"stage": _STAGES},
 )  # fmt: skip
 STUCK = Family(
-    "topology_transition_stuck", "gauge", "1 while a transition has not converged by its deadline, otherwise 0."
-)
+    "topology_transition_stuck", "gauge",
+    "1 while a transition is stuck, past its deadline and without progress for ten minutes, otherwise 0.",
+)  # fmt: skip
 STARTED_AT = Family(
     "topology_transition_started_timestamp_seconds", "gauge",
     "Unix time, in seconds, at which the topology was changed by the transition that converges; 0 when none does.",
