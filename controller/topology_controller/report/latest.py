@@ -1,5 +1,7 @@
 """The last decision and the facts behind it, for those who show them: the loop sets it, the status page waits for it.
 
+Who shows it can ask for what no watch keeps current (`wanted`): the loop reads it again, at a bounded price.
+
 Nothing is computed here, so that setting costs the loop nothing between a fact and the change. On a process that does
 not lead there is no decision.
 """
@@ -11,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..decide.decision import Decision
     from ..observe import facts
 
@@ -33,6 +37,13 @@ class Latest:
         self.snapshot: Snapshot | None = None
         self.number = 0
         self._changed = asyncio.Event()
+        self.look_again: Callable[[], None] | None = None
+        """What the loop does for `wanted`; None while this process does not decide."""
+
+    def wanted(self) -> None:
+        """Say that somebody looks. Call it as often as you like: the loop keeps the price."""
+        if self.look_again is not None:
+            self.look_again()
 
     def set(self, decision: Decision, known: facts.Facts) -> None:
         """Show this decision from now on."""
@@ -40,6 +51,7 @@ class Latest:
 
     def clear(self) -> None:
         """Show nothing: this process does not decide any more."""
+        self.look_again = None
         self._show(None)
 
     async def changed(self, after: int) -> int:
