@@ -114,11 +114,12 @@ Members = TypedDict("Members", {"items": list[Member], "said": str, "warning": s
 
 
 class Advisory(TypedDict):
-    """An action that is required of an administrator, with the command that does it."""
+    """Something for an administrator to do, with the command that does it. `required`: a check waits for it."""
 
     name: str
     message: str
     command: str
+    required: bool
 
 
 class Accepted(TypedDict):

@@ -133,7 +133,13 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
             for item in (() if record is None else record.accepted)
         ],
         "advisories": [
-            {"name": item.name, "message": item.message, "command": item.command}
+            {
+                "name": item.name,
+                "message": item.message,
+                "command": item.command,
+                # Its message names what a check waits for.
+                "required": any(item.name in check.message for check in checks if check.status is not CheckStatus.MET),
+            }
             for item in (() if record is None else record.advisories)
         ],
         "available": [] if record is None else [_available(item, about) for item in record.available],
