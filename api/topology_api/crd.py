@@ -182,7 +182,7 @@ def desired_schema() -> dict[str, Any]:
     """Schema of `spec.desiredTopology`."""
     return {
         "description": (
-            "The topology that this cluster should have as a whole. No value means that nothing is wanted. The cluster "
+            "The topology that this cluster should have as a whole. Without a value nothing is requested. The cluster "
             "topology operator proves from evidence that the control plane can carry it, then changes status to it; "
             "status.topologyTransition says how far it is. Once the topology has changed there is no way back."
         ),
@@ -256,12 +256,8 @@ def _hint(edges: tuple[Edge, ...]) -> str:
     for topology, text in NEVER_A_SOURCE.items():
         hint = f"({_PRESENT} == '{topology}' ? 'nothing leads from there, because {text}: remove the request' : {hint})"
     for source in sorted(targets.keys() | staying, reverse=True):
-        ways = [*targets.get(source, ())]
-        nothing = f"{source} or no value means"
-        if source in staying:
-            ways.append(f"{source}, which is about the infrastructure then")
-            nothing = "no value means"
-        words = f"from there it may be {' or '.join(ways)}, and {nothing} that nothing is wanted"
+        ways = [*targets.get(source, ()), f"{source} ({'infrastructure only' if source in staying else 'no change'})"]
+        words = f"allowed: {', '.join(ways)} or unset"
         hint = f"({_PRESENT} == '{source}' ? '{words}' : {hint})"
     return hint
 

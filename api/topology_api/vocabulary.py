@@ -87,7 +87,7 @@ class Phase(StrEnum):
     """Where a transition is (DESIGN section 4)."""
 
     IDLE = "Idle"
-    """Nothing is wanted, or what is wanted is so already."""
+    """Nothing is requested, or the cluster has the desired topology."""
     UNSUPPORTED = "Unsupported"
     """No transition leads from here to the request; the message says what would be legal."""
     PENDING = "Pending"
@@ -115,13 +115,15 @@ class ProblemReason(StrEnum):
     """Why a person should look (`status.topologyTransition.problem`). What machines go by, so few and lasting."""
 
     STUCK = "Stuck"
-    """Past the deadline, and nothing has progressed for ten minutes. The message names what has failed for longest."""
+    """Past the deadline, and nothing has progressed for ten minutes. The message names the check that an administrator
+    can mend, with the command; else the one that has failed for longest."""
     BLOCKED = "Blocked"
     """Pending for an hour. The message names the preflight checks that are not met."""
     EVIDENCE_UNREADABLE = "EvidenceUnreadable"
     """A check has been Unknown for more than five minutes. The message names the object that cannot be read."""
     TWO_VOTERS = "TwoVoters"
-    """etcd has had two voting members for 15 minutes while a request is open: the loss of either stops the cluster."""
+    """etcd has had two voting members for 15 minutes while a request is open or the cluster converges: the loss of
+    either stops the cluster. It comes before every other problem."""
     TOPOLOGY_OVERWRITTEN = "TopologyOverwritten"
     """The topology was set back after it had changed. The message names the field manager."""
     PAUSED = "Paused"
@@ -153,8 +155,8 @@ class CheckName(StrEnum):
     CONTROL_PLANE_NODES = "ControlPlaneNodes"
     """Enough nodes that each pass everything: labels (`node-role.kubernetes.io/master` with an empty value), Ready, not
     cordoned, not being deleted, not under pressure (memory, disk, PIDs, network), no taint `node.kubernetes.io/*` with
-    effect NoSchedule or NoExecute, one kubelet minor version, at least 4 CPUs and 14.5 GiB, home of an etcd voter; for
-    a compact target also the worker label and no other such taint."""
+    effect NoSchedule or NoExecute, one kubelet minor version, at least 4 CPUs and 14.5 GiB, a voting etcd member; for a
+    compact target also the worker label and no other such taint."""
     DEDICATED_WORKERS = "DedicatedWorkers"
     """The number of nodes that only carry workloads fits the definition."""
     ELIGIBLE_WORKERS = "EligibleWorkers"
@@ -242,10 +244,11 @@ class AdvisoryName(StrEnum):
     which is no redundancy. Nothing waits for it. The command patches `spec.replicas` to 2, which needs storage that
     several nodes can mount: an object store, or a volume with ReadWriteMany."""
     TOPOLOGY_READ_AT_START = "TopologyReadAtStart"
-    """After, where the control plane moved: operators of `bindata/startup-readers.yaml` have a pod from before the
-    change. The command deletes their pods; a roll-out that reboots their node does it too."""
+    """After, where the topology of the control plane changed: operators of `bindata/startup-readers.yaml` have a pod
+    from before the change. The command deletes their pods. A restart of their node does it too, so it is shown once
+    machine config pools have rolled out, or past the deadline."""
     ETCD_BACKUP_OUTDATED = "EtcdBackupOutdated"
-    """After: the newest backup of etcd that is known of is older than the change, or none is known of; a restored one
+    """After: the newest known etcd backup is older than the change, or none is known; a restored one
     would bring the old topology back. The command takes one with cluster-backup.sh on a control-plane node, and records
     it."""
     LIFECYCLE_AGENT_PRESENT = "LifecycleAgentPresent"
@@ -259,7 +262,8 @@ class ConditionType(StrEnum):
     AVAILABLE = "Available"
     """Always True: the operator watches. The Lease and the alerts show when it does not."""
     PROGRESSING = "Progressing"
-    """True while a transition is Admitting or the cluster converges. The message names what is waited for."""
+    """True while a transition is Admitting or the cluster converges. The message says how far it is, what is waited
+    for, and the next action if there is one."""
     DEGRADED = "Degraded"
     """True while a person has to look. The message says what is wrong and often how to put it right."""
     UPGRADEABLE = "Upgradeable"
@@ -283,7 +287,7 @@ class Reason(StrEnum):
     """Reasons of the conditions of ClusterOperator `topology` (DESIGN section 8)."""
 
     AS_EXPECTED = "AsExpected"
-    """Nothing to say."""
+    """All is well."""
     UNSUPPORTED_TRANSITION = "UnsupportedTransition"
     """No transition leads from here to the request; the message lists what would be legal. Change or cancel it."""
     PREFLIGHT_UNMET = "PreflightUnmet"
@@ -299,8 +303,8 @@ class Reason(StrEnum):
     TRANSITION_COMPLETED = "TransitionCompleted"
     """The cluster has converged."""
     TRANSITION_STUCK = "TransitionStuck"
-    """Not converged by the deadline; the message names the check that has been failing longest. Nothing is rolled
-    back."""
+    """Past the deadline, and nothing has progressed for ten minutes; the message names the check that an administrator
+    can mend, with the command, else the one that has been failing longest. Nothing is rolled back."""
     HOSTED_CONTROL_PLANE = "HostedControlPlane"
     """The control plane is hosted; its availability is set on the HostedCluster."""
     UNKNOWN_TOPOLOGY = "UnknownTopology"
@@ -331,7 +335,8 @@ class EventReason(StrEnum):
     TRANSITION_REQUESTED = "TransitionRequested"
     """A request is seen for the first time."""
     TRANSITION_BLOCKED = "TransitionBlocked"
-    """The request waits, or leads nowhere; the note says why. Once for every time that it comes to wait."""
+    """The request waits, or leads nowhere; the note names each check that is not met, with how far it is. Once for
+    every time that it comes to wait."""
     TRANSITION_ADMITTED = "TransitionAdmitted"
     """All preflight checks passed, live. Sent after the change."""
     TOPOLOGY_CHANGED = "TopologyChanged"
@@ -341,7 +346,7 @@ class EventReason(StrEnum):
     TRANSITION_CANCELLED = "TransitionCancelled"
     """The request was cancelled before the topology changed."""
     TRANSITION_STUCK = "TransitionStuck"
-    """Not converged by the deadline. Once for each attempt."""
+    """Past the deadline, and nothing progresses. Once for each attempt."""
 
 
 REASON_CONDITIONS: Final[dict[Reason, tuple[ConditionType, ...]]] = {

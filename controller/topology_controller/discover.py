@@ -3,8 +3,9 @@
 Three questions cannot be answered by the idle watches and are not worth a watch: what could be asked for now
 (`decide.discovery`), what of a completed transition a person still has to do (`checks.advisories`), and, around an
 upgrade, which of two versions runs, so that it is known whose gate counts (`decide.applicability`). Each is answered by
-one read per kind, at start, when something changes that the answer depends on, and hourly: far below the budget of an
-idle operator. `reconcile` asks, and keeps the answers in its `Term`; nothing here writes.
+one read per kind, at start, when something changes that the answer depends on, hourly, and when somebody looks at what
+was found (`wanted`), at most once a minute: far below the budget of an idle operator. `reconcile` asks, and keeps the
+answers in its `LeaderState`; nothing here writes.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 PERIOD = 3600.0
 RETRY = 30.0
+SOONEST = 60.0
+"""Seconds between two looks that are made because somebody wants to see what they find."""
 _VERSION = next(source for source in catalog.EVIDENCE if source.field == "cluster_version")
 
 
@@ -60,6 +63,7 @@ class Discoverer:
         self._now = now
         self._place: tuple[object, ...] | None = None
         self._due = 0.0
+        self._tried: float | None = None
         self._version: tuple[tuple[object, ...], facts.Fact[facts.ClusterVersion]] | None = None
         self._version_due = 0.0
 
@@ -73,10 +77,20 @@ class Discoverer:
             return 0.0
         return max(0.0, self._due - asyncio.get_running_loop().time())
 
+    def wanted(self) -> float:
+        """Note that somebody looks at what was found: a look is due once the last one is `SOONEST` old.
+
+        Return the seconds until then.
+        """
+        now = asyncio.get_running_loop().time()
+        soon = now if self._tried is None else max(now, self._tried + SOONEST)
+        self._due = min(self._due, soon)
+        return soon - now
+
     async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
         """Read everything and answer, None when Infrastructure could not be read."""
-        record = infrastructure.record
-        left = _left(record) if isinstance(record, TopologyTransition) else None
+        self._tried = asyncio.get_running_loop().time()
+        left = _left(infrastructure, again=self._place == _place(infrastructure))
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
         if left is not None:
             sources = (*sources, *_advised(self._transitions))
@@ -117,15 +131,19 @@ class Discoverer:
         return max(0.0, self._version_due - asyncio.get_running_loop().time())
 
 
-def _left(record: TopologyTransition) -> TopologyTransition | None:
-    """The transition that may have left something to do, None where all is done.
+def _left(infrastructure: facts.Infrastructure, *, again: bool) -> TopologyTransition | None:
+    """The transition that may have left something to do, None where all is done, or where it led to is gone.
 
-    A record that was rebuilt from its copy has no checks, and may have lost its advisories.
+    A record that was rebuilt from its copy has no checks, and may have lost its advisories. So has one whose next
+    request was cancelled: it is looked at once, and `again` only while something is left.
     """
+    record = infrastructure.record
+    if not isinstance(record, TopologyTransition):
+        return None
     if record.phase is Phase.COMPLETED:
         return record if record.advisories or not record.checks else None
     last = record.last_transition
-    if record.phase is not Phase.IDLE or last is None or not record.advisories:
+    if last is None or last.target != records.pair(infrastructure) or (again and not record.advisories):
         return None
     head = {"source": last.source, "target": last.target, "admitted_time": last.admitted_time}
     return record.model_copy(update=head)

@@ -111,6 +111,7 @@ class Reconciler:
     async def run(self) -> None:
         """Reconcile until cancelled. Raises only what is a bug."""
         queue = self._deps.queue
+        self._deps.latest.look_again = self.look_again_soon
         loop = asyncio.get_running_loop()
         while True:
             await queue.get()
@@ -133,6 +134,14 @@ class Reconciler:
             else:
                 queue.done()
                 self._deps.metrics.reconciled(loop.time() - began, ok=True)
+
+    def look_again_soon(self) -> None:
+        """Read again what is available and left to do, because somebody looks: once a minute at most.
+
+        While a request is open everything that matters is watched, and nothing is read for this.
+        """
+        if not self._deps.watches.is_open:
+            self._deps.queue.add_after(self._discoverer.wanted())
 
     async def _pass(self) -> None:
         """One look: decide and act until there is nothing more to do right now."""

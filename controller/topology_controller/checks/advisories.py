@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from topology_api import types, vocabulary
-from topology_api.vocabulary import AdvisoryName, CheckName, Topology
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
 
 from ..observe import facts
 from . import operands
@@ -51,7 +51,7 @@ def advise(
         _router_pinned(known, target, matrix),
         _dnsmasq_left(known, target),
         _registry_fixed(known, target, matrix),
-        _read_at_start(known, matrix, record, changed),
+        _read_at_start(known, matrix, record, changed, now),
         _backup_outdated(known, changed, now),
         _lifecycle_agent(known, changed),
     )
@@ -73,9 +73,8 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
         if routers.wanted_replicas is not None and routers.wanted_replicas < count:
             return _advisory(
                 AdvisoryName.ROUTER_REPLICAS_PINNED,
-                f"{operand.key} asks for {routers.wanted_replicas} replicas explicitly, as a cluster that began with "
-                f"one node does. That wins over the topology: no operator raises it to the {count} that {target} "
-                f"implies, and {CheckName.ROUTER_REPLICAS} waits for them",
+                f"{operand.key} has spec.replicas set to {routers.wanted_replicas}, so the ingress operator will not "
+                f"scale it to the {count} that {target} implies. {CheckName.ROUTER_REPLICAS} waits until it is changed",
                 f"oc -n {operand.namespace} patch ingresscontroller {operand.name} --type merge "
                 f"""-p '{{"spec":{{"replicas":{count}}}}}'""",
             )
@@ -110,19 +109,26 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
         return None
     return _advisory(
         AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
-        f"{group.managed_by.key} asks for {registry.replicas} replicas, which is no redundancy: without its node "
-        "images cannot be pulled from it or pushed to it. The number follows no topology on this platform, so nothing "
-        f"waits for it. {_REGISTRIES} replicas need storage that several nodes can mount at once, an object store or a "
-        "volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
+        f"{group.managed_by.key} has spec.replicas set to {registry.replicas}, which is no redundancy: without its "
+        "node images cannot be pulled from it or pushed to it. The number follows no topology on this platform, so "
+        f"nothing waits for it. {_REGISTRIES} replicas need storage that several nodes can mount at once, an object "
+        "store or a volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
         f"""oc patch {group.managed_by.key} --type merge -p '{{"spec":{{"replicas":{_REGISTRIES}}}}}'""",
     )
 
 
 def _read_at_start(
-    known: facts.Facts, matrix: matrices.Matrix, record: TopologyTransition | None, changed: datetime | None
+    known: facts.Facts,
+    matrix: matrices.Matrix,
+    record: TopologyTransition | None,
+    changed: datetime | None,
+    now: datetime,
 ) -> Advisory | None:
-    """Operators with a pod that is older than the change. They read the topology of the control plane only."""
-    if record is None or changed is None:
+    """Operators with a pod that is older than the change. They read the topology of the control plane only.
+
+    While the machines still restart for the change there is nothing to do: that starts these operators again, too.
+    """
+    if record is None or changed is None or _restarting(record, now):
         return None
     if record.source and record.target and record.source.control_plane == record.target.control_plane:
         return None
@@ -149,6 +155,19 @@ def _read_at_start(
     )
 
 
+def _restarting(record: TopologyTransition, now: datetime) -> bool:
+    """Do machine config pools still roll out, before the deadline? Past it an administrator should not wait for them.
+
+    A record without that check (another definition, or one that has been Idle since) has none to wait for.
+    """
+    if record.deadline_time is not None and now >= record.deadline_time:
+        return False
+    return any(
+        check.name == CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT and check.status is not CheckStatus.MET
+        for check in record.checks
+    )
+
+
 def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime) -> Advisory | None:
     """After the change a backup from before it would bring the old topology back with the old members."""
     own, others, nodes = known.own_operator, known.cluster_operators, known.control_plane_nodes
@@ -165,9 +184,9 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
     homes = sorted(readable, key=lambda node: (node.ready != "True" or node.deleting, node.name))
     if any(changed < time <= now + SKEW for time in backups) or not homes:
         return None
-    evidence = "No backup of etcd is known of"
+    evidence = "No etcd backup is known"
     if backups:
-        evidence = "The newest backup of etcd that is known of is older than the change of the topology"
+        evidence = "The newest known etcd backup is older than the change of the topology"
     return _advisory(
         AdvisoryName.ETCD_BACKUP_OUTDATED,
         f"{evidence}. Restoring one from before would bring the old topology and its members back. Take one and record "

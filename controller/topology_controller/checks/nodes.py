@@ -25,6 +25,7 @@ DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
 _GIB = 2**30
 _SHOWN = 10
+_CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _MASTER = "node-role.kubernetes.io/master"
 _MASTER_HAS_VALUE = f"label {_MASTER} has a value, operators select it without one"
 _WORKER = "node-role.kubernetes.io/worker"
@@ -49,9 +50,10 @@ def control_plane(context: CheckContext) -> CheckResult:
     if len(eligible) >= wanted:
         text = f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible, _SHOWN)}"
         return context.met(text, findings)
-    named = [f"{finding.name} ({finding.text})" for finding in findings]
-    shown = result.listed(named or ["no node with label node-role.kubernetes.io/control-plane"], _SHOWN)
-    text = f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}. Look at oc get nodes"
+    unfit = result.listed((f"{finding.name} ({finding.text})" for finding in findings if not finding.met), _SHOWN)
+    shown = result.listed(eligible, _SHOWN) or ("none" if unfit else f"no node with label {_CONTROL_PLANE}")
+    text = f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}. "
+    text += f"Not eligible: {unfit}. Look at oc get nodes" if unfit else "Look at oc get nodes"
     return context.unmet(text, findings, Count(len(eligible), wanted, "nodes"))
 
 
@@ -78,7 +80,7 @@ def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserve
         if other.master_has_value:
             failures[other.name] = _MASTER_HAS_VALUE
         elif other.master:
-            failures[other.name] = "lacks label node-role.kubernetes.io/control-plane"
+            failures[other.name] = f"lacks label {_CONTROL_PLANE}"
     return failures
 
 
@@ -143,9 +145,14 @@ def dedicated_workers(context: CheckContext) -> CheckResult:
     workers = [node.name for node in others if node.dedicated_worker]
     wanted = context.definition.workers
     if wanted.fits(len(workers)):
-        return context.met(f"{len(workers)} dedicated workers; {context.definition.name} wants {wanted}")
+        return context.met(f"{len(workers)} {_nouns(len(workers))}; {context.definition.name} wants {wanted}")
     shown = result.listed(sorted(workers), _SHOWN) or "none"
-    return context.unmet(f"Wanted: {wanted} dedicated workers. Found: {len(workers)}: {shown}. Look at oc get nodes")
+    noun = _nouns(wanted.min if wanted.max is None else wanted.max)
+    return context.unmet(f"Wanted: {wanted} {noun}. Found: {len(workers)}: {shown}. Look at oc get nodes")
+
+
+def _nouns(count: int) -> str:
+    return "dedicated worker" if count == 1 else "dedicated workers"
 
 
 def eligible_workers(context: CheckContext) -> CheckResult:
@@ -166,14 +173,14 @@ def eligible_workers(context: CheckContext) -> CheckResult:
     if len(eligible) >= wanted:
         # Not which ones: on a large cluster that would be news with every reboot.
         return context.met(f"At least {wanted} nodes can carry infrastructure pods")
-    # The unfit come first: they are what the message is about.
-    named = [f"{name} ({why})" for name, why in sorted(reasons.items()) if why is not None]
-    named += [f"{name} (eligible)" for name in eligible]
-    shown = result.listed(named or [f"no node with label {_WORKER}"], _SHOWN)
+    unfit = result.listed((f"{name} ({why})" for name, why in sorted(reasons.items()) if why is not None), _SHOWN)
+    shown = result.listed(eligible, _SHOWN) or ("none" if unfit else f"no node with label {_WORKER}")
+    text = f"Wanted: {wanted} nodes with label {_WORKER} that can carry infrastructure pods. Found: {len(eligible)}: "
+    text += f"{shown}. Not eligible: {unfit}" if unfit else shown
     return context.unmet(
-        f"Wanted: {wanted} nodes with label {_WORKER} that can carry infrastructure pods. Found: {len(eligible)}: "
-        f"{shown}. Look at oc get nodes -l {_WORKER}; control-plane nodes get that label while Scheduler cluster has "
-        "mastersSchedulable=true"
+        f"{text}. Look at oc get nodes -l {_WORKER}; control-plane nodes get that label while Scheduler cluster has "
+        "mastersSchedulable=true",
+        count=Count(len(eligible), wanted, "nodes"),
     )
 
 

@@ -185,7 +185,7 @@ def _ready(
 ) -> Finding:
     if isinstance(count, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(count))
-    wanted = f"{operand.key} with {count} ready replicas"
+    wanted = f"{operand.key} with {count} ready {'replica' if count == 1 else 'replicas'}"
     workload = context.facts.operand(operand.key)
     if isinstance(workload, facts.Unobserved):
         if workload.missing:
@@ -199,7 +199,7 @@ def _ready(
         asks, available = workload.wanted_replicas, workload.available_replicas
         fixed = asks is not None and asks < count
         why = first_reason(
-            (fixed, f"asks for {asks} explicitly, which no operator will change"),
+            (fixed, f"has spec.replicas set to {asks}, which no operator changes"),
             (available < count, f"has {available} of {count} available"),
         )
     else:
@@ -207,7 +207,7 @@ def _ready(
     if why is None:
         # Not how many it has: one more or less above what is implied is no news.
         has = f"asks for at least {count}" if operand.restarts else f"has at least {count} ready"
-        return _finding(group, operand, _MET, f"{operand.key} {has} replicas", wanted)
+        return _finding(group, operand, _MET, f"{operand.key} {has} {'replica' if count == 1 else 'replicas'}", wanted)
     action = _action(context, group, operand, count) if asks is not None and asks < count else ""
     return dataclasses.replace(_finding(group, operand, _UNMET, f"{operand.key} {why}", wanted), action=action)
 
@@ -269,14 +269,14 @@ def _action(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     """What an administrator can do about an operand that does not even ask for enough."""
     if pin := _pinned(context.facts, group, operand, count):
         if group.check is CheckName.ROUTER_REPLICAS:
-            return f"Advisory {AdvisoryName.ROUTER_REPLICAS_PINNED} has the command that changes it"
+            return f"It needs an administrator: see advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}"
         return f"Its operator leaves it alone, because {pin} has managementState Unmanaged: scale it yourself"
     matrix = context.convergence.matrix
     operator = group.operator_of(operand)
     if matrix is not None and matrix.reads_at_start(operator):
         return (
-            f"Operator {operator} reads the topology only when it starts: advisory "
-            f"{AdvisoryName.TOPOLOGY_READ_AT_START} has the command that starts it again"
+            f"Operator {operator} reads the topology only when it starts, which it does when its node restarts; else "
+            f"see advisory {AdvisoryName.TOPOLOGY_READ_AT_START}"
         )
     return ""
 

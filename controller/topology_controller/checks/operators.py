@@ -132,7 +132,10 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
             continue
         reader = ""
         if matrix is not None and matrix.reads_at_start(operator):
-            reader = f"; it reads the topology only when it starts, see advisory {AdvisoryName.TOPOLOGY_READ_AT_START}"
+            reader = (
+                "; it reads the topology only when it starts, which it does when its node restarts, else see advisory "
+                f"{AdvisoryName.TOPOLOGY_READ_AT_START}"
+            )
         yield Finding(_KIND, operator, CheckStatus.UNMET, f"{operator} (has not reacted yet: {lacks}{reader})")
 
 
@@ -185,8 +188,8 @@ def block_message(definition: str, desired: str) -> str:
     and the request and nothing that changes in between.
     """
     return (
-        f"Minor upgrades are blocked while transition {definition} to {desired} is requested or under way. "
-        "Until the topology has changed it can be cancelled with: oc patch infrastructure cluster --type merge "
+        f"Minor upgrades are blocked until transition {definition} to {desired} completes or is cancelled. "
+        "To cancel it before the topology changes: oc patch infrastructure cluster --type merge "
         """-p '{"spec":{"desiredTopology":null}}'"""
     )
 

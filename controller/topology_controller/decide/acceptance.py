@@ -39,8 +39,14 @@ def names(record: TopologyTransition) -> frozenset[CheckName]:
 
 def note(record: TopologyTransition) -> str:
     """What is added to a sentence about the transition; empty when nothing was accepted."""
+    accepted = missing(record)
+    return f", accepted without: {accepted}" if accepted else ""
+
+
+def missing(record: TopologyTransition) -> str:
+    """The checks that this attempt goes without, as they are shown; empty when there are none."""
     accepted = [entry.name for entry in record.accepted if entry.name in ACCEPTABLE_CHECKS]
-    return f", accepted without: {listed(accepted, most=len(ACCEPTABLE_CHECKS))}" if accepted else ""
+    return listed(accepted, most=len(ACCEPTABLE_CHECKS))
 
 
 def taken(

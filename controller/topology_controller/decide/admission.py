@@ -66,7 +66,8 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
             watch=True,
             definition=definition,
             results=kept,
-            note=_failing(known, kept) if unmet else hold,
+            # The answers that it was written with had numbers, too.
+            note=(previous.message or _failing(known, kept)) if unmet else hold,
             upgrade_block=block,
             degraded=contexts.unreadable(checks, now),
             look_again=_next_look(context, previous),
@@ -138,8 +139,8 @@ def _admitting(context: contexts.Context, *, echoed: bool) -> str:
 
 def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     """What keeps the request from passing its preflight, and the danger of the state in which it waits."""
-    text = assessment.unmet(results, Stage.PREFLIGHT.lower())
-    return f"{text}. {assessment.TWO_VOTERS}" if problems.two_voters(known) else text
+    danger = assessment.TWO_VOTERS if problems.two_voters(known) else ""
+    return assessment.sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), danger)
 
 
 def _hold(context: contexts.Context) -> str:
@@ -270,7 +271,7 @@ def _change(
         phase=Phase.CONVERGING,
         record=after,
         results=results,
-        note=convergence.note(after, definition, results, context.known),
+        note=convergence.note(context, after, definition, results),
         degraded=None,
         upgrade_block=operators.block_message_after_change(definition.name, definition.target.control_plane.value),
         steps=(Step.CHANGE, Step.REPORT),

@@ -31,7 +31,7 @@ _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY
 NATIVE_GRACE = timedelta(seconds=137)
 """How long a native controller whose gate is on, but that has not shown up, is waited for: one lease duration."""
 _NATIVE_MISSING = (
-    ". Feature gate MutableTopology is on, but the native controller has not shown up: "
+    "Feature gate MutableTopology is on, but the native controller has not shown up: "
     "this operator acts on spec.desiredTopology"
 )
 
@@ -145,6 +145,6 @@ def idle_note(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
     if desired is None or desired == infrastructure.control_plane or infrastructure.desired:
         return ""
     return (
-        f". No controller acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "
+        f"No controller acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "
         "this operator reads spec.desiredTopology"
     )

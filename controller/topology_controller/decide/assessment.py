@@ -1,7 +1,8 @@
 """What stands first wherever a transition is shown: how far it is, what is waited for, what an administrator has to do.
 
 Pure, and without the time that has passed: the sentence is written to ClusterOperator `topology` and to the record, and
-one that changed by the minute would be a write by the minute. What counts on (the page, `status`) adds the age.
+one that changed by the minute would be a write by the minute. What counts on (the page, `status`) adds the age. Where
+there is a command it stands last, so that it can be copied.
 """
 
 from __future__ import annotations
@@ -9,20 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..checks.result import listed
+from topology_api.vocabulary import CheckStatus
+
+from ..checks.result import Count, listed
 from ..definitions import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from topology_api.types import Advisory, LastTransition, TopologyTransition
+    from topology_api.types import Advisory, LastTransition
 
     from ..checks.result import CheckResult
     from ..definitions import model
 
 _EVERY = 64
 """Checks that a definition may ask at most: each of them that is waited for is named."""
+_LONGEST_COMMAND = 1024
+"""Characters of a command that is printed in a sentence; half a command would be worse than none."""
 TWO_VOTERS = "etcd has two voting members, and the loss of either one stops the cluster"
 
 
@@ -62,28 +67,42 @@ def typical(definition: model.Definition | None, last: LastTransition | None) ->
 
 
 def converging(
-    record: TopologyTransition,
-    definition: model.Definition,
     results: Iterable[CheckResult],
+    definition: model.Definition,
     admitted: datetime | None,
+    last: LastTransition | None,
 ) -> str:
-    """The first sentence while the cluster follows, ended: components, since when, how long it usually takes."""
-    counted = components(results)
+    """The first sentence while the cluster follows: components, since when, how long it usually takes."""
     since = f"since {admitted:%Y-%m-%dT%H:%M:%SZ}" if admitted is not None else ""
-    usually = typical(definition, record.last_transition)
-    details = ", ".join(text for text in (since, usually) if text)
-    return f"{counted}{f' ({details})' if details else ''}. "
+    details = ", ".join(text for text in (since, typical(definition, last)) if text)
+    return f"{components(results)}{f' ({details})' if details else ''}"
 
 
-def actions(advisories: Iterable[Advisory], results: Iterable[CheckResult] = ()) -> str:
-    """How many actions are required, with the command of the first that a check waits for; empty without any."""
-    items = list(advisories)
+def required(advisories: Iterable[Advisory], results: Iterable[CheckResult]) -> str:
+    """What an administrator has to do because a check waits for it, with the command; empty when none does."""
+    failing = " ".join(result.message for result in results if not result.met)
+    items = [item for item in advisories if item.name in failing]
     if not items:
         return ""
-    awaited = {registry.TRAITS[result.name].advisory for result in results if not result.met}
-    first = next((item for item in items if item.name in awaited), items[0])
-    required = "1 action required" if len(items) == 1 else f"{len(items)} actions required, first"
-    return f". {required}: {first.command}"
+    count = "1 action required" if len(items) == 1 else f"{len(items)} actions required, first"
+    return f"{count}: {action(items[0])}"
+
+
+def mending(message: str, advisories: Iterable[Advisory]) -> Advisory | None:
+    """The advisory that a check waits for: its message names it (`checks.advisories`). None where it waits for none."""
+    return next((item for item in advisories if item.name in message), None)
+
+
+def action(advisory: Advisory) -> str:
+    """The command of an advisory, or where it stands when it is too long for a sentence."""
+    long = len(advisory.command) > _LONGEST_COMMAND
+    return f"see advisory {advisory.name}" if long else advisory.command
+
+
+def left(advisories: Iterable[Advisory]) -> str:
+    """What is left to do once nothing waits for it; empty when nothing is."""
+    names = [item.name for item in advisories]
+    return f"Left to do, see status.topologyTransition.advisories: {listed(names)}" if names else ""
 
 
 def unmet(results: Iterable[CheckResult], of: str) -> str:
@@ -95,4 +114,23 @@ def unmet(results: Iterable[CheckResult], of: str) -> str:
 
 
 def _counted(result: CheckResult) -> str:
-    return result.name if result.count is None else f"{result.name} ({result.count.have} of {result.count.wanted})"
+    if result.status is CheckStatus.UNKNOWN:
+        return f"{result.name} (unknown)"
+    count = result.count or _summed(result)
+    if count is None or count.have >= count.wanted:
+        return result.name
+    return f"{result.name} ({count.have} of {count.wanted})"
+
+
+def _summed(result: CheckResult) -> Count | None:
+    """How far all objects of a check are together, None where that is no number. One too many makes up for no other."""
+    counts = [finding.count for finding in result.findings if finding.counts]
+    if not counts or any(count is None for count in counts):
+        return None
+    have = sum(min(count.have, count.wanted) for count in counts if count is not None)
+    return Count(have, sum(count.wanted for count in counts if count is not None), "")
+
+
+def sentences(*parts: str) -> str:
+    """Join those that say something."""
+    return ". ".join(part for part in parts if part)

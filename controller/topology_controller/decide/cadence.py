@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from . import discovery
 from .decision import Step
 
 if TYPE_CHECKING:
@@ -106,11 +107,14 @@ def _body(record: TopologyTransition) -> Mapping[str, object]:
 
 
 def _same(record: TopologyTransition, stored: TopologyTransition) -> bool:
-    """Equal but for times: an answer that went and came back is the same answer."""
-    return record == stored or _untimed(record) == _untimed(stored)
+    """Equal but for times: an answer that went and came back is the same answer; of what is available the verdicts."""
+    return record == stored or (_untimed(record) == _untimed(stored) and _verdicts(record) == _verdicts(stored))
 
 
 def _untimed(record: TopologyTransition) -> TopologyTransition:
-    available = tuple(item.model_copy(update={"evaluated_time": None}) for item in record.available)
     checks = tuple(check.model_copy(update={"last_transition_time": None}) for check in record.checks)
-    return record.model_copy(update={"available": available, "checks": checks})
+    return record.model_copy(update={"available": (), "checks": checks})
+
+
+def _verdicts(record: TopologyTransition) -> list[tuple[object, ...]]:
+    return [discovery.verdict(item) for item in record.available]

@@ -12,12 +12,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from topology_api.types import LastTransition, TopologyTransition, fit
-from topology_api.vocabulary import CheckStatus, Phase, Reason, Stage
+from topology_api.vocabulary import CheckStatus, Phase, Reason
 
 from ..checks import advisories, etcd
-from ..checks.result import listed
 from ..observe import facts
-from . import assessment, cadence, discovery, events, records
+from . import acceptance, assessment, cadence, discovery, events, records
 from .decision import Cause, Step
 
 if TYPE_CHECKING:
@@ -25,13 +24,13 @@ if TYPE_CHECKING:
 
     from topology_api.types import Advisory, AvailableTransition, Check, RecordCopy, TopologyPair
 
-    from ..checks.result import CheckResult
     from ..definitions import load
     from .decision import Decision
     from .leader import LeaderState
 
 _UNREADABLE_BOUND = timedelta(minutes=5)
 """How long a fact may be unreadable before the operator calls itself Degraded."""
+READING = "Reading what the checks ask about"
 BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
@@ -92,8 +91,8 @@ def requested(context: Context, target: TopologyPair | None) -> datetime:
 
 
 def last(context: Context) -> LastTransition | None:
-    """The last transition that completed here: as the record says, or the one that it is about."""
-    return None if context.record is None else context.record.last_transition or completed(context.record)
+    """The last transition that completed here: the one that the record is about, else the one that it keeps."""
+    return None if context.record is None else completed(context.record) or context.record.last_transition
 
 
 def completed(record: TopologyTransition) -> LastTransition | None:
@@ -103,17 +102,10 @@ def completed(record: TopologyTransition) -> LastTransition | None:
     return LastTransition.model_validate(record.model_dump(include=set(LastTransition.model_fields)))
 
 
-def what_is_awaited(
-    results: tuple[CheckResult, ...], disturbed: tuple[str, ...], left: tuple[Advisory, ...] = ()
-) -> str:
-    """Name what convergence waits for: checks, watches that can be believed, quiet; and what has to be done."""
-    if any(not result.met for result in results):
-        text = assessment.unmet(results, Stage.CONVERGENCE.lower())
-    elif disturbed:
-        text = f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
-    else:
-        text = "All convergence checks are met; waiting for all of them to stay met"
-    return text + assessment.actions(left, results)
+def completed_note(record: TopologyTransition) -> str:
+    """What Progressing says of a transition that is completed: what it went without, and what is left to do."""
+    done = f"The transition to {record.target} is completed{acceptance.note(record)}"
+    return assessment.sentences(done, assessment.left(record.advisories))
 
 
 def unreadable(checks: tuple[Check, ...], now: datetime) -> Cause | None:

@@ -16,7 +16,7 @@ import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.types import whole_seconds
+from topology_api.types import fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, ProblemReason, Reason, Stage
 
 from ..checks import catalog, machine_config, operators
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
     from ..definitions import model
+
+_LONGEST_ANSWER = 2048
+"""Characters of the answer of a check in a sentence that ends with a command."""
 
 
 def converging(context: contexts.Context, record: TopologyTransition) -> Decision:
@@ -51,13 +54,12 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             Phase.CONVERGING, steps=(Step.REPORT,), degraded=cause, note=message, upgrade_block=block, level=False
         )
     if context.evidence_awaited:
-        return Decision(Phase.CONVERGING, watch=True, upgrade_block=block)
+        return Decision(Phase.CONVERGING, watch=True, note=contexts.READING, upgrade_block=block)
     deadline = deadline_of(record, definition, known, now)
     before = record.accepted
     record, results, ignored = _asked(context, record, definition, late=now >= deadline)
     taken = record.accepted[len(before) :]
     converged = records.checks(record, Stage.CONVERGENCE, results, now)
-    advised = contexts.advised(context, record)
     kept = record.model_copy(
         update={
             "checks": (*records.of_stage(record, Stage.PREFLIGHT), *converged),
@@ -65,9 +67,10 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             "deadline_time": deadline,
             "observed_generation": context.infrastructure.generation,
             "available": contexts.available(context),
-            "advisories": advised,
         }
     )
+    # By the answers of this moment: what a roll-out that is under way will do by itself is no advisory.
+    kept = kept.model_copy(update={"advisories": contexts.advised(context, kept)})
     accepted = acceptance.names(record)
     awaited = tuple(result for result in results if result.name not in accepted)
     pending = tuple(check for check in converged if check.name not in accepted)
@@ -89,29 +92,27 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             kept,
             definition=definition,
             results=results,
-            note=acceptance.note(record),
+            note=contexts.completed_note(kept),
             taken=taken,
             ignored=ignored,
         )
         return contexts.written(context, done)
     waiting = not all_met or bool(known.disturbed)
     stuck_at = max(deadline, progressed(context, kept, definition) + _patience(definition))
-    stuck = _stuck(pending, known.disturbed) if now >= stuck_at and waiting else None
+    stuck = _stuck(kept, pending, known.disturbed) if now >= stuck_at and waiting else None
     degraded = stuck or contexts.unreadable(pending, now)
     kept = kept.model_copy(update={"problem": problems.after_change(context, kept, awaited, degraded)})
     # An answer that time alone takes back is looked at then, while it settles too.
     moments = [deadline, stuck_at, *contexts.lease_moments(known), *_failing_moments(known)]
     moments += [quiet_at] if all_met else contexts.unreadable_moments(converged)
     moments += problems.two_voters_moments(context)
-    overdue = f"Overdue since {deadline:%Y-%m-%dT%H:%M:%SZ}. " if now >= deadline and waiting else ""
-    awaiting = note(kept, definition, results, known, awaited)
     decision = Decision(
         Phase.CONVERGING,
         kept,
         watch=True,
         definition=definition,
         results=results,
-        note=_note(context, record, overdue + awaiting + acceptance.note(record)),
+        note=note(context, kept, definition, results, overdue=now >= deadline and waiting),
         upgrade_block=block,
         degraded=degraded,
         look_again=contexts.until(moments, now),
@@ -126,16 +127,37 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
 
 
 def note(
+    context: contexts.Context,
     record: TopologyTransition,
     definition: model.Definition,
     results: tuple[CheckResult, ...],
-    known: facts.Facts,
-    awaited: tuple[CheckResult, ...] | None = None,
+    *,
+    overdue: bool = False,
 ) -> str:
-    """What Progressing says first: how far it is, what is `awaited` (else every result), and what has to be done."""
-    text = assessment.converging(record, definition, results, record.admitted_time)
-    text += contexts.what_is_awaited(results if awaited is None else awaited, known.disturbed, record.advisories)
-    return f"{text}. {assessment.TWO_VOTERS}" if problems.two_voters(known) else text
+    """What Progressing says: how far it is, what is dangerous, what is waited for, and what has to be done."""
+    known, accepted = context.known, acceptance.names(record)
+    awaited = tuple(result for result in results if result.name not in accepted)
+    missing = acceptance.missing(record)
+    return assessment.sentences(
+        f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else "",
+        assessment.converging(results, definition, record.admitted_time, record.last_transition),
+        assessment.TWO_VOTERS if problems.two_voters(known) else "",
+        _awaiting(context, awaited, definition),
+        f"Accepted without: {missing}" if missing else "",
+        _begun(known, record),
+        assessment.required(record.advisories, awaited),
+    )
+
+
+def _awaiting(context: contexts.Context, awaited: tuple[CheckResult, ...], definition: model.Definition) -> str:
+    """Name what convergence waits for: checks, watches that can be believed, quiet."""
+    disturbed = context.known.disturbed
+    if any(not result.met for result in awaited):
+        return assessment.unmet(awaited, Stage.CONVERGENCE.lower())
+    if disturbed:
+        return f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
+    settle = _settle(context, definition)
+    return f"All convergence checks are met; waiting {settle} s for all of them to stay met"
 
 
 def deadline_of(
@@ -216,40 +238,59 @@ def _asked(
 def _quiet_at(context: contexts.Context, converged: tuple[Check, ...], definition: model.Definition) -> datetime:
     """When it will have been quiet for long enough, if all checks are Met and stay so."""
     state = context.leader
-    settle = definition.convergence.settle_seconds if state.settle_seconds is None else state.settle_seconds
     # Times are kept in whole seconds: one more makes up for the fraction that was cut off.
     changed = max(check.last_transition_time for check in converged) + timedelta(seconds=1)
-    return max(changed, state.since, state.steady_since or state.since) + timedelta(seconds=settle)
+    begins = max(changed, state.since, state.steady_since or state.since)
+    return begins + timedelta(seconds=_settle(context, definition))
 
 
-def _note(context: contexts.Context, record: TopologyTransition, text: str) -> str:
-    """What Progressing says: what is waited for, and what was begun in the meantime."""
-    version, baseline = context.known.cluster_version, record.baseline
+def _settle(context: contexts.Context, definition: model.Definition) -> int:
+    """Seconds for which all checks have to stay Met."""
+    override = context.leader.settle_seconds
+    return definition.convergence.settle_seconds if override is None else override
+
+
+def _begun(known: facts.Facts, record: TopologyTransition) -> str:
+    """What was begun in the meantime; empty when nothing was."""
+    version, baseline = known.cluster_version, record.baseline
+    begun = []
     if not isinstance(version, facts.Unobserved) and version.conditions.status("Progressing") == "True":
         before = f" from {baseline.version}" if baseline is not None and baseline.version else ""
         onward = f" to {version.newest}" if version.newest else ""
-        text += f". An upgrade{before}{onward} is under way"
-    if applicability.native_in_charge(context.known):
-        text += (
-            ". The native controller is in charge of what comes next: this operator reports how the cluster follows, "
+        begun.append(f"An upgrade{before}{onward} is under way")
+    if applicability.native_in_charge(known):
+        begun.append(
+            "The native controller is in charge of what comes next: this operator reports how the cluster follows, "
             "then stands down"
         )
-    return text
+    return assessment.sentences(*begun)
 
 
-def _stuck(converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Cause:
-    """Name what has been failing longest: of several the first in the order of the definition.
+def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Cause:
+    """Name what an administrator can mend, with the command; else what has been failing longest.
 
-    ClusterOperatorsStable comes last among them: it fails because of what another check can name. Where every check is
-    Met by what was seen last, it is the watches that cannot be believed.
+    Of several it is the first in the order of the definition. ClusterOperatorsStable comes last among them: it fails
+    because of what another check can name. Where every check is Met by what was seen last, it is the watches that
+    cannot be believed.
     """
     failing = [check for check in converged if check.status is not CheckStatus.MET]
-    longest = min(
+    blocking = min(
         failing,
-        key=lambda check: (check.last_transition_time, check.name == CheckName.CLUSTER_OPERATORS_STABLE),
+        key=lambda check: (
+            check.name == CheckName.CLUSTER_OPERATORS_STABLE
+            or assessment.mending(check.message, record.advisories) is None,
+            check.last_transition_time,
+            check.name == CheckName.CLUSTER_OPERATORS_STABLE,
+        ),
         default=None,
     )
-    what = f"the watch of {listed(disturbed)}" if longest is None else f"{longest.name}: {longest.message}"
-    return Cause(
-        Reason.TRANSITION_STUCK, f"Not converged by the deadline, and nothing progresses; waiting longest for {what}"
-    )
+    overdue = "Overdue, and nothing progresses"
+    if record.deadline_time is not None:
+        overdue = f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}, and nothing progresses"
+    if blocking is None:
+        return Cause(Reason.TRANSITION_STUCK, f"{overdue}. Waiting for the watch of {listed(disturbed)}")
+    text = f"{overdue}. Blocked by {blocking.name}: {fit(blocking.message, _LONGEST_ANSWER)}"
+    advisory = assessment.mending(blocking.message, record.advisories)
+    # The command stands last and whole.
+    required = "" if advisory is None else f"Action required: {assessment.action(advisory)}"
+    return Cause(Reason.TRANSITION_STUCK, assessment.sentences(text, required))

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import Phase
-
 if TYPE_CHECKING:
     from topology_api.types import Accepted, TopologyTransition
-    from topology_api.vocabulary import EventReason, Reason
+    from topology_api.vocabulary import EventReason, Phase, Reason
 
     from ..checks.result import CheckResult
     from ..definitions import model
@@ -18,9 +16,6 @@ if TYPE_CHECKING:
 
 EVIDENCE_SECONDS = 2.0
 """Evidence older than this voids the attempt (DESIGN section 4)."""
-
-
-_BEGIN = {Phase.IDLE: "No topology is requested", Phase.COMPLETED: "The transition is completed"}
 
 
 class Step(Enum):
@@ -87,5 +82,4 @@ class Decision:
     @property
     def sentence(self) -> str:
         """What is happening and what is waited for: the message of Progressing, and of the record."""
-        begin = _BEGIN.get(self.phase, "")
-        return f"{begin}{self.note}" if begin or self.note else str(self.phase)
+        return self.note or str(self.phase)

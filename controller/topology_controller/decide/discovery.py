@@ -73,22 +73,16 @@ def judged(
 def merged(
     before: Iterable[AvailableTransition], now: Iterable[AvailableTransition] | None
 ) -> tuple[AvailableTransition, ...]:
-    """The newer answer where a verdict differs; else the older one, with the time of the newer.
-
-    A verdict is whether a transition is available, and the names and answers of the checks that block it, so that the
-    record is not rewritten because a message changed.
-    """
+    """What was found last: each answer with the time at which it was given, the newer of the two that are known."""
     known = {item.name: item for item in before}
     if now is None:
         return tuple(known.values())
-    return tuple(_merged(known.get(item.name), item) for item in now)
+    return tuple(
+        known[item.name] if item.name in known and known[item.name].evaluated_time > item.evaluated_time else item
+        for item in now
+    )
 
 
-def _merged(before: AvailableTransition | None, item: AvailableTransition) -> AvailableTransition:
-    if before is None or _verdict(before) != _verdict(item):
-        return item
-    return before.model_copy(update={"evaluated_time": max(before.evaluated_time, item.evaluated_time)})
-
-
-def _verdict(item: AvailableTransition) -> tuple[object, ...]:
-    return item.target, item.available, tuple((blocker.name, blocker.status) for blocker in item.blockers)
+def verdict(item: AvailableTransition) -> tuple[object, ...]:
+    """What the record is written for: a message or a time that differs is shown, and is no reason to write."""
+    return item.name, item.target, item.available, tuple((blocker.name, blocker.status) for blocker in item.blockers)

@@ -42,20 +42,25 @@ def between(
     route = f"from {after.source} to {after.target}" if after.source and after.target else ""
     specs: list[EventSpec] = []
     if phase in _OPEN and was not in _OPEN:
-        specs.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"Topology {desired} is requested"))
+        specs.append(EventSpec(EventReason.TRANSITION_REQUESTED, _requested(after, desired)))
     if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
         specs.append(blocked)
     if phase is Phase.CONVERGING:
-        text = f"Transition {after.name} {route} passed its preflight checks"
+        text = f"Preflight passed; changing topology {route} ({after.name})"
         specs.append(EventSpec(EventReason.TRANSITION_ADMITTED, text))
         specs.append(EventSpec(EventReason.TOPOLOGY_CHANGED, f"Topology changed {route}"))
     if phase is Phase.COMPLETED:
         text = f"Transition {after.name} {route} is completed{acceptance.note(after)}"
         specs.append(EventSpec(EventReason.TRANSITION_COMPLETED, text))
     if phase is Phase.IDLE and was in _OPEN and cancelled(before, desired):
-        text = "The request was cancelled before the topology changed"
+        text = "Request cancelled; the topology was not changed"
         specs.append(EventSpec(EventReason.TRANSITION_CANCELLED, text))
     return tuple(specs)
+
+
+def _requested(record: TopologyTransition, desired: str | None) -> str:
+    current = f" (current: {record.source.control_plane})" if record.source is not None else ""
+    return f"{desired} topology requested{current}"
 
 
 def unmet(record: TopologyTransition) -> list[str]:

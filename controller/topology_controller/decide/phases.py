@@ -21,7 +21,7 @@ from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, Proble
 from ..checks import operators
 from ..checks.result import listed
 from ..observe import facts
-from . import acceptance, admission, applicability, cadence, convergence, native_controller, problems, records
+from . import admission, applicability, assessment, cadence, convergence, native_controller, problems, records
 from . import context as contexts
 from .decision import Cause, Decision, Step
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _CHANGED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 _BLOCKING = _UNDER_WAY | {Phase.PENDING}
+_RESTING = frozenset({Phase.IDLE, Phase.UNSUPPORTED, Phase.COMPLETED})
+"""Their advisories are those of the last transition."""
 _CANCEL = """oc patch infrastructure cluster --type merge -p '{"spec":{"desiredTopology":null}}'"""
 
 
@@ -197,7 +199,7 @@ def _overwritten(context: contexts.Context, record: TopologyTransition) -> Decis
         record.phase,
         record.model_copy(update={"problem": problem}),
         degraded=Cause(Reason.TOPOLOGY_OVERWRITTEN, message),
-        note="Stopped",
+        note=f"Stopped: {message}",
         # The machines may be on their way to either topology.
         upgrade_block=_block(record) if record.phase is Phase.CONVERGING else None,
     )
@@ -218,7 +220,7 @@ def _request(context: contexts.Context) -> Decision:
     if not on_platform:
         return _unsupported(context, desired)
     if context.evidence_awaited:
-        return Decision(context.phase, watch=True)
+        return Decision(context.phase, watch=True, note=contexts.READING)
     definition = _choose(context.known, on_platform)
     if definition is None:
         # The number of workers decided, so the watches stay open: it may change.
@@ -249,25 +251,37 @@ def _idle_record(context: contexts.Context) -> TopologyTransition:
         available=contexts.available(context),
         accepted=records.accepted_before(context.record),
         last_transition=contexts.last(context),
-        # Nothing is watched: what the last transition left to do is looked at again when discovery reads.
         advisories=_left(context),
     )
 
 
 def _left(context: contexts.Context) -> tuple[Advisory, ...]:
-    """What the last transition has left to do; nothing of a request that was cancelled."""
-    record = context.record
-    if record is None or record.phase not in {Phase.IDLE, Phase.COMPLETED} or contexts.last(context) is None:
+    """What the last transition has left to do; nothing of a request that was cancelled, or where that led to is gone.
+
+    Nothing is watched: it is looked at again when discovery reads.
+    """
+    record, last = context.record, contexts.last(context)
+    if record is None or last is None or last.target != records.pair(context.infrastructure):
         return ()
-    return record.advisories if context.leader.advisories is None else context.leader.advisories
+    if context.leader.advisories is not None:
+        return context.leader.advisories
+    return record.advisories if record.phase in _RESTING else ()
+
+
+def _idle_note(context: contexts.Context, left: tuple[Advisory, ...]) -> str:
+    desired = context.infrastructure.desired
+    begin = "No topology is requested" if desired is None else f"The cluster has the desired topology {desired}"
+    native = applicability.idle_note(context.known, context.infrastructure)
+    return assessment.sentences(begin, native, assessment.left(left))
 
 
 def _idle(context: contexts.Context) -> Decision:
-    note = applicability.idle_note(context.known, context.infrastructure)
+    record = _idle_record(context)
+    note = _idle_note(context, record.advisories)
     if context.infrastructure.record is None and context.record is None and context.leader.available is None:
         # The first record waits for what discovery finds: one write instead of two.
         return Decision(Phase.IDLE, steps=(Step.REPORT,), note=note)
-    return contexts.written(context, Decision(Phase.IDLE, _idle_record(context), note=note))
+    return contexts.written(context, Decision(Phase.IDLE, record, note=note))
 
 
 def _unsupported(context: contexts.Context, desired: str) -> Decision:
@@ -294,6 +308,7 @@ def _unsupported(context: contexts.Context, desired: str) -> Decision:
         phase_transition_time=records.phase_time(context.record, Phase.UNSUPPORTED, context.now),
         observed_generation=infrastructure.generation,
         available=contexts.available(context),
+        advisories=_left(context),
         last_transition=contexts.last(context),
     )
     block = f"{message}. Cancel the request to allow minor upgrades again: {_CANCEL}"
@@ -307,7 +322,8 @@ def _keep(context: contexts.Context, record: TopologyTransition) -> Decision:
             "observed_generation": context.infrastructure.generation,
             "available": contexts.available(context),
             "advisories": _left(context),
+            "last_transition": contexts.last(context),
             "problem": None,
         }
     )
-    return contexts.written(context, Decision(Phase.COMPLETED, kept, note=acceptance.note(record)))
+    return contexts.written(context, Decision(Phase.COMPLETED, kept, note=contexts.completed_note(kept)))

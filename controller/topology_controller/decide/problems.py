@@ -78,15 +78,16 @@ def two_voters_moments(context: contexts.Context) -> list[datetime]:
 
 
 def _two_voters(context: contexts.Context) -> Problem | None:
-    """Two voters for too long, by this leader or by the record: what it is called lasts over a restart."""
+    """Two voters for too long, by this leader or by the record: it lasts over a restart, and while it is not known."""
     since = context.leader.two_voters_since
     before = context.record.problem if context.record is not None else None
     recorded = before is not None and before.reason is ProblemReason.TWO_VOTERS
-    if since is None or not (recorded or context.now >= since + TWO_VOTERS_BOUND):
+    late = since is not None and context.now >= since + TWO_VOTERS_BOUND
+    if two_voters(context.known) is False or not (recorded or late):
         return None
     message = (
         "etcd has had two voting members for more than 15 minutes, and the loss of either one stops the cluster. Do "
-        "not reboot or drain a control-plane node; bring the third one in. Look at: "
+        "not restart or drain a control-plane node, and bring in the third one. Look at: "
         "oc get nodes -l node-role.kubernetes.io/control-plane"
     )
     return problem(context, ProblemReason.TWO_VOTERS, message)

@@ -38,8 +38,7 @@ class DecisionLog:
     def decided(self, decision: Decision) -> None:
         """Log the phase if it or its message has changed, and every check that answers differently."""
         stopped = decision.disabled or decision.degraded
-        # What is added to a sentence of a condition begins where that ended.
-        text = f"{stopped.reason}: {stopped.message}" if stopped else decision.note.lstrip(".,; ")
+        text = f"{stopped.reason}: {stopped.message}" if stopped else decision.note
         line = f"{decision.phase}: {text}"
         if line != self._line:
             self._line = line

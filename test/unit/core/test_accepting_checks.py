@@ -114,7 +114,7 @@ def test_all_the_rest_has_to_be_quiet_for_the_settle_time() -> None:
     waits = worlds.decide(followed(ill.record, LATER, ingress_controller=PINNED, acceptances=asked()), now=LATER)
     assert (waits.phase, accepted(waits)) == (Phase.CONVERGING, [ROUTER])
     assert waits.degraded is None, "nothing is failing that is waited for"
-    assert message(waits).endswith("waiting until it stays quiet, accepted without: RouterReplicas")
+    assert message(waits).endswith("waiting 60 s for all of them to stay met. Accepted without: RouterReplicas")
     settle = worlds.COMPACT.convergence.settle_seconds
     assert waits.look_again == pytest.approx(settle + 1.05)
     end = LATER + timedelta(seconds=settle + 1)
@@ -223,17 +223,19 @@ def test_its_operator_still_has_to_be_well() -> None:
     found = worlds.decide(known, now=LATER)
     assert (found.phase, accepted(found)) == (Phase.CONVERGING, [ROUTER])
     assert found.degraded is not None
-    assert "waiting longest for ClusterOperatorsStable" in found.degraded.message
+    assert "Blocked by ClusterOperatorsStable" in found.degraded.message
 
 
 def test_another_check_that_is_not_met_is_waited_for_and_named() -> None:
     _, known = stuck(acceptances=asked(), machine_config_pools=(worlds.pool(),))
     found = worlds.decide(known, now=LATER)
     assert (found.phase, accepted(found)) == (Phase.CONVERGING, [ROUTER])
-    assert message(found) == f"{OVERDUE}Waiting for MachineConfigPoolsRolledOut, accepted without: RouterReplicas"
+    waits = "1 of 19 convergence checks not met: MachineConfigPoolsRolledOut (0 of 3). Accepted without: RouterReplicas"
+    assert message(found).startswith(f"{OVERDUE}22 of 24 components updated ")
+    assert message(found).endswith(f". {waits}"), "no action is required for what is accepted"
     assert found.degraded is not None
     assert found.degraded.reason is Reason.TRANSITION_STUCK
-    assert "waiting longest for MachineConfigPoolsRolledOut" in found.degraded.message
+    assert "Blocked by MachineConfigPoolsRolledOut" in found.degraded.message
 
 
 def test_a_watch_in_trouble_is_waited_for_all_the_same() -> None:
@@ -313,7 +315,8 @@ def test_a_record_that_was_lost_is_rebuilt_without_what_its_copy_says_was_accept
     again = worlds.decide(lost, now=LATER)
     assert again.record is not None
     assert again.record.accepted == ()
-    assert message(again).startswith(f"{OVERDUE}Waiting for MachineConfigPoolsRolledOut, RouterReplicas. ")
+    waits = "2 of 20 convergence checks not met: MachineConfigPoolsRolledOut (0 of 3), RouterReplicas (1 of 2). "
+    assert waits in message(again)
     asked_still = worlds.decide(dataclasses.replace(lost, acceptances=asked()), now=LATER)
     assert asked_still.record is not None
     assert [item.name for item in asked_still.record.accepted] == [item.name for item in first.accepted]
@@ -325,7 +328,10 @@ def test_a_record_that_was_lost_is_rebuilt_without_what_its_copy_says_was_accept
 def test_completed_says_it_as_long_as_it_lasts() -> None:
     _, known = stuck(acceptances=asked())
     done = worlds.decide(known, now=LATER)
-    assert message(done) == "The transition is completed, accepted without: RouterReplicas"
+    assert message(done) == (
+        "The transition to HighlyAvailable/HighlyAvailable is completed, accepted without: RouterReplicas. Left to do, "
+        "see status.topologyTransition.advisories: RouterReplicasPinned, TopologyReadAtStart, EtcdBackupOutdated"
+    )
     assert reasons(done) == [EventReason.TRANSITION_COMPLETED]
     assert done.happened[0].note.endswith("is completed, accepted without: RouterReplicas")
     assert done.record is not None
@@ -373,7 +379,7 @@ def test_a_record_that_somebody_has_tampered_with_goes_without_nothing_of_the_co
     ill = worlds.etcd(8, EtcdMembersDegraded="True")
     found = worlds.decide(followed(record.model_copy(update={"accepted": (forged,)}), LATER, etcd=ill), now=LATER)
     assert found.phase is Phase.CONVERGING
-    assert message(found) == f"{OVERDUE}Waiting for EtcdHealthy"
+    assert message(found).endswith(". 1 of 20 convergence checks not met: EtcdHealthy")
 
 
 # How it is read

@@ -60,8 +60,8 @@ def test_three_whole_nodes_are_enough() -> None:
         ({"memory_bytes": None}, "capacity is not known"),
         ({"cpus": 3.5}, "has 3.5 of 4 CPUs"),
         ({"memory_bytes": 8 * GIB}, "has 8.0 of 14.5 GiB memory"),
-        ({"addresses": ()}, "is not home of an etcd voter"),
-        ({"addresses": ("192.0.2.99",)}, "is not home of an etcd voter"),
+        ({"addresses": ()}, "has no voting etcd member"),
+        ({"addresses": ("192.0.2.99",)}, "has no voting etcd member"),
         ({"worker": False}, "lacks label node-role.kubernetes.io/worker"),
         (
             {"taints": (facts.Taint("node-role.kubernetes.io/master", "", "NoSchedule"),)},
@@ -77,8 +77,7 @@ def test_the_first_reason_of_a_node_that_falls_short_is_named(changes: dict[str,
     status, message = nodes(with_third(**changes))
     assert status is CheckStatus.UNMET
     assert f"node-2 ({reason})" in message
-    assert "node-0 (eligible)" in message
-    assert message.startswith("Wanted: 3 eligible control-plane nodes. Found: 2")
+    assert message.startswith("Wanted: 3 eligible control-plane nodes. Found: 2: node-0, node-1. Not eligible: node-2 ")
 
 
 NOT_COMPACT = [one for one in worlds.TRANSITIONS.definitions if one.workers.max != 0]
@@ -283,7 +282,7 @@ def test_a_worker_that_cannot_carry_infrastructure_is_named_with_its_first_reaso
     )
     status, message = workers(known)
     assert status is CheckStatus.UNMET
-    assert f"w-1 ({reason}), w-0 (eligible)" in message
+    assert f"Found: 1: w-0. Not eligible: w-1 ({reason}). Look at" in message
     assert "node-0" not in message, "it is no candidate"
     assert "mastersSchedulable=true" in message
 

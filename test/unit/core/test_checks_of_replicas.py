@@ -163,7 +163,8 @@ def test_a_registry_has_what_its_configuration_asks_for_whatever_the_topology(co
     assert registry(asks, operand_worlds.workload(count))[0] is CheckStatus.MET
     status, message = registry(facts.Managed("Managed", count + 1), operand_worlds.workload(count))
     assert status is CheckStatus.UNMET
-    assert f"Wanted: {measured_cluster.REGISTRY} with {count + 1} ready replicas" in message
+    noun = "replica" if count == 0 else "replicas"
+    assert f"Wanted: {measured_cluster.REGISTRY} with {count + 1} ready {noun}. Found: " in message
     assert f"asks for {count}. Look at" in message
 
 
@@ -222,9 +223,9 @@ def test_what_may_not_be_missing_is_unmet_whatever_was_recorded() -> None:
         (5, 3, CheckStatus.MET, ""),
         (None, 1, CheckStatus.UNMET, "has 1 of 2 available"),
         (3, 1, CheckStatus.UNMET, "has 1 of 2 available"),
-        (1, 1, CheckStatus.UNMET, "asks for 1 explicitly, which no operator will change"),
-        (1, 2, CheckStatus.UNMET, "asks for 1 explicitly, which no operator will change"),
-        (0, 0, CheckStatus.UNMET, "asks for 0 explicitly, which no operator will change"),
+        (1, 1, CheckStatus.UNMET, "has spec.replicas set to 1, which no operator changes"),
+        (1, 2, CheckStatus.UNMET, "has spec.replicas set to 1, which no operator changes"),
+        (0, 0, CheckStatus.UNMET, "has spec.replicas set to 0, which no operator changes"),
     ],
 )
 def test_routers(asks: int | None, available: int, status: CheckStatus, reason: str) -> None:

@@ -187,7 +187,7 @@ def test_what_people_see_names_that_check(asked, check, named, change):
     known = converging(cluster)
     found = worlds.decide(known, transitions=worlds.TRANSITIONS)
     assert found.phase is Phase.CONVERGING
-    assert f"Waiting for {check}" in found.note
+    assert f"convergence checks not met: {check}" in found.note
     assert found.record is not None
     assert found.record.progress is not None
     waited_for = {check} | WAIT_FOR.get(check, set())

@@ -128,14 +128,16 @@ def test_the_check_that_waits_for_a_person_is_named_with_its_advisory_and_is_stu
     found = worlds.decide(known, now=AFTER)
     assert failing(found.record) == [CheckName.ROUTER_REPLICAS]
     assert AdvisoryName.ROUTER_REPLICAS_PINNED in names(found.record)
-    assert "Waiting for RouterReplicas. " in progressing(found)
-    assert "status.topologyTransition.advisories for RouterReplicasPinned" in progressing(found)
+    command = next(item.command for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
+    assert "1 of 20 convergence checks not met: RouterReplicas (1 of 2). " in progressing(found)
+    assert progressing(found).endswith(f". 1 action required: {command}")
     again = worlds.decide(worlds.recorded(known, found.record), now=AFTER)
     assert again.steps == (Step.REPORT,)
     late = worlds.DEADLINE
     stuck = worlds.decide(followed(found.record, late, ingress_controller=PINNED), now=late)
     assert stuck.degraded is not None
-    assert "waiting longest for RouterReplicas" in stuck.degraded.message
+    assert "Blocked by RouterReplicas: " in stuck.degraded.message
+    assert stuck.degraded.message.endswith(f". Action required: {command}")
     healed = worlds.decide(followed(stuck.record, late), now=late)
     assert AdvisoryName.ROUTER_REPLICAS_PINNED not in names(healed.record)
     assert said(healed, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
@@ -148,6 +150,7 @@ def test_what_is_left_to_do_stays_after_completion_until_it_was_looked_at_and_do
     assert AdvisoryName.DNSMASQ_CONFIGURATION_LEFT in names(left)
     record = worlds.completed().model_copy(update={"advisories": left.advisories})
     known = worlds.moved(worlds.healthy(), record)
+    known = worlds.recorded(known, worlds.decide(known, now=AFTER).record)
     assert worlds.decide(known, now=AFTER).steps == (Step.REPORT,)
     still = worlds.decide(known, worlds.term(advisories=left.advisories), AFTER)
     assert still.steps == (Step.REPORT,)
@@ -179,12 +182,12 @@ def test_the_check_that_has_been_failing_longest_is_named_and_it_is_one_event_fo
     at = worlds.DEADLINE
     stuck = worlds.decide(followed(second.record, at, operands=both), now=at)
     assert stuck.degraded is not None
-    assert "waiting longest for MultusAdmissionReplicas" in stuck.degraded.message
+    assert "Blocked by MultusAdmissionReplicas" in stuck.degraded.message
     assert reasons(stuck) == [EventReason.TRANSITION_STUCK]
     assert said(stuck, ConditionType.PROGRESSING) == (T, Reason.TRANSITION_CONVERGING)
     healed = worlds.decide(followed(stuck.record, at, operands=unready(console)), now=at)
     assert healed.degraded is not None
-    assert "waiting longest for ConsoleReplicas" in healed.degraded.message
+    assert "Blocked by ConsoleReplicas" in healed.degraded.message
     well = worlds.decide(followed(healed.record, at), now=at)
     assert (well.degraded, well.happened) == (None, ())
     back = at + timedelta(seconds=10)
@@ -237,7 +240,7 @@ def test_each_check_alone_keeps_it_from_being_completed(check: CheckName) -> Non
         assert names_ == [check]
     assert check in progressing(stuck)
     assert stuck.degraded is not None
-    assert f"waiting longest for {check}: " in stuck.degraded.message
+    assert f"Blocked by {check}: " in stuck.degraded.message
 
 
 def _one_thing_missing(check: CheckName) -> dict[str, Any]:

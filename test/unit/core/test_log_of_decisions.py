@@ -67,7 +67,7 @@ async def test_a_thousand_heartbeats_while_pending_give_no_line(caplog: pytest.L
 async def test_half_an_hour_of_idleness_gives_no_line(caplog: pytest.LogCaptureFixture) -> None:
     async with running(Cluster()):
         await asyncio.sleep(5)
-        assert "phase Idle" in said(caplog)
+        assert "phase Idle: No topology is requested" in said(caplog)
         await asyncio.sleep(1800)
         assert said(caplog) == []
 
@@ -104,7 +104,7 @@ async def test_an_answer_that_changes_is_told_each_time(caplog: pytest.LogCaptur
             await asyncio.sleep(1)
             lines = said(caplog)
             assert [line for line in lines if line.startswith("check ControlPlaneNodes is Unmet: ")]
-            assert [line for line in lines if line.startswith("phase Pending: Waiting for ")]
+            assert [line for line in lines if line.startswith("phase Pending: 2 of 9 preflight checks not met: ")]
             assert len(lines) == 2, lines
             cluster.change(node, {"spec": {"unschedulable": None}})
             await asyncio.sleep(1)
@@ -120,7 +120,7 @@ async def test_the_next_request_is_told_from_its_beginning(caplog: pytest.LogCap
             assert any(line.startswith("check MastersSchedulable is Unmet: ") for line in said(caplog))
             cluster.ask_for(None)
             await asyncio.sleep(1)
-            assert "phase Idle" in said(caplog)
+            assert "phase Idle: No topology is requested" in said(caplog)
 
 
 async def test_a_failure_that_stays_is_repeated_every_five_minutes(caplog: pytest.LogCaptureFixture) -> None:

@@ -163,7 +163,7 @@ def test_past_the_deadline_it_is_overdue_while_something_progresses_and_stuck_te
     # The answer of the moment is new to this leader: that is progress.
     moving = stalled(worlds.DEADLINE, first.record, seen)
     assert moving.degraded is None
-    assert moving.note.startswith("Overdue since 2026-03-01T14:00:00Z. Waiting for ")
+    assert moving.note.startswith("Overdue since 2026-03-01T14:00:00Z. 23 of 24 components updated ")
     assert problem(moving) is None
 
 

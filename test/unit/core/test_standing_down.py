@@ -141,7 +141,14 @@ def test_a_verdict_that_stays_is_not_rewritten_because_its_words_or_its_time_cha
     assert one is not None
     assert two is not None
     assert one != two
-    assert discovery.merged(one, two) == tuple(item.model_copy(update={"evaluated_time": later}) for item in one)
+    assert discovery.merged(one, two) == two, "what is shown has the words and the time of the same look"
+    assert discovery.merged(two, one) == two
+    idle = worlds.with_infrastructure(worlds.healthy(), desired=None)
+    stored = worlds.decide(idle, worlds.term(available=one)).record
+    known = worlds.recorded(idle, stored)
+    again = worlds.decide(known, worlds.term(available=two), later)
+    assert again.record is not None
+    assert (again.record.available, again.steps) == (two, (Step.REPORT,)), "shown, and not written"
     free = discovery.available(worlds.healthy(), worlds.ONLY_COMPACT, worlds.NOW)
     assert discovery.merged(one, free) == free
     assert discovery.merged(one, None) == one

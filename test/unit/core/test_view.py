@@ -70,7 +70,7 @@ def test_pending_names_each_node_with_its_first_reason_and_how_to_take_the_reque
         ("node-2", "False", False, "Ready=False"),
     ]
     assert shown["cancel"].endswith("""-p '{"spec":{"desiredTopology":null}}'""")
-    assert shown["headline"].startswith("1 of 9 preflight checks not met: ControlPlaneNodes")
+    assert shown["headline"] == "1 of 9 preflight checks not met: ControlPlaneNodes (1 of 3)"
     assert shown["operands"]["items"] == [], "nobody has to follow before the topology has moved"
 
 
@@ -245,7 +245,7 @@ def test_stuck_is_said_with_what_is_waited_for_longest():
     assert (shown["phase"], shown["stuck"]) == ("Converging", True)
     assert shown["degraded"]["reason"] == "TransitionStuck"
     assert shown["degraded"]["message"].startswith(
-        "Not converged by the deadline, and nothing progresses; waiting longest for "
+        "Overdue since 2026-03-01T14:00:00Z, and nothing progresses. Blocked by "
     )
 
 
