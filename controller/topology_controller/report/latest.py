@@ -41,7 +41,7 @@ class Latest:
         """What the loop does for `wanted`; None while this process does not decide."""
 
     def wanted(self) -> None:
-        """Say that somebody looks. Call it as often as you like: the loop keeps the price."""
+        """Say that a reader looks. Call it as often as you like: the loop bounds the price."""
         if self.look_again is not None:
             self.look_again()
 

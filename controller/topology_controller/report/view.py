@@ -256,15 +256,15 @@ def _met(record: TopologyTransition, stage: Stage | None) -> list[tuple[datetime
 def _last(last: LastTransition | None) -> state.LastTransition | None:
     if last is None:
         return None
-    return {
-        "name": last.name,
-        "source": _pair(last.source),
-        "target": _pair(last.target),
-        "requested": _time(last.requested_time),
-        "admitted": _time(last.admitted_time),
-        "completed": _time(last.completed_time),
-        "accepted": [entry.name for entry in last.accepted],
-    }
+    return state.LastTransition(
+        name=last.name,
+        source=_pair(last.source),
+        target=_pair(last.target),
+        requested=_time(last.requested_time),
+        admitted=_time(last.admitted_time),
+        completed=_time(last.completed_time),
+        accepted=[entry.name for entry in last.accepted],
+    )
 
 
 def _available(transition: AvailableTransition, about: About) -> state.Available:

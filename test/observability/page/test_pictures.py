@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import itertools
 import os
 import pathlib
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from test.component import world as worlds
 from test.component.broken_facts import node
 from test.observability.page import browser as browsers
 from test.observability.page import looking, png
+from topology_simulator import cluster as simulated
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
@@ -56,6 +58,11 @@ def _ago(seconds: float) -> str:
     return f"{dt.datetime.now(dt.UTC) - dt.timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"
 
 
+async def _router(world: World, *, replicas: int) -> None:
+    change = {"spec": {"replicas": replicas}}
+    await world.api.patch(kinds.INGRESS_CONTROLLERS, "default", change, simulated.INGRESS_NAMESPACE)
+
+
 @dataclass
 class Album:
     """Every state that was shown, once it can be read by everybody, with the size of its picture."""
@@ -73,8 +80,8 @@ class Album:
         self.sizes[name] = len(small)
         if os.environ.get("PAGE_PICTURES") and name in _DOCUMENTED:
             (self.pictures / f"{name}.png").write_bytes(small)
-        for theme in ("light", "dark") if self.gallery is not None else ():
-            for width in looking.WIDTHS:
+        if self.gallery is not None:
+            for theme, width in itertools.product(("light", "dark"), looking.WIDTHS):
                 await browser.wear(theme, width)
                 (self.gallery / f"{name}-{width}-{theme}.png").write_bytes(await browser.picture())
         await browser.wear()
@@ -115,11 +122,13 @@ async def _the_request_waits(world: World, browser: browsers.Browser, album: Alb
 
 async def _the_cluster_follows(world: World, browser: browsers.Browser, album: Album, *flags: str) -> None:
     world.operands.behind |= _BEHIND
+    await _router(world, replicas=1)
     await node("master-2", spec={"unschedulable": None})(world.api)
     await browser.phase("Converging")
     await browser.says("#checks-open", "MonitoringReplicas", "ConsoleReplicas", "MultusAdmissionReplicas")
-    await browser.says("#operands-side", "20 of 24 updated")
-    await browser.says("#assess", "20 of 24 components updated, ", " so far (typically ")
+    await browser.says("#operands-side", "19 of 24 updated")
+    await browser.says("#assess", "19 of 24 components updated, ", " so far (typically ", "1 action required")
+    await browser.says("#advisories", "RouterReplicasPinned")
     await browser.says("#timeline", "HighlyAvailable requested", "topology changed")
     await album.add("converging")
     # The deadline is a minute: the operator was away for most of it, as the record says.
@@ -131,6 +140,7 @@ async def _the_cluster_follows(world: World, browser: browsers.Browser, album: A
     await browser.says("#problem", "Stuck since ", " UTC", "oc topology explain Stuck")
     assert await browser.run("return document.getElementById('degraded').hidden"), "it would say the same"
     await album.add("stuck")
+    await _router(world, replicas=2)
     await world.operands.go_on()
     await browser.phase("Completed")
     await browser.says("#met-title", "All 20 met")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "Unsupported": "#6b6b6b", "": "#6b6b6b"}
 _STYLES = {"Possible": "bold", "Blocked": "dashed", "Unsupported": "dotted", "": "solid"}
-"""Of lines in Graphviz. Here and in Mermaid a verdict can be told from the line alone, without its colour."""
+"""Of lines in Graphviz. Here and in Mermaid the line alone shows the verdict, without its colour."""
 _ARROWS = {"Possible": "==>", "Blocked": "-.->", "Unsupported": "--x", "": "-->"}
 
 
