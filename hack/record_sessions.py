@@ -129,7 +129,7 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         Typed(f"set {_DESIRED} --confirm"),
         {"wait-for": {"check": {"name": "MachineConfigPoolsRolledOut", "status": "Met", "stage": "Convergence"}}},
         {"wait-for": {"check": {"name": "ClusterOperatorsStable", "status": "Met", "stage": "Convergence"}}},
-        {"wait-for": {"condition": {"type": "Progressing", "says": "Waiting for RouterReplicas. "}}},
+        {"wait-for": {"condition": {"type": "Progressing", "says": "not met: RouterReplicas (1 of 2). "}}},
         "The topology has changed, and every operator has followed but the router.",
         Typed("status"),
         Typed("wait --timeout 1s"),

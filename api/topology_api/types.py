@@ -210,12 +210,17 @@ class LastTransition(ApiModel):
     """Checks that it went without."""
 
 
+def _unmet(status: object) -> object:
+    return CheckStatus.UNMET if status is None else status
+
+
 class Blocker(ApiModel):
     """A preflight check that keeps a transition from being available."""
 
     name: Annotated[str, Field(min_length=1, max_length=64)]
     """Name of the check."""
-    status: CheckStatus = CheckStatus.UNMET
+    # Older versions left Unmet out. It is no default of the model, or `to_api` would leave it out, too.
+    status: Annotated[CheckStatus, BeforeValidator(_unmet)] = Field(default=None, validate_default=True)
     """Unmet, or Unknown when the check could not be answered."""
     message: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
     """What the check found when it was last evaluated."""

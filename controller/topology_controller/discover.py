@@ -3,7 +3,7 @@
 Three questions cannot be answered by the idle watches and are not worth a watch: what could be asked for now
 (`decide.discovery`), what of a completed transition a person still has to do (`checks.advisories`), and, around an
 upgrade, which of two versions runs, so that it is known whose gate counts (`decide.applicability`). Each is answered by
-one read per kind, at start, when something changes that the answer depends on, hourly, and when somebody looks at what
+one read per kind, at start, when something changes that the answer depends on, hourly, and when a reader looks at what
 was found (`wanted`), at most once a minute: far below the budget of an idle operator. `reconcile` asks, and keeps the
 answers in its `LeaderState`; nothing here writes.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PERIOD = 3600.0
 RETRY = 30.0
 SOONEST = 60.0
-"""Seconds between two looks that are made because somebody wants to see what they find."""
+"""Seconds between two looks that are made for a reader."""
 _VERSION = next(source for source in catalog.EVIDENCE if source.field == "cluster_version")
 
 
@@ -78,7 +78,7 @@ class Discoverer:
         return max(0.0, self._due - asyncio.get_running_loop().time())
 
     def wanted(self) -> float:
-        """Note that somebody looks at what was found: a look is due once the last one is `SOONEST` old.
+        """Note that a reader looks at what was found: the next look is due once the last one is `SOONEST` old.
 
         Return the seconds until then.
         """

@@ -136,7 +136,7 @@ class Reconciler:
                 self._deps.metrics.reconciled(loop.time() - began, ok=True)
 
     def look_again_soon(self) -> None:
-        """Read again what is available and left to do, because somebody looks: once a minute at most.
+        """Read again what is available and left to do, for a reader: once a minute at most.
 
         While a request is open everything that matters is watched, and nothing is read for this.
         """

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _PHASES = {"Pending": "yellow", "Admitting": "cyan", "Converging": "cyan", "Completed": "green"}
 _RETRY_SECONDS = 0.5
 _BEAT_SECONDS = 0.4
+_CHECKS = " checks not met: "
 _OBJECTION = re.compile(r"Cluster operator (\S+) should not be upgraded")
 
 
@@ -125,7 +126,7 @@ class Story:
             for condition in (obj.get("status") or {}).get("conditions") or []:
                 state = f"{condition['type']}={condition['status']} {condition.get('reason', '')}"
                 message = condition.get("message", "")
-                if message.startswith("Waiting for ") and self._shown.get(("state", condition["type"])) == state:
+                if _CHECKS in message and self._shown.get(("state", condition["type"])) == state:
                     continue  # the checks are printed by themselves
                 self._shown["state", condition["type"]] = state
                 before = str(self._shown.get(("message", condition["type"]), ""))
@@ -200,11 +201,13 @@ class Story:
 
 
 def _news(before: str, message: str) -> str:
-    """Return a message without the sentences with which the one before began, and without the names of checks.
+    """Return a message without the sentences with which the one before began, and without checks and actions.
 
     Those are printed by themselves.
     """
+    if _CHECKS in message:
+        return ""
     old, new = before.split(". "), message.split(". ")
     while len(new) > 1 and old and old[0] == new[0]:
         del old[0], new[0]
-    return ". ".join(sentence for sentence in new if not sentence.startswith("Waiting for "))
+    return ". ".join(new)

@@ -157,7 +157,7 @@ async def test_each_event_of_a_whole_transition_is_told_once_and_readably(world:
         assert one["reportingController"] == "cluster-topology-operator"
         assert one["type"] == ("Warning" if one["reason"] == "TransitionBlocked" else "Normal")
     notes = {one["reason"]: one["note"] for one in events}
-    assert notes["TransitionRequested"] == "Topology HighlyAvailable is requested"
+    assert notes["TransitionRequested"] == "HighlyAvailable topology requested (current: SingleReplica)"
     assert "ControlPlaneNodes" in notes["TransitionBlocked"]
     assert notes["TopologyChanged"] == (
         "Topology changed from SingleReplica/SingleReplica to HighlyAvailable/HighlyAvailable"

@@ -77,7 +77,7 @@ async def test_whatever_falls_back_while_it_settles_starts_it_again(
 
     async def settling() -> bool:
         message = (await world.until_condition("Progressing", "True", "TransitionConverging"))["message"]
-        return "waiting until it stays quiet" in message
+        return " s for all of them to stay met" in message
 
     await polling.until("it settles", settling)
     await polling.steadily("half of the time has passed", settling, settle / 2)

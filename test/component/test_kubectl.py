@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _REPOSITORY = pathlib.Path(__file__).parents[2]
 _OLDEST = (1, 30)
 _PATIENCE = 30.0
-_COLUMNS = ["NAME", "DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PHASE", "PROGRESS", "AGE"]
+_COLUMNS = ["NAME", "DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PHASE", "PROBLEM", "PROGRESS", "AGE"]
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -135,6 +135,11 @@ async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> 
     after = await terminal.kubectl("get", "infrastructures")
     assert after.rows[0] == _COLUMNS
     assert after.rows[1][:-1] == ["cluster", *["HighlyAvailable"] * 3, "Completed", "20/20"]
+    wide = await terminal.kubectl("get", "infrastructures", "-o", "wide")
+    assert wide.rows[0] == [*_COLUMNS[:-1], "MESSAGE", "AGE"]
+    assert "20/20      The transition to HighlyAvailable/HighlyAvailable is completed. Left to do: " in wide.printed
+    explained = await terminal.kubectl("explain", "infrastructure.status.topologyTransition.phase")
+    assert "Converging: the topology has changed, and the cluster follows" in " ".join(explained.printed.split())
     nodes = await terminal.kubectl("get", "nodes")
     assert nodes.rows[0] == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
     assert [row[:3] for row in nodes.rows[1:]] == [

@@ -215,7 +215,7 @@ CASES: tuple[Behind, ...] = (
         "ClusterOperatorsStable",
     ),
     fallen("openshift-ingress-operator/default", "RouterReplicas", "default has 0 of 2 available"),
-    changed("router-pinned", "RouterReplicas", "asks for 1 explicitly", pin_router, free_router),
+    changed("router-pinned", "RouterReplicas", "has spec.replicas set to 1", pin_router, free_router),
     behind("monitoring", "MonitoringReplicas", "prometheus-k8s asks for 1", "ClusterOperatorsStable"),
     fallen(
         "openshift-monitoring/thanos-querier", "MonitoringReplicas",

@@ -73,7 +73,7 @@ async def test_a_learner_that_does_not_become_a_voter(world: World) -> None:
     await world.ask_for()
     await until_failing(world, "two voters", "EtcdVotingMembers", "EtcdHealthy", "ControlPlaneNodes")
     found = await world.check("ControlPlaneNodes")
-    assert "master-2 (is not home of an etcd voter)" in found["message"], found
+    assert "master-2 (has no voting etcd member)" in found["message"], found
     await condition(kinds.ETCDS, "cluster", "EtcdMembersProgressing", "False")(world.api)
     await until_failing(world, "started, and still no voter", "EtcdVotingMembers", "ControlPlaneNodes")
     await stays(world, "Pending")
@@ -155,14 +155,14 @@ async def test_a_pinned_router_is_told_before_and_waited_for_by_name(pinned: Wor
     await world.ask_for()
     await world.until_phase("Pending")
     told = await until_advised(world, "RouterReplicasPinned")
-    assert "asks for 1 replicas explicitly" in told["message"]
+    assert "has spec.replicas set to 1, so the ingress operator will not scale it" in told["message"]
     assert told["command"].startswith("oc -n openshift-ingress-operator patch ingresscontroller default --type merge")
 
     await cluster.set_ready(world.api, "master-2", ready=True)
     await until_failing(world, "the router alone", "RouterReplicas")
     found = await world.check("RouterReplicas", "Convergence")
-    assert "asks for 1 explicitly, which no operator will change" in found["message"], found
-    assert "RouterReplicasPinned has the command" in found["message"], found
+    assert "has spec.replicas set to 1, which no operator changes" in found["message"], found
+    assert "It needs an administrator: see advisory RouterReplicasPinned" in found["message"], found
     await stays(world, "Converging")
 
     told = await until_advised(world, "RouterReplicasPinned")

@@ -89,9 +89,8 @@ async def test_it_names_who_waits_longest_until_it_ends_by_itself(
 
     said = await world.until_condition("Degraded", "True", "TransitionStuck", seconds=_LEFT + 10.0)
     figure(f"stuck: {said['message']}")
-    assert said["message"].startswith(
-        "Not converged by the deadline, and nothing progresses; waiting longest for MonitoringReplicas: Wanted: "
-    )
+    assert said["message"].startswith("Overdue since ")
+    assert "Z, and nothing progresses. Blocked by MonitoringReplicas: Wanted: " in said["message"]
     assert "openshift-monitoring/thanos-querier asks for 1" in said["message"]
     await world.until_told("TransitionStuck")
     await stuck_metric(operator, 1.0)
@@ -104,7 +103,7 @@ async def test_it_names_who_waits_longest_until_it_ends_by_itself(
     await follow.follow(world.api, only=[_THANOS])
 
     async def named() -> bool:
-        return "waiting longest for ControlPlaneNodes" in (await world.condition("Degraded"))["message"]
+        return "Blocked by ControlPlaneNodes" in (await world.condition("Degraded"))["message"]
 
     await polling.until("the node is named", named)
     assert await told_stuck(world) == 1

@@ -147,7 +147,7 @@ def _hold(context: contexts.Context) -> str:
     """Why no transition may begin although the checks may be met; empty when nothing keeps it."""
     own = context.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
-        return "Paused by annotation topology.openshift.io/paused on ClusterOperator topology: no transition begins"
+        return f"Paused: no transition begins. {problems.PAUSED}"
     if context.leader.misconfigured is not None and context.leader.misconfigured.holds:
         return "The configuration cannot be read: no transition begins. See condition Degraded"
     if unread := applicability.native_unreadable(context.known):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CheckStatus
+from topology_api.vocabulary import CheckName, CheckStatus
 
 from ..checks.result import Count, listed
 from ..definitions import registry
@@ -79,9 +79,14 @@ def converging(
 
 
 def required(advisories: Iterable[Advisory], results: Iterable[CheckResult]) -> str:
-    """What an administrator has to do because a check waits for it, with the command; empty when none does."""
-    failing = " ".join(result.message for result in results if not result.met)
-    items = [item for item in advisories if item.name in failing]
+    """What an administrator has to do because a check waits for it, with the command; empty when none does.
+
+    ClusterOperatorsStable fails because of what another check can name, and counts where it is the only one.
+    """
+    failing = [result for result in results if not result.met]
+    own = [result for result in failing if result.name is not CheckName.CLUSTER_OPERATORS_STABLE]
+    named = " ".join(result.message for result in own or failing)
+    items = [item for item in advisories if item.name in named]
     if not items:
         return ""
     count = "1 action required" if len(items) == 1 else f"{len(items)} actions required, first"
@@ -102,7 +107,7 @@ def action(advisory: Advisory) -> str:
 def left(advisories: Iterable[Advisory]) -> str:
     """What is left to do once nothing waits for it; empty when nothing is."""
     names = [item.name for item in advisories]
-    return f"Left to do, see status.topologyTransition.advisories: {listed(names)}" if names else ""
+    return f"Left to do: {listed(names)} (see status.topologyTransition.advisories)" if names else ""
 
 
 def unmet(results: Iterable[CheckResult], of: str) -> str:

@@ -174,6 +174,8 @@ def _disabled(context: contexts.Context, cause: Cause) -> Decision:
     controller does meanwhile is shown.
     """
     record, phase, observed = context.record, context.phase, None
+    # What the native controller does goes on changing, and the record is not written for that.
+    message = fit(cause.message)
     if cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
         observed = native_controller.transition(context.known, context.infrastructure, context.transitions)
         phase = observed.phase
@@ -182,7 +184,7 @@ def _disabled(context: contexts.Context, cause: Cause) -> Decision:
     if cause.reason is Reason.HOSTED_CONTROL_PLANE or record is None or record.phase not in contexts.BEFORE_CHANGE:
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
-    idle = _idle_record(context).model_copy(update={"message": fit(cause.message)})
+    idle = _idle_record(context).model_copy(update={"message": message})
     return Decision(phase, idle, (Step.SAVE, Step.REPORT), disabled=cause, observed=observed)
 
 

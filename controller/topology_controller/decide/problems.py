@@ -34,6 +34,10 @@ _BLOCKED_BOUND = timedelta(hours=1)
 TWO_VOTERS_BOUND = timedelta(minutes=15)
 """How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
 _TWO = 2
+PAUSED = (
+    f"Annotation {vocabulary.PAUSED_ANNOTATION} is set on ClusterOperator {vocabulary.CLUSTER_OPERATOR}. Remove it "
+    f"with: oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
+)
 _OF_POOLS = frozenset(
     {
         CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED,
@@ -55,11 +59,7 @@ def before_change(
     if unreadable is not None:
         return problem(context, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
     if not isinstance(own, facts.Unobserved) and own.paused:
-        message = (
-            f"Annotation {vocabulary.PAUSED_ANNOTATION} is set, so no change begins. Remove it with: "
-            f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
-        )
-        return problem(context, ProblemReason.PAUSED, message)
+        return problem(context, ProblemReason.PAUSED, PAUSED)
     if record.phase is Phase.PENDING and context.now >= blocked_at(record, context.now):
         return problem(context, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
     return None

@@ -200,7 +200,8 @@ def _transition(
         deadline=_time(deadline),
         deadlineMinutes=None if deadline is None or started is None else (deadline - started) // timedelta(minutes=1),
         settleSeconds=settle if about.settle_seconds is None else about.settle_seconds,
-        typical=assessment.typical(definition, record.last_transition),
+        # Of one that is Completed, the last transition is itself.
+        typical=assessment.typical(definition, None if phase is Phase.COMPLETED else record.last_transition),
     )
 
 

@@ -66,7 +66,8 @@ def unknown(*checks: str, ready: bool = True) -> Callable[[RestrictedWorld, Gran
             assert grant.what in check["message"], check
             assert sentences.FORBIDDEN in check["message"], check
         condition = await staged.until_condition("Progressing", "False", "PreflightUnmet")
-        assert condition["message"] == f"Waiting for {', '.join(checks)}"
+        named = ", ".join(f"{name} (unknown)" for name in checks)
+        assert condition["message"].endswith(f" preflight checks not met: {named}"), condition
         if not ready:
             code, text = await operator.ask("/readyz")
             assert (code, grant.what in text, sentences.FORBIDDEN in text) == (500, True, True), text

@@ -219,15 +219,14 @@ async def test_a_transition_of_infrastructure_alone_has_no_way_back_either(stand
     ("here", "desired", "words"),
     [
         ("HighlyAvailable", "DualReplica", "two nodes with fencing run etcd under pacemaker"),
-        ("HighlyAvailable", "DualReplica", "from there it may be HighlyAvailable, which is about the infrastructure"),
-        ("HighlyAvailable", "SingleReplica", "a control plane only grows"),
-        ("HighlyAvailable", "SingleReplica", "no value means that nothing is wanted"),
+        ("HighlyAvailable", "DualReplica", "; allowed: HighlyAvailable (infrastructure only) or unset"),
+        ("HighlyAvailable", "SingleReplica", "(making a control plane smaller is not supported)"),
         (
             "HighlyAvailableArbiter",
             "DualReplica",
             "nothing leads from there, because what the machine config operator made for the arbiter",
         ),
-        ("SingleReplica", "DualReplica", "from there it may be HighlyAvailable, and SingleReplica or no value means"),
+        ("SingleReplica", "DualReplica", "; allowed: HighlyAvailable, SingleReplica (no change) or unset"),
         ("SingleReplica", "HighlyAvailableArbiter", sentences.HIGHLY_AVAILABLE_IS_LEFT),
         ("DualReplica", "HighlyAvailable", "nothing leads from there, so remove the request"),
     ],

@@ -28,7 +28,7 @@ def without_ours(definition: Any) -> str:
     schema["properties"]["spec"]["properties"].pop("desiredTopology")
     schema["properties"]["status"]["properties"].pop("topologyTransition")
     schema[crd.RULES] = [one for one in schema[crd.RULES] if one.get("fieldPath") != ".spec.desiredTopology"]
-    ours = {"DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PROGRESS"}
+    ours = {"DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PROBLEM", "PROGRESS", "MESSAGE"}
     version(rest)["additionalPrinterColumns"] = [
         one
         for one in version(rest)["additionalPrinterColumns"]
@@ -52,7 +52,17 @@ def test_what_is_added_is_what_the_whole_definition_has(payload, edges):
         assert there == root(whole)["properties"][part]["properties"][name], name
     assert root(patched)[crd.RULES][2:] == root(whole)[crd.RULES]
     names = [one["name"] for one in version(patched)["additionalPrinterColumns"]]
-    assert names == ["PHASE", "Age", "DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PHASE", "PROGRESS"]
+    assert names == [
+        "PHASE",
+        "Age",
+        "DESIRED",
+        "CONTROL-PLANE",
+        "INFRASTRUCTURE",
+        "PHASE",
+        "PROBLEM",
+        "PROGRESS",
+        "MESSAGE",
+    ]
 
 
 def test_what_is_level_needs_nothing(payload, edges):

@@ -10,7 +10,7 @@ import pydantic
 import pytest
 
 from topology_api import crd, types
-from topology_api.vocabulary import Phase
+from topology_api.vocabulary import CheckStatus, Phase
 
 
 def convert(model: Any, **keys: tuple[str, ...]) -> Any:
@@ -153,3 +153,34 @@ def test_a_topology_without_any_edge_still_has_rules():
     made = crd.rules(())
     assert "none is defined" in made[1]["message"]
     assert all(rule["fieldPath"] == ".spec.desiredTopology" for rule in made)
+
+
+def test_the_columns_tell_what_is_wrong_and_with_wide_output_what_is_happening():
+    columns = {column["name"]: column for column in crd.columns()}
+    assert list(columns) == [
+        "DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PHASE", "PROBLEM", "PROGRESS", "MESSAGE", "AGE",
+    ]  # fmt: skip
+    assert columns["PROBLEM"]["jsonPath"] == ".status.topologyTransition.problem.reason"
+    assert columns["MESSAGE"]["jsonPath"] == ".status.topologyTransition.message"
+    assert [name for name, column in columns.items() if column.get("priority", 0) > 0] == ["MESSAGE"]
+
+
+def test_explain_says_what_each_phase_means():
+    explained = crd.record_schema()["properties"]["phase"]["description"]
+    meanings = dict(part.split(": ", 1) for part in explained.split(". "))
+    assert list(meanings) == list(Phase)
+    assert all(len(meaning.split()) >= 4 for meaning in meanings.values())
+
+
+def test_a_blocker_says_whether_it_is_unmet_or_unknown():
+    pair = types.TopologyPair(control_plane="a", infrastructure="b")
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    blockers = tuple(
+        types.Blocker(name=status, status=status, message="m") for status in (CheckStatus.UNMET, CheckStatus.UNKNOWN)
+    )
+    found = types.AvailableTransition(name="n", target=pair, available=False, blockers=blockers, evaluated_time=now)
+    written: Any = found.to_api()
+    assert [blocker["status"] for blocker in written["blockers"]] == ["Unmet", "Unknown"]
+    assert types.AvailableTransition.model_validate(written) == found
+    older = types.Blocker.model_validate({"name": "A", "message": "m"})
+    assert older.status is CheckStatus.UNMET, "an older version has left it out"

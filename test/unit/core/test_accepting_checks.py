@@ -329,8 +329,8 @@ def test_completed_says_it_as_long_as_it_lasts() -> None:
     _, known = stuck(acceptances=asked())
     done = worlds.decide(known, now=LATER)
     assert message(done) == (
-        "The transition to HighlyAvailable/HighlyAvailable is completed, accepted without: RouterReplicas. Left to do, "
-        "see status.topologyTransition.advisories: RouterReplicasPinned, TopologyReadAtStart, EtcdBackupOutdated"
+        "The transition to HighlyAvailable/HighlyAvailable is completed, accepted without: RouterReplicas. Left to do: "
+        "RouterReplicasPinned, TopologyReadAtStart, EtcdBackupOutdated (see status.topologyTransition.advisories)"
     )
     assert reasons(done) == [EventReason.TRANSITION_COMPLETED]
     assert done.happened[0].note.endswith("is completed, accepted without: RouterReplicas")

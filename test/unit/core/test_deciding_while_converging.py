@@ -128,6 +128,7 @@ def test_the_check_that_waits_for_a_person_is_named_with_its_advisory_and_is_stu
     found = worlds.decide(known, now=AFTER)
     assert failing(found.record) == [CheckName.ROUTER_REPLICAS]
     assert AdvisoryName.ROUTER_REPLICAS_PINNED in names(found.record)
+    assert found.record is not None
     command = next(item.command for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
     assert "1 of 20 convergence checks not met: RouterReplicas (1 of 2). " in progressing(found)
     assert progressing(found).endswith(f". 1 action required: {command}")

@@ -14,7 +14,7 @@ from . import raw_operands, worlds
 from .clusters import INFRASTRUCTURE, OPERATOR, ROUTER, VERSION, Cluster, accept, running, virtual_now
 
 if TYPE_CHECKING:
-    from .clusters import Key, Raw
+    from .clusters import Key, Raw, Running
 
 pytestmark = pytest.mark.looptime
 DNSMASQ: Key = ("machineconfigs", None, "50-master-dnsmasq-configuration")
@@ -260,3 +260,121 @@ async def test_the_transition_of_the_native_controller_is_shown_and_counted() ->
         assert value("topology_transition_started_timestamp_seconds") == 0
         assert disabled(cluster) == ("True", "NativeControllerActive")
         assert [where for where, _ in cluster.writes].count("infrastructures/cluster") == writes
+
+
+# Somebody looks
+
+
+def unready(cluster: Cluster, *, ready: bool = False) -> None:
+    """A node fails: nothing of that is watched while nothing is requested."""
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    cluster.change(("nodes", None, worlds.NAMES[1]), {"status": {"conditions": conditions}})
+
+
+def blockers(operator: Running) -> list[str]:
+    """What the page shows as blocking, which may be newer than what is written."""
+    snapshot = operator.latest.snapshot
+    assert snapshot is not None
+    assert snapshot.decision.record is not None
+    (item,) = snapshot.decision.record.available
+    return [blocker.name for blocker in item.blockers]
+
+
+async def test_evidence_is_read_again_when_somebody_looks_once_a_minute_at_most() -> None:
+    cluster = Cluster()
+    async with running(cluster) as operator:
+        await asyncio.sleep(1)
+        unready(cluster)
+        asked = len(cluster.asked)
+        for _ in range(58):
+            operator.latest.wanted()
+            await asyncio.sleep(1)
+        assert blockers(operator) == []
+        assert len(cluster.asked) == asked, "the last look is less than a minute old"
+        await asyncio.sleep(2)
+        assert blockers(operator) == ["ControlPlaneNodes"]
+        price = len(cluster.asked) - asked
+        for _ in range(600):
+            operator.latest.wanted()
+            await asyncio.sleep(1)
+        looks = (len(cluster.asked) - asked) / price
+        assert 9 <= looks <= 11, "however often it is asked for"
+        writes = len(cluster.writes)
+        await asyncio.sleep(3000)
+        assert len(cluster.asked) - asked <= 12 * price, "and none any more when nobody looks"
+        assert len(cluster.writes) == writes
+
+
+async def test_one_look_costs_one_read_for_each_kind_and_writes_only_another_verdict() -> None:
+    cluster = Cluster()
+    async with running(cluster) as operator:
+        await asyncio.sleep(61)
+        asked, writes = len(cluster.asked), len(cluster.writes)
+        operator.latest.wanted()
+        await asyncio.sleep(1)
+        look = cluster.asked[asked:]
+        assert len(look) == 10, look
+        assert len(cluster.writes) == writes
+        snapshot = operator.latest.snapshot
+        assert snapshot is not None
+        assert snapshot.decision.record is not None
+        assert (virtual_now() - snapshot.decision.record.available[0].evaluated_time).total_seconds() < 3
+        stored = cluster.record["available"][0]["evaluatedTime"]
+        assert stored == f"{worlds.NOW:%Y-%m-%dT%H:%M:%SZ}", "the same verdict is not written"
+        unready(cluster)
+        await asyncio.sleep(60)
+        operator.latest.wanted()
+        await asyncio.sleep(1)
+        assert [item["name"] for item in cluster.record["available"][0]["blockers"]] == ["ControlPlaneNodes"]
+        assert cluster.record["available"][0]["blockers"][0]["status"] == "Unmet"
+
+
+async def test_a_verdict_that_comes_and_goes_while_somebody_looks_is_written_ever_more_seldom() -> None:
+    cluster = Cluster()
+    async with running(cluster) as operator:
+        await asyncio.sleep(61)
+        writes = len(cluster.writes)
+        for number in range(60):
+            unready(cluster, ready=bool(number % 2))
+            operator.latest.wanted()
+            await asyncio.sleep(60)
+        assert len(cluster.writes) - writes <= 8
+
+
+async def test_nothing_is_read_for_a_look_while_a_request_is_watched_or_nothing_can_be_read() -> None:
+    cluster = Cluster()
+    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    async with running(cluster) as operator:
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(70)
+        assert cluster.phase == "Pending"
+        asked = len(cluster.asked)
+        for _ in range(300):
+            operator.latest.wanted()
+            await asyncio.sleep(1)
+        assert len(cluster.asked) == asked
+        cluster.ask_for(None)
+        await asyncio.sleep(70)
+
+        def refuse(where: str) -> None:
+            if where.startswith("infrastructures/"):
+                raise cluster.error(errors.Forbidden, 403, "get")
+
+        cluster.before_get = refuse
+        asked = len(cluster.asked)
+        for _ in range(300):
+            operator.latest.wanted()
+            await asyncio.sleep(1)
+        assert cluster.asked[asked:].count(("get", "infrastructures")) <= 10, "a look that fails is none for free"
+
+
+async def test_a_process_that_does_not_lead_any_more_reads_nothing_for_a_reader() -> None:
+    cluster = Cluster()
+    async with running(cluster) as operator:
+        await asyncio.sleep(61)
+        operator.latest.clear()
+        asked = len(cluster.asked)
+        operator.latest.wanted()
+        await asyncio.sleep(5)
+        assert len(cluster.asked) == asked

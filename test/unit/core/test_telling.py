@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 pytestmark = pytest.mark.looptime
-REQUESTED = decision.EventSpec(EventReason.TRANSITION_REQUESTED, "Topology HighlyAvailable is wanted")
-BLOCKED = decision.EventSpec(EventReason.TRANSITION_BLOCKED, "Waiting for ControlPlaneNodes", warning=True)
+REQUESTED = decision.EventSpec(EventReason.TRANSITION_REQUESTED, "HighlyAvailable topology requested")
+BLOCKED = decision.EventSpec(
+    EventReason.TRANSITION_BLOCKED, "1 of 8 preflight checks not met: ControlPlaneNodes", warning=True
+)
 CANCELLED = decision.EventSpec(EventReason.TRANSITION_CANCELLED, "The request was cancelled")
 STUCK = decision.EventSpec(EventReason.TRANSITION_STUCK, "Not converged", warning=True)
 

@@ -9,6 +9,8 @@ import pytest
 
 from topology_api.types import AvailableTransition, Blocker
 from topology_api.vocabulary import CheckName, Phase, Topology
+from topology_controller.decide import context as contexts
+from topology_controller.decide import discovery
 from topology_controller.observe import facts
 from topology_controller.report import conditions, latest, view
 
@@ -319,6 +321,36 @@ def test_advisories_come_with_their_commands():
     assert pinned["command"].startswith("oc -n openshift-ingress-operator patch ingresscontroller default")
 
 
+def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
+    late = worlds.NOW + timedelta(hours=1)
+    broken = worlds.healthy(etcd=worlds.BROKEN, scheduler=facts.Scheduler(masters_schedulable=False))
+    first = page_state.led(broken)
+    assert (first["problem"], first["lastTransition"]) == (None, None)
+    record = worlds.decide(broken).record
+    assert record is not None
+    known = worlds.recorded(
+        dataclasses.replace(broken, etcd_lease=worlds.healthy(late).etcd_lease),
+        record.model_copy(update={"last_transition": contexts.completed(worlds.completed())}),
+    )
+    shown = page_state.led(known, late)
+    assert (shown["problem"]["reason"], shown["problem"]["since"]) == ("EvidenceUnreadable", "2026-03-01T13:00:00Z")
+    assert worlds.BROKEN.what in shown["problem"]["message"]
+    last = shown["lastTransition"]
+    assert (last["name"], last["completed"], last["accepted"]) == ("sno-to-ha-compact", "2026-03-01T12:00:00Z", [])
+    assert last["target"] == {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
+
+
+def test_what_blocks_a_transition_is_unmet_or_unknown():
+    broken = worlds.healthy(etcd=worlds.BROKEN, scheduler=facts.Scheduler(masters_schedulable=False))
+    idle = worlds.with_infrastructure(broken, desired=None)
+    term = worlds.term(available=discovery.available(broken, worlds.ONLY_COMPACT, worlds.NOW))
+    (item,) = page_state.led(idle, term=term)["available"]
+    assert {blocker["name"]: blocker["status"] for blocker in item["blockers"]} == {
+        "MastersSchedulable": "Unmet",
+        "EtcdHealthy": "Unknown",
+    }
+
+
 def test_completed_keeps_the_answers_that_it_ended_with():
     now = worlds.NOW + timedelta(seconds=30)
     known = worlds.converged(moved())
@@ -332,6 +364,7 @@ def test_completed_keeps_the_answers_that_it_ended_with():
     assert (shown["phase"], shown["stage"]) == ("Completed", "Convergence")
     assert shown["progress"] == {"met": 20, "total": 20}
     assert shown["transition"]["completed"] == shown["since"]
+    assert shown["transition"]["typical"] == "typically 25-75 min", "not the time that it took itself"
     assert shown["transition"]["deadline"] is None
 
 
@@ -384,7 +417,7 @@ def test_paused_and_disturbed_are_said():
     known = worlds.healthy(own_operator=worlds.own(paused=True), disturbed=("nodes",))
     shown = page_state.led(known)
     assert (shown["paused"], shown["disturbed"]) == (True, ["nodes"])
-    assert shown["headline"].startswith("Paused by annotation")
+    assert shown["headline"].startswith("Paused: no transition begins. Annotation ")
 
 
 def test_a_standby_tells_what_the_leader_has_written():

@@ -112,7 +112,7 @@ def test_every_definition_is_there():
 
 def test_every_reason_has_its_conditions():
     assert set(vocabulary.REASON_CONDITIONS) == set(vocabulary.Reason)
-    progressing = {reason for _, reason, _ in conditions._PROGRESSING.values()}
+    progressing = {reason for _, reason in conditions._PROGRESSING.values()}
     upgradeable = set(conditions._UPGRADEABLE.values())
     on = vocabulary.ConditionType
     for reason in vocabulary.Reason:

@@ -24,7 +24,7 @@ def said(cell: str) -> tuple[str, str]:
 @pytest.mark.parametrize("phase", Phase)
 def test_a_phase_looks_as_its_conditions_are_made(phase):
     progressing, upgradeable = said(PHASES[phase][0]), said(PHASES[phase][1])
-    status, reason, _ = conditions._PROGRESSING[phase]
+    status, reason = conditions._PROGRESSING[phase]
     assert progressing == (status.value, reason.value)
     blocked = conditions._UPGRADEABLE.get(phase)
     assert upgradeable == (("False", blocked.value) if blocked else ("True", "AsExpected"))

@@ -70,7 +70,7 @@ def test_a_trace_is_cleaned_too() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "phase Pending: Waiting for ControlPlaneNodes, EtcdHealthy",
+        "phase Pending: 2 of 8 preflight checks not met: ControlPlaneNodes (2 of 3), EtcdHealthy",
         "cannot get secrets/x in namespace y: 403 Forbidden",
         'oc patch infrastructure cluster --type merge -p \'{"spec":{"desiredTopology":null}}\'',
         "https://192.0.2.1:2379 answers",

@@ -153,8 +153,8 @@ def test_a_condition_is_told_by_what_is_new_in_it(teller, told):
         said = {"type": "Progressing", "status": "True", "reason": reason, "message": message}
         teller._tellers[kinds.CLUSTER_OPERATORS]({"metadata": {"name": "topology"}, "status": {"conditions": [said]}})
 
-    say("TransitionConverging", "Waiting for A, B")
-    say("TransitionConverging", "Waiting for B")
+    say("TransitionConverging", "1 of 3 components updated. 2 of 3 convergence checks not met: A, B")
+    say("TransitionConverging", "2 of 3 components updated. 1 of 3 convergence checks not met: B")
     tells(told(), "topology Progressing=True TransitionConverging")
     say("TransitionConverging", "Nobody is missed. It is quiet")
     say("TransitionConverging", "Nobody is missed. It is over")

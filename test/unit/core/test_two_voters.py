@@ -1,0 +1,177 @@
+"""Two voting members of etcd are the one state in which the loss of either one stops the cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from topology_api.types import Problem
+from topology_api.vocabulary import Phase, ProblemReason
+from topology_controller.decide import leader
+from topology_controller.decide.decision import Step
+from topology_controller.observe import facts
+
+from . import worlds
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from topology_api.types import TopologyTransition
+    from topology_controller.decide.decision import Decision
+
+QUARTER = timedelta(minutes=15)
+SECOND = timedelta(seconds=1)
+TWO = facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:2], worlds.ADDRESSES[:2], strict=True)))
+THREE = worlds.healthy().etcd_endpoints
+UNREAD = worlds.BROKEN
+PHASES = [Phase.PENDING, Phase.CONVERGING]
+
+
+class Watching:
+    """A leader that looks at etcd in that phase; `record` is what it has written."""
+
+    def __init__(self, phase: Phase, record: TopologyTransition | None = None) -> None:
+        self.phase = phase
+        self.record = record if phase is Phase.PENDING or record is not None else worlds.converging()
+        self.begin()
+
+    def begin(self, at: timedelta = timedelta()) -> None:
+        """Another leader, which remembers nothing."""
+        self.leader = worlds.term(since=worlds.NOW + at)
+
+    def look(self, endpoints: Any, after: timedelta, **changes: Any) -> Decision:
+        """What it decides when it sees these voters, so long after the beginning."""
+        now = worlds.NOW + after
+        known = worlds.healthy(now, etcd_endpoints=endpoints, **changes)
+        if self.phase is Phase.CONVERGING:
+            known = worlds.moved(worlds.converged(known), self.record)
+        else:
+            known = worlds.recorded(known, self.record)
+        self.leader = leader.looked(self.leader, known, (now, after.total_seconds()), watching=True, missed=False)
+        decision = worlds.decide(known, self.leader, now)
+        self.leader = leader.decided(self.leader, decision, now)
+        assert decision.record is not None
+        if Step.SAVE in decision.steps:
+            self.record = decision.record
+        return decision
+
+
+def problem(decision: Decision) -> tuple[ProblemReason, datetime] | None:
+    assert decision.record is not None
+    found = decision.record.problem
+    return None if found is None else (found.reason, found.since)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_it_is_a_problem_after_a_quarter_of_an_hour_and_not_before(phase: Phase) -> None:
+    watching = Watching(phase)
+    first = watching.look(TWO, timedelta())
+    assert (first.phase, problem(first)) == (phase, None)
+    early = watching.look(TWO, QUARTER - SECOND)
+    assert problem(early) is None
+    assert early.look_again is not None
+    assert early.look_again <= 1.1, "time alone brings it"
+    late = watching.look(TWO, QUARTER)
+    assert problem(late) == (ProblemReason.TWO_VOTERS, worlds.NOW + QUARTER)
+    assert Step.SAVE in late.steps, "it does not wait for the minute"
+    assert late.record is not None
+    assert late.record.problem is not None
+    assert "Do not restart or drain a control-plane node" in late.record.problem.message
+    again = watching.look(TWO, 2 * QUARTER)
+    assert problem(again) == (ProblemReason.TWO_VOTERS, worlds.NOW + QUARTER), "it keeps its time"
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_it_ends_when_the_third_voter_is_there_and_begins_anew(phase: Phase) -> None:
+    watching = Watching(phase)
+    watching.look(TWO, timedelta())
+    assert problem(watching.look(TWO, QUARTER)) is not None
+    # What else keeps a request waiting stays: it must not begin.
+    waits = facts.Scheduler(masters_schedulable=False)
+    ended = watching.look(THREE, QUARTER + SECOND, scheduler=waits)
+    assert problem(ended) is None
+    assert Step.SAVE in ended.steps, "the end is written at once, too"
+    back = QUARTER + 2 * SECOND
+    assert problem(watching.look(TWO, back)) is None
+    assert problem(watching.look(TWO, back + QUARTER - SECOND)) is None
+    assert problem(watching.look(TWO, back + QUARTER)) == (ProblemReason.TWO_VOTERS, worlds.NOW + back + QUARTER)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_the_third_voter_for_a_moment_begins_the_quarter_of_an_hour_anew(phase: Phase) -> None:
+    watching = Watching(phase)
+    waits = facts.Scheduler(masters_schedulable=False)
+    watching.look(TWO, timedelta())
+    watching.look(THREE, timedelta(minutes=10), scheduler=waits)
+    watching.look(TWO, timedelta(minutes=11))
+    assert problem(watching.look(TWO, QUARTER)) is None
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_what_cannot_be_read_for_a_moment_is_not_over(phase: Phase) -> None:
+    watching = Watching(phase)
+    watching.look(TWO, timedelta())
+    watching.look(UNREAD, timedelta(minutes=10))
+    late = watching.look(TWO, QUARTER)
+    assert problem(late) == (ProblemReason.TWO_VOTERS, worlds.NOW + QUARTER)
+    unread = watching.look(UNREAD, QUARTER + SECOND)
+    assert problem(unread) == problem(late)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("first", [TWO, UNREAD], ids=["seen again", "not read yet"])
+def test_another_leader_keeps_it(phase: Phase, first: Any) -> None:
+    """One that begins to lead does not wait for another quarter of an hour, whatever it can read at first."""
+    watching = Watching(phase)
+    watching.look(TWO, timedelta())
+    since = problem(watching.look(TWO, QUARTER))
+    assert since is not None
+    watching.begin(QUARTER)
+    assert problem(watching.look(first, QUARTER + SECOND)) == since
+    assert problem(watching.look(TWO, QUARTER + 2 * SECOND)) == since
+    watching.begin(QUARTER)
+    assert problem(watching.look(THREE, QUARTER + SECOND, scheduler=facts.Scheduler(masters_schedulable=False))) is None
+
+
+def test_it_comes_before_what_waits_and_what_cannot_be_read() -> None:
+    """Of several problems it is the one that costs the cluster."""
+    hours = timedelta(hours=2)
+    pending = Watching(Phase.PENDING)
+    pending.look(TWO, timedelta())
+    assert problem(pending.look(TWO, hours)) == (ProblemReason.TWO_VOTERS, worlds.NOW + hours)
+    known = worlds.recorded(worlds.healthy(worlds.NOW + hours, etcd_endpoints=TWO), pending.record)
+    paused = dataclasses.replace(known, own_operator=worlds.own(paused=True), scheduler=UNREAD)
+    found = worlds.decide(paused, pending.leader, worlds.NOW + hours)
+    assert problem(found) == (ProblemReason.TWO_VOTERS, worlds.NOW + hours)
+    late = worlds.DEADLINE - worlds.NOW
+    stuck = Watching(Phase.CONVERGING)
+    stuck.look(TWO, timedelta())
+    assert problem(stuck.look(TWO, late)) == (ProblemReason.TWO_VOTERS, worlds.NOW + late)
+
+
+def test_a_clock_that_is_set_brings_it_no_earlier() -> None:
+    watching = Watching(Phase.PENDING)
+    watching.look(TWO, timedelta())
+    now = worlds.NOW + timedelta(hours=3)
+    known = worlds.recorded(worlds.healthy(now, etcd_endpoints=TWO), watching.record)
+    # The wall clock jumped by three hours within one second of the monotonic one.
+    state = leader.looked(watching.leader, known, (now, 1.0), watching=True, missed=False)
+    record = worlds.decide(known, state, now).record
+    assert record is not None
+    assert record.problem is None or record.problem.reason is not ProblemReason.TWO_VOTERS
+
+
+def test_nothing_is_said_of_it_when_nothing_is_requested() -> None:
+    """Then etcd is not watched; the alert of etcd itself is there for that."""
+    before = Problem(reason=ProblemReason.TWO_VOTERS, message="m", since=worlds.NOW)
+    watching = Watching(Phase.PENDING)
+    watching.look(TWO, timedelta())
+    assert watching.record is not None
+    record = watching.record.model_copy(update={"problem": before})
+    known = worlds.recorded(worlds.healthy(etcd_endpoints=facts.NOT_READ), record, desired=None)
+    assert problem(worlds.decide(known, worlds.term(available=()))) is None
+    state = leader.looked(watching.leader, known, (worlds.NOW, 0.0), watching=False, missed=False)
+    assert state.two_voters_since is None, "the next request counts from its own beginning"
