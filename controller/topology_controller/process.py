@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _TLS_BUFFER = 16 * 1024
 """Bytes for each TLS connection, ours and others' to us: asyncio would keep 256 KiB, and each watch is one."""
+_RUNBOOKS = "TOPOLOGY_RUNBOOKS_URL"
+"""Variable of the Deployment: the address of the folder of the runbooks, for the status page."""
 _RELEASE_VERSION = "RELEASE_VERSION"
 """Variable of the Deployment, named as OpenShift's operators name it."""
 HIGHLY_AVAILABLE = lease.LeaseTiming(137, 107, 26)
@@ -129,7 +131,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             )
         )
         shown = latest.Latest()
-        about = view.About(__version__, settings.transitions, options.settle_seconds)
+        runbooks = os.environ.get(_RUNBOOKS, "").strip()
+        about = view.About(__version__, settings.transitions, options.settle_seconds, runbooks)
         pages = page.Page(shown, watched.known, about)
 
         def configure() -> None:

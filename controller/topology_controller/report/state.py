@@ -109,15 +109,17 @@ class Member(TypedDict):
 # `said` is why a list is empty, or what it leaves out. It is a key of the JSON, and no name for a field here.
 Operands = TypedDict("Operands", {"items": list[Operand], "said": str})  # noqa: UP013 - as above
 Nodes = TypedDict("Nodes", {"items": list[Node], "said": str})  # noqa: UP013 - as above
-Members = TypedDict("Members", {"items": list[Member], "said": str})  # noqa: UP013 - as above
+Members = TypedDict("Members", {"items": list[Member], "said": str, "warning": str})  # noqa: UP013 - as above
+"""`warning` is the danger of the number of voters, empty where there is none."""
 
 
 class Advisory(TypedDict):
-    """An action that is required of an administrator, with the command that does it."""
+    """Something for an administrator to do, with the command that does it. `required`: a check waits for it."""
 
     name: str
     message: str
     command: str
+    required: bool
 
 
 class Accepted(TypedDict):
@@ -135,6 +137,14 @@ class Problem(TypedDict):
     reason: str
     message: str
     since: str
+
+
+class Moment(TypedDict):
+    """Something that happened, of which the record or a check knows the time; `detail` may be empty."""
+
+    time: str
+    what: str
+    detail: str
 
 
 class LastTransition(TypedDict):
@@ -181,12 +191,15 @@ class State(TypedDict):
     """Everything that the status page shows.
 
     `leads` says whether the process that answers decides; if not, it shows what is recorded, and has no operands, nodes
-    or members. `headline` is the message of Progressing. `disturbed` names watches whose events may be late. `cancel`
-    is the command that cancels the request, None where that is not possible any more.
+    or members. `live`: everything shown follows what happens, because it is watched; else what is shown has an age.
+    `headline` is the message of Progressing. `disturbed` names watches whose events may be late. `cancel` is the
+    command that cancels the request, None where that is not possible any more. `runbook` is the address of the runbook
+    for `problem`, None where there is none or no address is configured. `timeline` begins with what is oldest.
     """
 
     version: str
     leads: bool
+    live: bool
     cluster: Cluster
     desired: str | None
     cancel: str | None
@@ -196,6 +209,7 @@ class State(TypedDict):
     paused: bool
     headline: str
     problem: Problem | None
+    runbook: str | None
     disabled: Said | None
     degraded: Said | None
     conditions: list[Condition]
@@ -210,4 +224,5 @@ class State(TypedDict):
     advisories: list[Advisory]
     available: list[Available]
     lastTransition: LastTransition | None
+    timeline: list[Moment]
     disturbed: list[str]

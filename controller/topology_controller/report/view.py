@@ -8,13 +8,14 @@ operands are in `evidence`. Pure, and computed only when the page asks (`serve.p
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
-from topology_api.vocabulary import ConditionType, Phase, Reason, Stage
+from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
 from ..decide import assessment, records
 from ..observe import facts
@@ -35,16 +36,26 @@ _STAGES = {
     Phase.CONVERGING: Stage.CONVERGENCE,
     Phase.COMPLETED: Stage.CONVERGENCE,
 }
+RUNBOOKS = {
+    ProblemReason.STUCK: "TopologyTransitionStuck",
+    ProblemReason.BLOCKED: "TopologyTransitionBlocked",
+    ProblemReason.TWO_VOTERS: "TopologyTransitionTwoVoters",
+}
+"""Of problems that have an alert."""
 _BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What this process knows besides facts: its version, its definitions, and a settle time that overrides theirs."""
+    """What this process knows besides facts: its version, its definitions, and a settle time that overrides theirs.
+
+    `runbooks` is the address of the folder of the runbooks, empty where none is configured.
+    """
 
     version: str
     transitions: load.Transitions
     settle_seconds: int | None = None
+    runbooks: str = ""
 
 
 def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> state.State:
@@ -79,6 +90,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
     return {
         "version": about.version,
         "leads": leads,
+        "live": snapshot is not None and snapshot.decision.watch and not based.disturbed,
         "cluster": {
             "name": None if infrastructure is None else infrastructure.cluster_name,
             "platform": None if infrastructure is None else infrastructure.platform,
@@ -95,6 +107,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
         "paused": own is not None and own.paused,
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
         "problem": _problem(record),
+        "runbook": _runbook(record, about),
         "disabled": disabled,
         "degraded": degraded,
         "conditions": conditions,
@@ -120,11 +133,18 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
             for item in (() if record is None else record.accepted)
         ],
         "advisories": [
-            {"name": item.name, "message": item.message, "command": item.command}
+            {
+                "name": item.name,
+                "message": item.message,
+                "command": item.command,
+                # Its message names what a check waits for.
+                "required": any(item.name in check.message for check in checks if check.status is not CheckStatus.MET),
+            }
             for item in (() if record is None else record.advisories)
         ],
         "available": [] if record is None else [_available(item, about) for item in record.available],
         "lastTransition": _last(None if record is None else record.last_transition),
+        "timeline": [] if record is None or disabled is not None else timeline(record, stage),
         "disturbed": list(based.disturbed),
     }
 
@@ -190,6 +210,48 @@ def _problem(record: TopologyTransition | None) -> state.Problem | None:
     if problem is None:
         return None
     return {"reason": problem.reason.value, "message": problem.message, "since": _stamp(problem.since)}
+
+
+def _runbook(record: TopologyTransition | None, about: About) -> str | None:
+    name = None if record is None or record.problem is None else RUNBOOKS.get(record.problem.reason)
+    return f"{about.runbooks.rstrip('/')}/{name}.md" if name and about.runbooks else None
+
+
+def timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Moment]:
+    """What happened when, by the times that the record keeps; checks that were met in one second share an entry."""
+    moments: list[tuple[datetime | None, str, str]] = []
+    last, going = record.last_transition, record.phase is not Phase.IDLE
+    if last is not None and not (going and last.admitted_time == record.admitted_time):
+        way = f"{last.name}, from {last.source} to {last.target}"
+        moments.append((last.completed_time, "Last transition completed", way))
+    if going:
+        requested = "Requested" if record.target is None else f"{record.target.control_plane} requested"
+        moments.append((record.requested_time, requested, record.name or ""))
+        way = f"{record.source} to {record.target}"
+        moments.append((record.admitted_time, "Preflight checks passed, topology changed", way))
+        moments += _met(record, stage)
+        moments.append((record.completed_time, "Completed", ""))
+    if record.phase is Phase.ADMITTING:
+        moments.append((record.phase_transition_time, "Preflight checks passed, everything is read again", ""))
+    if record.problem is not None:
+        moments.append((record.problem.since, f"Problem {record.problem.reason}", ""))
+    known = [(time, what, detail) for time, what, detail in moments if time is not None]
+    # Sorting is stable: what happened in the same second stays in the order of the life of a transition.
+    known.sort(key=lambda moment: moment[0])
+    return [{"time": _stamp(time), "what": what, "detail": detail} for time, what, detail in known]
+
+
+def _met(record: TopologyTransition, stage: Stage | None) -> list[tuple[datetime | None, str, str]]:
+    if stage is None:
+        return []
+    met = [check for check in records.of_stage(record, stage) if check.status is CheckStatus.MET]
+    met.sort(key=lambda check: check.last_transition_time)
+    moments: list[tuple[datetime | None, str, str]] = []
+    for time, checks in itertools.groupby(met, lambda check: check.last_transition_time):
+        names = [check.name for check in checks]
+        what = f"{names[0]} met" if len(names) == 1 else f"{len(names)} {stage.lower()} checks met"
+        moments.append((time, what, "" if len(names) == 1 else ", ".join(names)))
+    return moments
 
 
 def _last(last: LastTransition | None) -> state.LastTransition | None:

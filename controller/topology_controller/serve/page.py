@@ -2,8 +2,9 @@
 
 A stream has the whole state when it begins and whenever it differs, a few times a second at most, and a comment in
 between, so that the reader knows that the operator is still there. `Latest` changes when the loop has decided; a
-process that does not lead has no decision, and looks at its idle watches every two seconds. Without a reader nothing is
-computed. `server` decides who may see it, `policy` what may run in it: its own script and style, by their hashes.
+process that does not lead has no decision, and looks at its idle watches every two seconds. While there is a reader,
+`Latest` is asked to have what nothing watches read again; without one nothing is computed or read. `server` decides who
+may see it, `policy` what may run in it: its own script and style, by their hashes.
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ class Page:
         return web.Response(text=text, content_type="text/html", headers={"Content-Security-Policy": allowed})
 
     async def _state(self, _: web.Request) -> web.Response:
+        self._latest.wanted()
         return web.Response(text=_dated(self._look()), content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
@@ -131,6 +133,7 @@ class Page:
         try:
             await response.prepare(request)
             while not _gone(request):
+                self._latest.wanted()
                 number, looked = self._latest.number, loop.time()
                 state = self._look()
                 if state != sent:

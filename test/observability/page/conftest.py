@@ -1,4 +1,4 @@
-"""One browser for all tests of the page; each gets it clean. `PAGE_PICTURES=docs/page` keeps the six pictures."""
+"""One browser for all tests of the page; each gets it clean."""
 
 from __future__ import annotations
 
@@ -52,5 +52,16 @@ async def world(tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
 def pictures(tmp_path: pathlib.Path) -> pathlib.Path:
     """Where pictures go."""
     folder = pathlib.Path(os.environ.get("PAGE_PICTURES") or tmp_path / "pictures").absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def gallery() -> pathlib.Path | None:
+    """Where every state goes in every width, None where nobody wants to look at them."""
+    named = os.environ.get("PAGE_GALLERY")
+    if not named:
+        return None
+    folder = pathlib.Path(named).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 NARROW = 320
 """CSS pixels: what WCAG 1.4.10 asks a page to fit into."""
+WIDTHS = (375, 768, 1280)
+"""A phone, a tablet and a desk."""
 _TOO_WIDE = """
 const wide = document.documentElement.clientWidth;
 return [...document.querySelectorAll("body *")]
@@ -37,12 +39,13 @@ async def violations(browser: Browser) -> list[str]:
 
 
 async def assert_readable(browser: Browser, what: str) -> None:
-    """Nothing that axe-core knows is wrong in light and dark, and nothing is cut off on a narrow screen."""
-    for theme in ("light", "dark"):
-        await browser.wear(theme)
-        assert await violations(browser) == [], f"{what}, {theme}"
-    await browser.wear(width=NARROW)
-    await asyncio.sleep(0.05)
-    width = await browser.run("return document.documentElement.scrollWidth")
-    assert (width, await browser.run(_TOO_WIDE)) == (NARROW, []), f"{what} on a narrow screen"
+    """Nothing that axe-core knows is wrong, in light and dark, and nothing is cut off, however narrow the screen."""
+    for width in (NARROW, *WIDTHS):
+        await browser.wear(width=width)
+        for theme in ("light", "dark") if width != NARROW else ():
+            await browser.wear(theme, width)
+            assert await violations(browser) == [], f"{what}, {theme}, {width} wide"
+        await asyncio.sleep(0.05)
+        scrolled = await browser.run("return document.documentElement.scrollWidth")
+        assert (scrolled, await browser.run(_TOO_WIDE)) == (width, []), f"{what}, {width} wide"
     await browser.wear()

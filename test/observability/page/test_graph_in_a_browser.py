@@ -14,7 +14,8 @@ from topology_controller.plugin.commands import graph
 if TYPE_CHECKING:
     from test.observability.page.browser import Browser
 
-DOCUMENTED = pathlib.Path(__file__).parents[3] / "docs" / "topology-graph.svg"
+_DOCS = pathlib.Path(__file__).parents[3] / "docs"
+DOCUMENTED = _DOCS / "topology-graph.svg"
 _OUTSIDE = """
 const wrong = [];
 const texts = [...document.querySelectorAll("svg text")];
@@ -33,6 +34,20 @@ boxes.forEach(([name, one], index) => boxes.slice(index + 1).forEach(([other, tw
   if (!apart) wrong.push(name + " touches " + other);
 }));
 return [texts.length, wrong];
+"""
+_CROSSED = """
+const boxes = [...document.querySelectorAll("svg text")].map((one) => [one.textContent, one.getBBox()]);
+const crossed = new Set();
+for (const line of document.querySelectorAll("svg > path, svg > g > path")) {
+  for (let at = 0; at <= line.getTotalLength(); at += 1) {
+    const point = line.getPointAtLength(at);
+    for (const [name, box] of boxes) {
+      const inside = point.x > box.x && point.x < box.x + box.width && point.y > box.y && point.y < box.y + box.height;
+      if (inside) crossed.add(name);
+    }
+  }
+}
+return [boxes.length, [...crossed]];
 """
 _COLOURS = """
 const fill = (selector) => getComputedStyle(document.querySelector(selector)).fill;
@@ -71,6 +86,13 @@ async def test_text_stays_in_its_box_in_light_and_in_dark(browser: Browser, tmp_
     for theme, colours in (("light", svg.LIGHT), ("dark", svg.DARK)):
         assert seen[theme] == [_computed(colours["paper"]), _computed(colours["ink"])], theme
     assert await browser.complaints() == []
+
+
+async def test_no_line_of_the_life_of_a_transition_crosses_a_text(browser: Browser) -> None:
+    await browser.open((_DOCS / "transition.svg").as_uri())
+    count, crossed = await browser.run(_CROSSED)
+    assert count > 10
+    assert crossed == []
 
 
 def _computed(colour: str) -> str:

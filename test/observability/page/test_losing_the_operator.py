@@ -18,7 +18,7 @@ async def test_a_page_that_has_lost_its_operator(world: World, browser: Browser)
     first = await world.operator("operator-a", *bound)
     await browser.open(f"http://{bound[1]}/")
     await browser.phase("Idle")
-    assert await browser.text("#live") == "Live"
+    assert await browser.text("#live") == "Connected"
     assert await browser.run("return document.getElementById('stale').hidden")
     await browser.run("window.loaded = 'once'")
 

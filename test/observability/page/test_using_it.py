@@ -18,6 +18,7 @@ from test.observability.page import browser as browsers
 from test.observability.page import looking
 from test.unit.core import worlds
 from test.unit.serving import pages
+from topology_api.types import AvailableTransition
 from topology_controller.observe import facts
 from topology_controller.serve import connections, page
 
@@ -95,6 +96,101 @@ async def test_progress_is_told_to_those_who_do_not_see_it(house, browser):
     await browser.says("#announce", "Phase Stuck")
 
 
+_TOPS = """
+return arguments[0].map((id) => {
+  const box = document.getElementById(id).getBoundingClientRect();
+  return box.height ? box.top : null;
+});
+"""
+
+
+async def test_on_a_phone_the_danger_comes_first_then_what_to_do_then_what_is_not_met(house, browser):
+    known = worlds.moved(worlds.healthy(), worlds.converging())
+    known = dataclasses.replace(known, ingress_controller=facts.IngressController(1, 1))
+    house.pin(known, worlds.DEADLINE)
+    await browser.wear(width=375)
+    await browser.open(house.url)
+    await browser.phase("Stuck")
+    order = ["problem", "assess", "advisories-card", "checks-card", "operands-card", "facts", "timeline-card", "nodes"]
+    tops = await browser.run(_TOPS, [*order[:-1], "nodes-fold"])
+    assert None not in tops, dict(zip(order, tops, strict=True))
+    assert tops == sorted(tops), dict(zip(order, tops, strict=True))
+    await browser.says("#advisories-title", "Action required")
+    first = "return document.querySelector('#advisories li').innerText"
+    assert (await browser.run(first)).startswith("RouterReplicasPinned"), "the one that a check waits for"
+    closed = "return [...document.querySelectorAll('main details')].map((one) => one.open)"
+    assert set(await browser.run(closed)) == {False}, "what is met is folded away"
+    await browser.says("#operands-fold-title", "updated")
+
+
+async def test_what_nothing_waits_for_stands_below_the_checks(house, browser):
+    await shown(house, browser, pending(), "Pending")
+    await browser.says("#advisories-title", "Left to do")
+    await browser.says("#assess", "1 action left to do")
+    checks, left = await browser.run(_TOPS, ["checks-card", "advisories-card"])
+    assert checks < left
+
+
+async def test_two_voters_are_no_green_ticks(house, browser):
+    ids = sorted(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))
+    await shown(house, browser, pending(etcd_endpoints=facts.EtcdEndpoints(tuple(ids[:2]))), "Pending")
+    await browser.says("#two-voters", "the loss of either one stops the cluster")
+    marks = "return [...document.querySelectorAll('#etcd .status')].map((one) => one.dataset.status)"
+    assert await browser.run(marks) == ["Unmet", "Unmet"]
+    assert await browser.run("return document.getElementById('etcd-fold').hidden")
+    assert await browser.run("return document.getElementById('phase').dataset.tone") == "wait"
+    house.pin(pending(), datetime.now(UTC))
+    await browser.until("the banner is gone", "document.getElementById('two-voters').hidden")
+    await browser.says("#etcd-fold-title", "All 3 voters")
+
+
+@pytest.mark.parametrize("base", ["", "https://docs.example/runbooks", "javascript:alert(1)//"])
+async def test_a_problem_leads_to_its_runbook_or_to_the_command_that_explains_it(house, browser, base):
+    house.page.about = dataclasses.replace(house.page.about, runbooks=base)
+    house.pin(worlds.moved(worlds.healthy(), worlds.converging()), worlds.DEADLINE)
+    await browser.open(house.url)
+    await browser.phase("Stuck")
+    await browser.says("#problem", "Stuck since ", "nothing progresses")
+    link = await browser.run("return document.querySelector('#problem-runbook a').getAttribute('href')")
+    hidden = "return ['runbook', 'explain'].map((one) => document.getElementById('problem-' + one).hidden)"
+    if base.startswith("https"):
+        assert (link, await browser.run(hidden)) == (f"{base}/TopologyTransitionStuck.md", [False, True])
+    else:
+        assert (link, await browser.run(hidden)) == (None, [True, False])
+        assert await browser.text("#problem-explain code") == "oc topology explain Stuck"
+
+
+async def test_times_are_in_utc_wherever_the_reader_is(house, browser):
+    await browser.command("Emulation.setTimezoneOverride", timezoneId="Asia/Tokyo")
+    now = datetime.now(UTC)
+    house.pin(pending(), now)
+    await browser.open(house.url)
+    await browser.phase("Pending")
+    await browser.says("#facts", f"{now:%H:%M:%S} UTC", "just now")
+    await browser.says("#timeline", f"{now:%H:%M:%S} UTC", "HighlyAvailable requested")
+
+
+async def test_what_was_evaluated_some_time_ago_is_not_called_live(house, browser):
+    now = datetime.now(UTC)
+    way = AvailableTransition(
+        name="sno-to-ha-compact", target=worlds.HA, available=True, evaluated_time=now - timedelta(minutes=7)
+    )
+    known = worlds.with_infrastructure(pending(), desired=None)
+    house.watches.facts = known
+    house.latest.set(worlds.decide(known, worlds.term(available=(way,)), now), known)
+    await browser.open(house.url)
+    await browser.phase("Idle")
+    assert (await browser.text("#live"), await browser.run("return document.getElementById('live').dataset.live")) == (
+        "Connected",
+        "idle",
+    )
+    await browser.says("#available", "Evaluated 7 min ago")
+    await browser.says("#assess", "1 transition can be requested now, evaluated 7 min ago")
+    house.pin(pending(), now)
+    await browser.phase("Pending")
+    assert await browser.text("#live") == "Live"
+
+
 async def test_text_from_the_cluster_is_text(house, browser):
     node = worlds.node(0, name=MARKUP, cordoned=True)
     found = worlds.conditions(EtcdMembersAvailable=MARKUP, EtcdMembersDegraded="False", EtcdMembersProgressing="False")
@@ -104,7 +200,7 @@ async def test_text_from_the_cluster_is_text(house, browser):
     for selector in ("#nodes", "#checks-open", "#cluster"):
         await browser.says(selector, MARKUP)
     assert await browser.run("return window.broken") is None
-    inside = "document.querySelectorAll('main script, main img, main b:not(.condition b)').length"
+    inside = "document.querySelectorAll('main script, main img, main b:not(.condition b, .timeline b)').length"
     assert await browser.run(f"return {inside}") == 0
     assert await browser.complaints() == []
 
@@ -137,11 +233,14 @@ async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(h
         reached.append(found["what"])
     wanted = (
         "a: Skip to the status",
-        "theme: Theme: auto",
         "met-title: 8 met",
         "button: Copy the command of DnsmasqConfigurationLeft",
         "button: Copy the command that cancels the request",
+        "nodes-fold-title: 2 eligible",
+        "etcd-fold-title: All 3 voters, each on a control-plane node",
+        "summary: ClusterOperator topology",
         "a: This as JSON",
+        "theme: Theme: auto",
     )
     assert tuple(reached) == wanted
 

@@ -47,7 +47,7 @@ def test_an_idle_cluster_says_what_could_be_asked_for_and_what_is_not_watched():
     assert way["command"].endswith("""-p '{"spec":{"desiredTopology":"HighlyAvailable"}}'""")
     assert [blocker["name"] for blocker in way["blockers"]] == ["ControlPlaneNodes"]
     for part in ("nodes", "etcd", "operands"):
-        assert shown[part] == {"items": [], "said": "Not watched while nothing is in progress"}
+        assert (shown[part]["items"], shown[part]["said"]) == ([], "Not watched while nothing is in progress")
 
 
 def _available() -> AvailableTransition:
@@ -109,6 +109,23 @@ def test_voters_stand_at_their_nodes_and_strangers_nowhere():
         ("beef", "voter", "192.0.2.99", None),
     ]
     assert "--etcd-cert-dir" in shown["etcd"]["said"]
+
+
+def test_two_voters_are_a_danger_from_the_first_second():
+    two = facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]), ("beef", worlds.ADDRESSES[1])))
+    shown = page_state.led(worlds.healthy(etcd_endpoints=two))
+    assert shown["etcd"]["warning"] == "etcd has two voting members, and the loss of either one stops the cluster"
+    assert shown["problem"] is None, "the problem of that name waits for a quarter of an hour"
+    for known in (worlds.healthy(), IDLE, worlds.healthy(etcd_endpoints=worlds.BROKEN)):
+        assert page_state.led(known)["etcd"]["warning"] == ""
+
+
+def test_live_is_only_what_is_watched():
+    assert page_state.led(moved())["live"] is True
+    assert page_state.led(worlds.healthy())["live"] is True
+    assert page_state.led(IDLE)["live"] is False, "what could be requested was evaluated some time ago"
+    assert page_state.led(dataclasses.replace(moved(), disturbed=("nodes",)))["live"] is False
+    assert page_state.standing_by(moved())["live"] is False
 
 
 def test_learners_are_seen_where_etcd_itself_is_asked():
@@ -234,6 +251,70 @@ def test_stuck_is_said_with_what_is_waited_for_longest():
     )
 
 
+def test_a_problem_has_its_time_and_the_runbook_where_an_address_is_configured():
+    known = moved()
+    stuck = latest.Snapshot(worlds.decide(known, now=worlds.DEADLINE), known)
+    shown = view.look(stuck, known, page_state.about(runbooks="https://docs.example/runbooks/"))
+    assert shown["problem"] is not None
+    assert (shown["problem"]["reason"], shown["problem"]["since"]) == ("Stuck", "2026-03-01T14:00:00Z")
+    assert shown["runbook"] == "https://docs.example/runbooks/TopologyTransitionStuck.md"
+    assert view.look(stuck, known, page_state.about())["runbook"] is None
+    well = latest.Snapshot(worlds.decide(known), known)
+    assert view.look(well, known, page_state.about(runbooks="https://docs.example/"))["runbook"] is None
+
+
+@pytest.mark.parametrize("name", sorted(set(view.RUNBOOKS.values())))
+def test_each_runbook_that_is_linked_is_there(name):
+    assert (worlds.BINDATA.parent / "docs" / "runbooks" / f"{name}.md").is_file()
+
+
+def test_a_timeline_says_what_happened_when():
+    later = worlds.NOW + timedelta(minutes=7)
+    record = worlds.converging()
+    begun = worlds.decide(moved(), now=worlds.NOW).record
+    assert begun is not None
+    known = worlds.recorded(worlds.converged(moved()), begun)
+    told = page_state.led(known, later)["timeline"]
+    assert [one["time"] for one in told] == sorted(one["time"] for one in told)
+    assert told[0] == {
+        "time": "2026-03-01T12:00:00Z",
+        "what": "HighlyAvailable requested",
+        "detail": "sno-to-ha-compact",
+    }
+    assert (told[1]["what"], told[1]["detail"]) == (
+        "Preflight checks passed, topology changed",
+        f"{record.source} to {record.target}",
+    )
+    at_once, afterwards = told[2:]
+    assert at_once["time"] == "2026-03-01T12:00:00Z"
+    assert "EtcdHealthy" in at_once["detail"]
+    assert afterwards["time"] == "2026-03-01T12:07:00Z"
+    assert "ConsoleReplicas" in afterwards["detail"]
+
+
+def test_a_timeline_ends_with_what_became_of_it():
+    now = worlds.NOW + timedelta(seconds=30)
+    known = worlds.converged(moved())
+    term = worlds.term(settle_seconds=0)
+    begun = worlds.decide(known, term, now)
+    ended = worlds.decide(worlds.recorded(known, begun.record), term, now + timedelta(seconds=60)).record
+    assert ended is not None
+    told = page_state.led(worlds.recorded(known, ended), now + timedelta(hours=1))["timeline"]
+    assert told[-1] == {"time": "2026-03-01T12:01:30Z", "what": "Completed", "detail": ""}
+    assert "Last transition completed" not in {one["what"] for one in told}, "it is this one"
+
+    gone = worlds.with_infrastructure(worlds.recorded(known, ended), desired=None)
+    (last,) = page_state.led(gone, now + timedelta(hours=2))["timeline"]
+    assert (last["time"], last["what"]) == ("2026-03-01T12:01:30Z", "Last transition completed")
+    assert last["detail"] == f"sno-to-ha-compact, from {ended.source} to {ended.target}"
+
+
+def test_a_timeline_has_the_problem():
+    told = page_state.led(moved(), worlds.DEADLINE)["timeline"]
+    assert {"time": "2026-03-01T14:00:00Z", "what": "Problem Stuck", "detail": ""} in told
+    assert page_state.led(IDLE)["timeline"] == []
+
+
 def test_advisories_come_with_their_commands():
     shown = page_state.led(dataclasses.replace(moved(), ingress_controller=facts.IngressController(1, 1)))
     pinned = page_state.row(shown, "advisories", "RouterReplicasPinned")
@@ -351,7 +432,7 @@ def test_a_standby_tells_what_the_leader_has_written():
     assert shown["advisories"] == led["advisories"]
     assert {one["since"] for one in shown["conditions"]} == {"2026-03-01T13:01:00Z"}
     for part in ("nodes", "etcd", "operands"):
-        assert shown[part] == {"items": [], "said": "Shown by the operator process that leads"}
+        assert (shown[part]["items"], shown[part]["said"]) == ([], "Shown by the operator process that leads")
 
 
 def test_a_standby_without_anything_to_read_is_idle_and_silent():

@@ -43,7 +43,8 @@ def test_only_what_leads_away_from_here_has_a_verdict() -> None:
 
 def test_another_platform_is_said_on_the_edge() -> None:
     found = _edges(worlds.with_infrastructure(BLOCKED, platform="AWS"))
-    assert {edge.notes for edge in found if edge.verdict} == {("on platform None or External only; this is AWS",)}
+    notes = ("not for this cluster", "on platform None or External only; this is AWS")
+    assert {edge.notes for edge in found if edge.verdict} == {notes}
 
 
 def test_both_forms_draw_every_place_and_every_edge_once() -> None:
@@ -55,10 +56,20 @@ def test_both_forms_draw_every_place_and_every_edge_once() -> None:
     assert dot.count("fillcolor") == 1
     assert "sno-to-ha-compact\\npossible" in dot
     assert len(re.findall(r"^  p\d+\[", mermaid, re.MULTILINE)) == len(places)
-    assert len(re.findall(r"-->|-\.->", mermaid)) == len(found)
+    assert len(re.findall(r"(?:-->|==>|-\.->|--x)\|", mermaid)) == len(found)
     assert "sno-to-ha-compact<br/>possible" in mermaid
     numbers = [int(one) for one in re.findall(r"linkStyle (\d+)", mermaid)]
     assert numbers == [number for number, edge in enumerate(found) if edge.verdict]
+
+
+def test_verdicts_differ_in_their_lines_and_not_only_in_colour() -> None:
+    edges = [
+        graph.Edge(worlds.SNO, worlds.HA, f"way-{number}", verdict)
+        for number, verdict in enumerate(("Possible", "Blocked", "Unsupported", ""))
+    ]
+    dot, mermaid = graph.dot(tuple(edges), worlds.SNO), graph.mermaid(tuple(edges), worlds.SNO)
+    assert re.findall(r'label="way-\d".*style=(\w+)', dot) == ["bold", "dashed", "dotted", "solid"]
+    assert re.findall(r"p0 ([^|]+)\|", mermaid) == ["==>", "-.->", "--x", "-->"]
 
 
 def test_a_place_that_no_transition_knows_is_drawn_too() -> None:

@@ -225,16 +225,82 @@ def test_text_can_be_read_on_its_ground_in_light_and_in_dark(colours: dict[str, 
         dark, light = sorted((lightness(one), lightness(other)))
         return (light + 0.05) / (dark + 0.05)
 
-    for colour in ("muted", "here", "possible", "blocked"):
+    for colour in (name for name in colours if name not in {"paper", "ink"}):
         for text in ("ink", "muted", colour):
             assert contrast(ground(colour), colours[text]) >= 4.5, f"{text} in a box of {colour}"
 
 
-def test_both_moods_are_in_the_style() -> None:
+def test_the_style_says_only_what_differs_in_the_dark() -> None:
     style = ET.fromstring(svg.svg((), worlds.SNO)).findtext(f"{SVG}style") or ""  # noqa: S314 - our own text
-    light, dark = style.split("@media (prefers-color-scheme: dark)")
-    assert svg.LIGHT["paper"] in light
+    before, dark = style.split("@media (prefers-color-scheme: dark)")
     assert svg.DARK["paper"] in dark
+    assert svg.LIGHT["paper"] not in style
+    assert "{" not in before.replace("{ color-scheme: light dark }", "")
+
+
+def _all_verdicts() -> Picture:
+    edges = tuple(
+        graph.Edge(worlds.SNO, worlds.HA, f"way-{number}", verdict) for number, verdict in enumerate(svg.VERDICTS)
+    )
+    return _drawn(edges, worlds.SNO, "edge-7f4kd")
+
+
+def _attributes(found: Picture, *names: str) -> Iterator[tuple[ET.Element, dict[str, str]]]:
+    """Every drawn element with the attributes that hold for it, its own or inherited: what a viewer without CSS has."""
+
+    def walk(element: ET.Element, inherited: dict[str, str]) -> Iterator[tuple[ET.Element, dict[str, str]]]:
+        here = inherited | {name: element.attrib[name] for name in names if name in element.attrib}
+        if element.tag.removeprefix(SVG) in {"rect", "path", "text"}:
+            yield element, here
+        for child in element:
+            yield from walk(child, here)
+
+    yield from walk(found.root, {})
+
+
+def test_a_viewer_that_knows_no_style_sees_everything_in_colours_that_can_be_read() -> None:
+    """librsvg drew a black rectangle of a picture whose colours were variables."""
+    found = _all_verdicts()
+    drawn = svg.svg((), worlds.SNO)
+    assert "var(" not in drawn
+    assert "currentColor" not in drawn
+    for element, look in _attributes(found, "fill", "stroke", "fill-opacity", "font-size", "font-family"):
+        assert re.fullmatch(r"#[0-9a-f]{6}|none", look["fill"]), element.attrib
+        if element.tag == f"{SVG}text":
+            assert look["fill"] in {*svg.LIGHT.values()} - {svg.LIGHT["paper"]}, element.attrib
+            assert float(look["font-size"]) >= 11
+            assert "monospace" in look["font-family"]
+        elif element.attrib["class"] == "box":
+            assert float(look["fill-opacity"]) == svg.TINT
+        elif element.attrib["class"] in {"line", "mark"}:
+            assert look["fill"] == "none"
+            assert look["stroke"] != "none"
+
+
+def test_verdicts_can_be_told_apart_without_colour() -> None:
+    found = _all_verdicts()
+    lines = [
+        (look["stroke-width"], look.get("stroke-dasharray", ""))
+        for element, look in _attributes(found, "stroke-width", "stroke-dasharray")
+        if element.attrib["class"] == "line"
+    ]
+    # Two lines to each transition, before its card and after it.
+    assert lines[::2] == lines[1::2]
+    assert len(set(lines)) == len(svg.VERDICTS)
+    marks = [path.attrib["d"] for path in found.root.findall(f".//{SVG}path[@class='mark']")]
+    assert len(set(marks)) == len(marks) == len(svg.VERDICTS) - 1
+    words = [box.texts[1] for box in found.boxes if box.texts[0].startswith("way-")]
+    assert words == ["possible", "blocked", "not for this cluster", "starts elsewhere"]
+
+
+def test_a_mark_stands_before_its_word_and_in_its_box() -> None:
+    found = _all_verdicts()
+    for group in found.root.iter(f"{SVG}g"):
+        for mark in group.findall(f"{SVG}path[@class='mark']"):
+            x, y = map(float, re.findall(r"[\d.]+", mark.attrib["transform"]))
+            (word,) = group.findall(f"{SVG}text[@class='marked']")
+            assert x + 12 + 2 <= float(word.attrib["x"])
+            assert y < float(word.attrib["y"]) < y + 14
 
 
 def test_a_cluster_where_nothing_begins_is_drawn_alone_with_the_reason() -> None:

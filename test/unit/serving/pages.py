@@ -38,11 +38,17 @@ class House:
         self.watches = Watches()
         self.page = page.Page(self.latest, self.watches.known, page_state.about(), timing=timing)
         self.url = ""
+        self.wanted = 0
+        """How often the loop was asked to read again what nothing watches."""
 
     def pin(self, known: facts.Facts, now: datetime = worlds.NOW) -> None:
         """Let the loop have decided from these facts."""
         self.watches.facts = known
+        self.latest.look_again = self._look_again
         self.latest.set(worlds.decide(known, now=now), known)
+
+    def _look_again(self) -> None:
+        self.wanted += 1
 
 
 @contextlib.asynccontextmanager

@@ -128,7 +128,31 @@ async def test_nothing_is_looked_at_while_nobody_looks(house):
     for _ in range(20):
         house.pin(worlds.healthy())
         await asyncio.sleep(0.01)
-    assert house.watches.looks == 0
+    assert (house.watches.looks, house.wanted) == (0, 0)
+
+
+async def test_what_is_not_watched_is_asked_for_while_a_page_is_open(house, session):
+    house.pin(worlds.healthy())
+    async with session.get(f"{house.url}/events") as answer:
+        await told(answer)
+        assert house.wanted >= 1, "when it connects"
+        seen = house.wanted
+        await until("it is asked for again while nothing happens", lambda: house.wanted >= seen + 2)
+    await until("the stream has ended", lambda: house.page.streams == 0)
+    seen = house.wanted
+    await asyncio.sleep(3 * pages.QUICK.comment)
+    assert house.wanted == seen, "without a reader nothing is read"
+    async with session.get(f"{house.url}/state") as answer:
+        assert answer.status == 200
+    assert house.wanted == seen + 1
+
+
+async def test_a_process_that_does_not_lead_reads_nothing_for_a_page(house, session):
+    house.pin(worlds.healthy())
+    house.latest.clear()
+    async with session.get(f"{house.url}/state") as answer:
+        assert (answer.status, (await answer.json())["leads"]) == (200, False)
+    assert house.wanted == 0
 
 
 async def test_a_stream_tells_at_once_and_then_what_has_changed(house, session):

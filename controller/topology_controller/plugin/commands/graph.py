@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from ...definitions import load
     from ...observe import facts
 
-_COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "Unsupported": "#8a8a8a", "": "#8a8a8a"}
+_COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "Unsupported": "#6b6b6b", "": "#6b6b6b"}
+_STYLES = {"Possible": "bold", "Blocked": "dashed", "Unsupported": "dotted", "": "solid"}
+"""Of lines in Graphviz. Here and in Mermaid the line alone shows the verdict, without its colour."""
+_ARROWS = {"Possible": "==>", "Blocked": "-.->", "Unsupported": "--x", "": "-->"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def edges(transitions: load.Transitions, here: TopologyPair, ways: tuple[simulat
             notes: tuple[str, ...] = ()
             details: tuple[str, ...] = ()
             if way is not None and way.available is None:
-                notes = (way.elsewhere,)
+                notes = ("not for this cluster", way.elsewhere)
             elif way is not None and way.available is not None:
                 blockers = way.available.blockers
                 notes = (way.verdict.value.lower(), *(blocker.name for blocker in blockers))
@@ -99,11 +102,10 @@ def dot(every: tuple[Edge, ...], here: TopologyPair) -> str:
         lines.append(f'  "{_dot(str(place))}" [label="{label}"{mark}];')
     for edge in every:
         label = "\\n".join(_dot(line) for line in (edge.name, *edge.notes))
-        style = "" if edge.verdict in {"Possible", "Blocked"} else ", style=dashed"
-        colour = _COLOURS[edge.verdict]
+        colour, style = _COLOURS[edge.verdict], _STYLES[edge.verdict]
         lines.append(
             f'  "{_dot(str(edge.source))}" -> "{_dot(str(edge.target))}" '
-            f'[label="{label}", color="{colour}", fontcolor="{colour}"{style}];'
+            f'[label="{label}", color="{colour}", fontcolor="{colour}", style={style}];'
         )
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -118,8 +120,7 @@ def mermaid(every: tuple[Edge, ...], here: TopologyPair) -> str:
     ]
     for edge in every:
         label = "<br/>".join(_quoted(line) for line in (edge.name, *edge.notes))
-        arrow = "-->" if edge.verdict in {"Possible", "Blocked"} else "-.->"
-        lines.append(f'  {names[edge.source]} {arrow}|"{label}"| {names[edge.target]}')
+        lines.append(f'  {names[edge.source]} {_ARROWS[edge.verdict]}|"{label}"| {names[edge.target]}')
     lines.append(f"  style {names[here]} fill:#dbe9ff,stroke-width:3px")
     lines += [
         f"  linkStyle {number} stroke:{_COLOURS[edge.verdict]}" for number, edge in enumerate(every) if edge.verdict
