@@ -4,7 +4,9 @@
 no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word says. `live_screen` draws the same
 sections on a terminal, where rows of the highest rank are hidden first.
 
-Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor.
+Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor. Commands
+are named as this person can type them (`naming`), and are never broken, in a row of their own or in a sentence: a line
+that is too long for a terminal is folded by the terminal, which knows that it is one line when it is copied.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from __future__ import annotations
 import enum
 import itertools
 import os
+import re
 import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
 from .. import terminal
+from . import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,12 +28,16 @@ if TYPE_CHECKING:
 LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
 _NARROW: Final = 64
+_COMMAND = re.compile(r"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: (?:'[^']*'|[^\s']*[^\s'.,;:)]))+")
+"""A command in a sentence: up to what ends the sentence, or a part of it."""
+_TOGETHER: Final = "\N{NO-BREAK SPACE}"
+"""Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
 _BOLD: Final = "1"
 _CODES: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 COLOURS: Final = {
     "Met": "green", "Possible": "green", "Fulfilled": "green", "Completed": "green", "Running": "green",
     "Written": "green", "Unmet": "red", "Blocked": "red", "Unsupported": "red", "Stuck": "red", "Refused": "red",
-    "NotRunning": "red", "NotInstalled": "red", "Unknown": "yellow", "Pending": "yellow", "Admitting": "yellow",
+    "NotRunning": "red", "NotInstalled": "red", "Unknown": "yellow", "Cannot": "yellow", "Nothing": "green", "Pending": "yellow", "Admitting": "yellow",
     "UnderWay": "cyan", "Converging": "cyan",
 }  # fmt: skip
 
@@ -85,6 +93,7 @@ class Document:
 
     width: int = 0
     colour: bool = False
+    caller: naming.Caller = field(default_factory=naming.Caller)
     sections: list[Section] = field(default_factory=list)
 
     @classmethod
@@ -94,7 +103,7 @@ class Document:
         columns = environ.get("COLUMNS", "")
         width = int(columns) if columns.isascii() and columns.isdigit() else _columns(stream) if is_terminal else 0
         dull = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
-        return cls(max(width, LEAST) if width else 0, colour=is_terminal and not dull)
+        return cls(max(width, LEAST) if width else 0, colour=is_terminal and not dull, caller=naming.caller())
 
     def add(self, title: str, rows: Iterable[Row | tuple[str, ...] | str], rank: Rank = Rank.PROGRESS) -> None:
         """Add a section, unless it has no rows. Cells and sentences get its rank, and an indent below a title."""
@@ -102,9 +111,12 @@ class Document:
         complete = [
             row if isinstance(row, Row) else Row((row,) if isinstance(row, str) else row, rank, indent) for row in rows
         ]
-        clean = tuple(Row(tuple(map(terminal.plain, row.cells)), row.rank, row.indent, row.command) for row in complete)
+        clean = tuple(Row(tuple(map(self._clean, row.cells)), row.rank, row.indent, row.command) for row in complete)
         if clean:
-            self.sections.append(Section(terminal.plain(title), clean))
+            self.sections.append(Section(self._clean(title), clean))
+
+    def _clean(self, text: str) -> str:
+        return self.caller.spoken(terminal.plain(text))
 
     def text(self) -> str:
         """Everything, ending with a line break."""
@@ -141,14 +153,16 @@ class Document:
     def _wrapped(self, text: str, first: str, following: str) -> list[str]:
         if not self.width:
             return [first + text]
-        return textwrap.wrap(
-            text,
+        whole = _COMMAND.sub(lambda match: match[0].replace(" ", _TOGETHER), text)
+        lines = textwrap.wrap(
+            whole,
             max(self.width, len(following) + LEAST),
             initial_indent=first,
             subsequent_indent=following,
             break_long_words=False,
             break_on_hyphens=False,
-        ) or [first.rstrip()]
+        )
+        return [line.replace(_TOGETHER, " ") for line in lines] or [first.rstrip()]
 
     def _marked(self, line: str) -> str:
         """Paint the first word of a line that has a colour."""
