@@ -175,9 +175,7 @@ def parser() -> argparse.ArgumentParser:
     program.add_argument("--version", action="version", version=version())
     _connection(program, groups="as_group")
     program.set_defaults(**_DEFAULTS)
-    verbs = program.add_subparsers(
-        dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser
-    )
+    verbs = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
     plan = _verb(
         verbs, "plan",
         "what can be requested from here; with a target, everything that it takes. Nothing is written",
@@ -275,7 +273,9 @@ def version() -> str:
 def _verb(
     verbs: argparse._SubParsersAction[_Parser], name: str, meaning: str, *examples: str, connected: bool = True
 ) -> argparse.ArgumentParser:
-    more = f"flags of the connection, such as --context and --as: {naming.caller().program} --help\n" if connected else ""
+    more = (
+        f"flags of the connection, such as --context and --as: {naming.caller().program} --help\n" if connected else ""
+    )
     verb = verbs.add_parser(
         name,
         help=meaning,

@@ -79,7 +79,9 @@ def _completed(answer: answers.Status) -> str:
 
 
 def _idle(answer: answers.Status, now: datetime) -> str:
-    parts = [f"No transition leads to {answer['desired']}" if answer["phase"] == Phase.UNSUPPORTED else _request(answer)]
+    parts = [
+        f"No transition leads to {answer['desired']}" if answer["phase"] == Phase.UNSUPPORTED else _request(answer)
+    ]
     if (last := answer["lastTransition"]) is not None:
         begun, ended = last["admitted"], last["completed"]
         taken = f" {_taken(begun, ended)}" if begun and ended else ""

@@ -4,9 +4,9 @@
 no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word says. `live_screen` draws the same
 sections on a terminal, where rows of the highest rank are hidden first.
 
-Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor. Commands
-are named as this person can type them (`naming`), and are never broken, in a row of their own or in a sentence: a line
-that is too long for a terminal is folded by the terminal, which knows that it is one line when it is copied.
+Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor.
+Commands are named as this person can type them (`naming`), and are never broken, in a row of their own or in a
+sentence: a line that is too long is folded by the terminal, which knows that it is one line when it is copied.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _CODES: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 COLOURS: Final = {
     "Met": "green", "Possible": "green", "Fulfilled": "green", "Completed": "green", "Running": "green",
     "Written": "green", "Unmet": "red", "Blocked": "red", "Unsupported": "red", "Stuck": "red", "Refused": "red",
-    "NotRunning": "red", "NotInstalled": "red", "Unknown": "yellow", "Cannot": "yellow", "Nothing": "green", "Pending": "yellow", "Admitting": "yellow",
-    "UnderWay": "cyan", "Converging": "cyan",
+    "NotRunning": "red", "NotInstalled": "red", "Unknown": "yellow", "Pending": "yellow", "Admitting": "yellow",
+    "UnderWay": "cyan", "Under": "cyan", "Cannot": "yellow", "Nothing": "green", "Converging": "cyan",
 }  # fmt: skip
 
 

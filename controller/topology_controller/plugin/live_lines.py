@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from . import live
 
 _DULL = frozenset({"", "dumb", "unknown"})
+_COUNTING = frozenset({"evaluated", "assessment"})
+"""What of an answer is another one a second later. That is no news."""
 _ABOUT_WATCHING = {"connection": "connected again", "stale": "everything can be followed"}
 _SILENT = {**_ABOUT_WATCHING, "operator": "operator Running"}
 """What is printed only after something else was."""
@@ -58,7 +60,8 @@ class Lines:
         stream.flush()
 
     def _document(self, answer: answers.Status) -> None:
-        content = {name: value for name, value in answer.items() if name != "evaluated"}
+        content = {name: value for name, value in answer.items() if name not in _COUNTING}
+        content["available"] = [{**way, "evaluated": ""} for way in answer["available"]]
         if content == self._answer:
             return
         self._answer = content

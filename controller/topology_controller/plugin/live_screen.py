@@ -5,9 +5,9 @@ the screen; what was there before comes back at the end, followed by the last an
 colour are looked up for each drawing. A line that is wider than the terminal is folded by the terminal itself, so that
 a command can be copied whole; rich's own live display would break it.
 
-What is cut first follows from the ranks that `printing` gives. Every row that is not in order gets one line; then
-the head and commands have room, and commands are never cut; then whole messages, the shortest of each rank first. What is in order gets the
-room that is left. The last line says how much is hidden.
+What is cut first follows from the ranks that `printing` gives. Every row that is not in order gets one line; then the
+head and commands have room, and commands are never cut; then whole messages, the shortest of each rank first. What is
+in order gets the room that is left. The last line says how much is hidden.
 Only this module imports rich, and `main` imports it only when a live view is wanted.
 """
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 PROGRAM: Final = "kubectl-topology"
 _CLIENTS: Final = ("oc", "kubectl")
 _OWN = re.compile(r"\boc topology\b")
-_SHARED = "annotate|apply|auth|create|delete|describe|drain|edit|events|explain|get|label|logs|patch|rollout|scale|uncordon|wait"
+_SHARED = (
+    "annotate|apply|auth|create|delete|describe|drain|edit|events|explain|get|label|logs|patch|rollout|scale|"
+    "uncordon|wait"
+)
 _CLUSTER = re.compile(rf"(?<![\w/.-])oc(?= (?:(?:-n|--namespace) \S+ )?(?:{_SHARED})\b)")
 """`oc` before a verb that kubectl has too. Where one part of a command is for oc alone, all of it stays."""
 _GRANTS = re.compile(r"\boc adm policy add-cluster-role-to-user (\S+) (\S+)")

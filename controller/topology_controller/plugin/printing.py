@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
 _HEAD: Final = {
     "Cluster": Rank.HEAD, "Topology": Rank.HEAD, "Phase": Rank.HEAD, "Progress": Rank.HEAD,
-    "Operator": Rank.UNMET, "Last set by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
+    "Operator": Rank.UNMET, "Set by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
 }  # fmt: skip
 _REFUSED: Final = "Nothing was written"
 _LEFT: Final = "Action required"
@@ -58,8 +58,8 @@ def overview(document: Document, answer: answers.Overview) -> None:
     for way in ways:
         old = way["evaluated"] is not None and way["evaluated"] != answer["evaluated"]
         when = f" (evaluated by the operator {assessment.age(way['evaluated'] or '', clock)})" if old else ""
-        rows = [(check["status"], check["name"], check["message"]) for check in way["blockers"]]
-        document.add(f"What blocks {way['name']}{when}", rows)
+        blockers = [(check["status"], check["name"], check["message"]) for check in way["blockers"]]
+        document.add(f"What blocks {way['name']}{when}", blockers)
     targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in ways if not way["elsewhere"])
     document.add("For details", [command(f"oc topology plan {target}") for target in targets])
     _unread(document, answer["unread"])
@@ -86,7 +86,10 @@ def plan(document: Document, answer: answers.Plan) -> None:
     recorded = answer["recorded"]
     if recorded is not None:
         clock = datetime.fromisoformat(answer["evaluated"])
-        source = f"You may not read all that this depends on: where so, it is as the operator evaluated it {assessment.age(recorded, clock)}."
+        source = (
+            "You may not read all that this depends on: where so, it is as the operator evaluated it "
+            f"{assessment.age(recorded, clock)}."
+        )
         document.add("", [source])
     _checks(document, "Preflight", answer["checks"])
     _checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
@@ -212,7 +215,9 @@ def _available(document: Document, available: Sequence[state.Available], clock: 
         unknown = bool(way["blockers"]) and all(blocker["status"] == "Unknown" for blocker in way["blockers"])
         verdict = "Possible" if way["available"] else "Cannot tell" if unknown else "Blocked"
         names = ", ".join(blocker["name"] for blocker in way["blockers"])
-        rows.append((verdict, way["name"], f"evaluated {assessment.age(way['evaluated'], clock)}", names or way["summary"]))
+        rows.append(
+            (verdict, way["name"], f"evaluated {assessment.age(way['evaluated'], clock)}", names or way["summary"])
+        )
     document.add("Available transitions", rows)
     targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in available)
     document.add("For details", [command(f"oc topology plan {target}") for target in targets])
@@ -295,9 +300,11 @@ def request(document: Document, answer: answers.Set) -> None:
 
 def cancel(document: Document, answer: answers.Cancel) -> None:
     """`cancel`."""
-    # Once it is written, everything here is as it is after that.
-    before = answer["desired"] if answer["result"] == "Written" else None
-    _head(document, answer, [("Phase", answer["phase"] or "")], requested_by=answer["requestedBy"], before=before)
+    request = ", made by ".join(filter(None, (answer["desired"], answer["requestedBy"])))
+    if answer["result"] == "Written":
+        # Everything here is as it is after that.
+        request = f"none; before: {request}"
+    _head(document, answer, [("Phase", answer["phase"] or "")], request=request)
     document.add("Warning", map(_sentence, answer["warnings"]))
     refused = f" {_REFUSED}." if answer["result"] == "Refused" else ""
     document.add("", [(answer["result"], f"{_sentence(answer['message'])}{refused}")])
@@ -328,22 +335,16 @@ def _head(
     fields: Iterable[tuple[str, str]],
     *,
     written_by: str | None = None,
-    requested_by: str | None = None,
-    before: str | None = None,
+    request: str = "",
 ) -> None:
-    """The paragraph that an answer begins with."""
+    """The paragraph that an answer begins with. `request` stands for what is requested, where that needs more words."""
     desired, operator = answer["desired"], answer["operator"]
-    request = desired or "none"
-    if desired and requested_by:
-        request = f"none; before: {desired}, made by {requested_by}" if before else f"{desired}, made by {requested_by}"
-    elif before:
-        request = f"none; before: {before}"
     _fields(
         document,
         [
             *_place(answer["cluster"]),
-            ("Last set by", written_by or ""),
-            ("Request", request),
+            ("Set by", written_by or ""),
+            ("Request", request or desired or "none"),
             ("Operator", _operator(operator)),
             *fields,
         ],

@@ -128,7 +128,9 @@ def requested(known: facts.Facts, transitions: load.Transitions, target: str, no
     return dataclasses.replace(judgement, message=f"Possible, but will not complete until: {', '.join(left)}")
 
 
-def by_record(judgement: Judgement, record: TopologyTransition | None, target: str, transitions: load.Transitions) -> Judgement:
+def by_record(
+    judgement: Judgement, record: TopologyTransition | None, target: str, transitions: load.Transitions
+) -> Judgement:
     """The same, with what could not be told live taken from what the operator has recorded; as it is without that.
 
     What was read live counts; for the rest the operator's own verdict about this target does, at its time.
@@ -139,7 +141,9 @@ def by_record(judgement: Judgement, record: TopologyTransition | None, target: s
     if judgement.verdict is not Verdict.CANNOT_TELL or item is None or definition is None:
         return judgement
     own = judgement.definition is not None and judgement.definition.name == definition.name
-    live = {result.name: result for result in judgement.decision.results if own and result.status is not CheckStatus.UNKNOWN}
+    live = {
+        result.name: result for result in judgement.decision.results if own and result.status is not CheckStatus.UNKNOWN
+    }
     blockers = {blocker.name: blocker for blocker in item.blockers}
     results = []
     for spec in definition.preflight:
@@ -293,7 +297,8 @@ def ways(
 ) -> tuple[tuple[Way, ...], str]:
     """Every transition that starts here, as the operator's own discovery finds it; or none, and the reason.
 
-    `instead` are verdicts by name that count in the place of one that could not be told. Raises PluginError when Infrastructure is not known.
+    `instead` are verdicts by name that count in the place of one that could not be told. Raises PluginError when
+    Infrastructure is not known.
     """
     infrastructure = _infrastructure(known)
     if disabled := applicability.disabled(known, infrastructure):

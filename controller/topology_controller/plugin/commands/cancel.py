@@ -20,8 +20,6 @@ from . import head, show
 if TYPE_CHECKING:
     import argparse
 
-    from topology_api.types import TopologyTransition
-
     from ...definitions import load
     from .. import answers
 
@@ -62,7 +60,7 @@ async def cancel(
         return (answer, code), patch["body"] if patch is not None else None
 
     answer, code, generation = await write.request(
-        connection, judge, "to cancel the request", lambda _: _instead(snapshots[-1].record)
+        connection, judge, "to cancel the request", lambda _: _instead()
     )
     if generation is None:
         return answer, code
@@ -107,7 +105,7 @@ def judged(
         "message": message,
         "patch": write.patch(version, None, acting) if result == "WouldWrite" else None,
         "warnings": [],
-        "next": _instead(snapshot.record) if result == "Refused" else [plan],
+        "next": _instead() if result == "Refused" else [plan],
     }, code
 
 
@@ -116,12 +114,12 @@ def _result(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[
     here = records.pair(snapshot.infrastructure)
     # The transition of this record counts, and only where it is that of this request.
     is_reached = record is not None and record.target is not None and record.target == here
-    if record is not None and is_reached and desired in {None, here.control_plane}:
-        if record.phase is Phase.CONVERGING:
-            return "Refused", (
-                f"The topology has changed to {here}, which cannot be cancelled any more: other operators have begun "
-                "to follow, and a change back is not supported"
-            ), errors.ExitCode.BLOCKED  # fmt: skip
+    follows = record is not None and record.phase is Phase.CONVERGING and is_reached
+    if follows and desired in {None, here.control_plane}:
+        return "Refused", (
+            f"The topology has changed to {here}, which cannot be cancelled any more: other operators have begun to "
+            "follow, and a change back is not supported"
+        ), errors.ExitCode.BLOCKED  # fmt: skip
     if desired is None:
         return "Unchanged", "There is no request, so there is nothing to cancel", errors.ExitCode.DONE
     if _is_fulfilled(snapshot, transitions):
@@ -137,7 +135,7 @@ def _is_fulfilled(snapshot: cluster.Snapshot, transitions: load.Transitions) -> 
     return desired == here.control_plane and not leads
 
 
-def _instead(record: TopologyTransition | None) -> list[answers.Expected]:
+def _instead() -> list[answers.Expected]:
     """What there is where there is no way back."""
     return [
         simulate.item("Status", "How far it is, and what it waits for", "oc topology status"),

@@ -122,7 +122,10 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     verdict = simulate.best(ways)
     possible = sorted({way.definition.name for way in ways if way.verdict is simulate.Verdict.POSSIBLE})
     if snapshot.phase == Phase.CONVERGING and not ways:
-        verdict, message = simulate.Verdict.UNDER_WAY, "The topology has changed, and the cluster follows: see oc topology status"
+        verdict, message = (
+            simulate.Verdict.UNDER_WAY,
+            "The topology has changed, and the cluster follows: see oc topology status",
+        )
     elif not ways and simulate.is_settled(snapshot.known, transitions):
         verdict, message = simulate.Verdict.NOTHING_TO_DO, f"The cluster has its topology. {message}"
     elif not message and possible:
