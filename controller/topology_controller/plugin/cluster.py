@@ -50,7 +50,8 @@ _CLOCK_SKEW = timedelta(seconds=30)
 _LEASE_DURATION = timedelta(seconds=270)
 """Of a Lease that does not say its own: the longest that the operator uses."""
 READER = "cluster-reader"
-"""OpenShift's own cluster role that may read what this program reads, but for what docs/kubectl-topology.md names."""
+"""OpenShift's own cluster role that may read what this program reads, but for the objects of these kinds."""
+NOT_OF_READER = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
 _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)

@@ -98,7 +98,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
     document.add("What would change", changes)
     for title, steps in (
         ("What to expect", answer["expected"]),
-        ("Verify yourself first (outside the cluster)", answer["checklist"]),
+        ("Verify yourself, outside the cluster", answer["checklist"]),
     ):
         _steps(document, title, steps, wide=max((len(step["name"]) for step in steps), default=0))
     _unread(document, answer["unread"])
@@ -447,16 +447,17 @@ def _next(document: Document, steps: Sequence[answers.Expected]) -> None:
 def _unread(document: Document, unread: Sequence[answers.Unread], user: str = "USER") -> None:
     """What could not be read; of all rights that lack, the one role that has them, and who gives it."""
     forbidden = [fact["what"] for fact in unread if fact["right"]]
+    of_reader = [what for what in forbidden if not any(kind in what for kind in cluster.NOT_OF_READER)]
     if forbidden:
         count = "1 object" if len(forbidden) == 1 else f"{len(forbidden)} objects"
         few = f": {', '.join(forbidden)}" if len(forbidden) <= _FEW else ""
-        document.add(
-            "Permissions",
-            [
-                f"You may not read {count} that this depends on{few}. Role {cluster.READER} grants that:",
-                command(f"oc adm policy add-cluster-role-to-user {cluster.READER} {user}", 4),
-            ],
-        )
+        text = f"You may not read {count} that this depends on{few}. "
+        if not of_reader:
+            document.add("Permissions", [f"{text}No role but cluster-admin grants that in OpenShift."])
+        else:
+            most = "that" if len(of_reader) == len(forbidden) else f"{len(of_reader)} of them"
+            grant = command(f"oc adm policy add-cluster-role-to-user {cluster.READER} {user}", 4)
+            document.add("Permissions", [f"{text}Role {cluster.READER} grants {most}:", grant])
     document.add("What could not be read", [(fact["what"], fact["why"]) for fact in unread if not fact["right"]])
 
 

@@ -32,9 +32,9 @@ def line(answer: dict[str, Any], after: timedelta = LATER) -> str:
     return assessment.line(whole, worlds.NOW + after)
 
 
-def way(available: bool, *blockers: str, seconds: int = 32) -> dict[str, Any]:  # noqa: FBT001 - as in the answer
+def way(*blockers: str, seconds: int = 32) -> dict[str, Any]:
     return {
-        "name": "sno-to-ha-compact", "summary": "", "available": available, "command": "",
+        "name": "sno-to-ha-compact", "summary": "", "available": not blockers, "command": "",
         "target": {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"},
         "evaluated": (worlds.NOW + LATER - timedelta(seconds=seconds)).isoformat(),
         "blockers": [{"name": name, "status": "Unmet", "message": ""} for name in blockers],
@@ -100,17 +100,17 @@ def test_idle_says_what_the_last_transition_was_and_what_can_be_requested() -> N
     last = {"name": "infra-to-ha", "source": pair, "target": pair, "requested": None,
             "admitted": worlds.NOW.isoformat(), "completed": (worlds.NOW + timedelta(minutes=9)).isoformat(),
             "accepted": ["RouterReplicas"]}  # fmt: skip
-    text = line({**IDLE, "lastTransition": last, "available": [way(True)]})
+    text = line({**IDLE, "lastTransition": last, "available": [way()]})
     assert text == (
         f"Nothing is requested; last transition: infra-to-ha after 9 min, at {last['completed']}, without "
         "RouterReplicas; possible: HighlyAvailable (evaluated 32 s ago)"
     )
-    blocked = line({**IDLE, "available": [way(False, "ControlPlaneNodes", "EtcdVotingMembers")]})
+    blocked = line({**IDLE, "available": [way("ControlPlaneNodes", "EtcdVotingMembers")]})
     assert blocked == "Nothing is requested; sno-to-ha-compact is blocked by 2 checks (evaluated 32 s ago)"
 
 
 def test_no_transition_leads_there() -> None:
-    text = line({**replies.told(replies.in_phase(Phase.UNSUPPORTED)), "available": [way(True)]})
+    text = line({**replies.told(replies.in_phase(Phase.UNSUPPORTED)), "available": [way()]})
     assert text.startswith("No transition leads to DualReplica; possible: HighlyAvailable")
 
 

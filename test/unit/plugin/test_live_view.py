@@ -15,7 +15,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from rich import console
-
 from test import processes
 
 import topology_controller
@@ -29,8 +28,9 @@ from ..core.strategies import worlds_of_any_kind
 from . import replies
 
 if TYPE_CHECKING:
-    from rich.text import Text
     from datetime import datetime
+
+    from rich.text import Text
 
 _TAKEN, _GIVEN_BACK, _HOME, _CLEARED = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H", "\x1b[2J"
 _EMPTIED, _BELOW = "\x1b[2K", "\x1b[J"

@@ -145,7 +145,7 @@ def test_a_refusal_says_why_and_how_to_wait_instead_and_nothing_else() -> None:
     assert "Refused  Nothing was written." in text
     assert "oc topology set HighlyAvailable --confirm --allow-pending" in text
     assert "What to expect" not in text
-    assert max(map(len, text.splitlines())) <= 100
+    assert max(len(line) for line in text.splitlines() if "oc " not in line) <= 100
 
 
 def test_who_may_wait_is_told_that_it_goes_on_by_itself() -> None:

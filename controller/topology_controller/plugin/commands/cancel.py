@@ -59,9 +59,7 @@ async def cancel(
         patch = answer["patch"]
         return (answer, code), patch["body"] if patch is not None else None
 
-    answer, code, generation = await write.request(
-        connection, judge, "to cancel the request", lambda _: _instead()
-    )
+    answer, code, generation = await write.request(connection, judge, "to cancel the request", lambda _: _instead())
     if generation is None:
         return answer, code
     connection.interruption.text = f"the request {answer['desired']} was cancelled. See: oc topology status"

@@ -111,7 +111,7 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Standing:
         raise errors.PluginError("there is no request to wait for", "What can be requested: oc topology plan")
     record = records.recover(here, known.own_operator)
     if record is None or (record.observed_generation or 0) < here.generation:
-        return Standing(f"{here.desired} is requested; the operator has not said anything about that yet")
+        return Standing(f"{here.desired} is requested; waiting for the operator to pick it up")
     if degraded is not None and degraded["reason"] == Reason.TOPOLOGY_OVERWRITTEN:
         return Standing(f"{degraded['message']} ({degraded['reason']})", errors.ExitCode.BLOCKED)
     if degraded is not None and degraded["reason"] == Reason.API_NOT_INSTALLED:
