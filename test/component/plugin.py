@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "kubectl-topology"
 AGENT = f"{PROGRAM}/*"
+CALLED = "oc topology"
+"""As which it runs here, so that what it prints does not depend on what started the tests."""
 DONE, FAILED, USAGE, BLOCKED, UNSUPPORTED, TIMED_OUT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
@@ -29,7 +31,7 @@ class Ended(processes.Ended):
     @property
     def reason(self) -> str:
         """The one calm line that a failed command leaves, without the program's name."""
-        return self.complaint_of(PROGRAM)
+        return self.complaint_of(CALLED)
 
 
 class Plugin:
@@ -39,7 +41,7 @@ class Plugin:
         self._file = folder / "kubeconfig-plugin"
         self._file.write_text(yaml.safe_dump(access))
         kept = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
-        self._environ = {**kept, "KUBECONFIG": str(self._file)}
+        self._environ = {**kept, "KUBECONFIG": str(self._file), "_": "/usr/bin/oc"}
 
     async def run(self, *words: str) -> Ended:
         """Run a verb to its end."""

@@ -35,7 +35,12 @@ def command(here: World, tmp_path: pathlib.Path) -> plugin.Plugin:
 
 
 async def test_0_what_is_possible_and_what_is_done(command: plugin.Plugin) -> None:
-    for words in (("plan", worlds.DESIRED), ("status",), ("set", worlds.DESIRED, "--confirm"), ("cancel",)):
+    for words in (
+        ("plan", worlds.DESIRED),
+        ("status",),
+        ("set", worlds.DESIRED, "--confirm", "--allow-pending"),
+        ("cancel",),
+    ):
         ended = await command.run(*words)
         assert (ended.code, ended.complaint) == (plugin.DONE, ""), words
         assert ended.printed
@@ -46,20 +51,30 @@ async def test_1_one_line_when_there_is_no_answer(here: World, command: plugin.P
     for words in (("plan",), ("status",), ("wait",), ("graph",), ("set", worlds.DESIRED, "--confirm"), ("cancel",)):
         ended = await command.run(*words)
         assert ended.code == plugin.FAILED, words
-        assert ended.reason.startswith("you have no right to get infrastructures.config.openshift.io/cluster")
+        assert ended.reason.startswith(
+            "forbidden: you need permission to get infrastructures.config.openshift.io/cluster"
+        )
 
 
 async def test_2_bad_usage(command: plugin.Plugin) -> None:
-    for words in ((), ("set", "Highlyavailable")):
+    for words in (("stauts",), ("set", "Highlyavailable")):
         ended = await command.run(*words)
-        assert (ended.code, ended.printed) == (plugin.USAGE, ""), words
-        assert ended.complaint.startswith("usage: kubectl-topology")
+        assert ended.code == plugin.USAGE, words
+        assert "did you mean" in ended.reason
+    helped = await command.run()
+    assert (helped.code, helped.complaint) == (plugin.DONE, "")
+    assert helped.printed.startswith("usage: oc topology VERB")
 
 
 async def test_3_a_check_is_not_met(here: World, command: plugin.Plugin) -> None:
     await cluster.set_ready(here.api, "master-2", ready=False)
     for words in (("plan", worlds.DESIRED), ("set", worlds.DESIRED, "--confirm")):
         assert (await command.run(*words)).code == plugin.BLOCKED, words
+    await cluster.set_ready(here.api, "master-2", ready=True)
+    assert (await command.run("plan", worlds.DESIRED)).code == plugin.DONE
+    ended = await command.run("set", worlds.DESIRED, "--confirm")
+    assert ended.code == plugin.BLOCKED, "no operator runs"
+    assert "no operator runs that would act on the request" in " ".join(ended.printed.split())
     assert "desiredTopology" not in (await here.infrastructure())["spec"]
 
 
@@ -70,7 +85,7 @@ async def test_4_nothing_leads_there(here: World, command: plugin.Plugin) -> Non
 
 
 async def test_5_it_lasts_longer_than_somebody_would_wait(here: World, command: plugin.Plugin) -> None:
-    ended = await command.run("set", worlds.DESIRED, "--confirm", "--wait", "--timeout", "1s")
+    ended = await command.run("set", worlds.DESIRED, "--confirm", "--allow-pending", "--wait", "--timeout", "1s")
     assert ended.code == plugin.TIMED_OUT
     assert "not completed after 1 s" in ended.complaint
     assert (await here.infrastructure())["spec"]["desiredTopology"] == worlds.DESIRED

@@ -87,9 +87,15 @@ async def test_a_request_is_refused_then_made_then_cancelled_then_carried_out(
     carried = await command.run(*CONFIRMED, "--wait", "--timeout", "50s")
     assert carried.code == plugin.DONE, carried
     assert carried.printed.endswith(f"{sentences.COMPLETED}\n")
-    late = await command.run("cancel")
-    assert late.code == plugin.BLOCKED
-    assert "no transition leads back" in " ".join(late.printed.split())
+    removed = await command.run("cancel")
+    assert removed.code == plugin.DONE
+    text = " ".join(removed.printed.split())
+    assert "The fulfilled request HighlyAvailable is removed; the cluster stays HighlyAvailable/HighlyAvailable" in text
+    assert f"Request none; before: {DESIRED}, made by {plugin.PROGRAM}" in text
+    assert "Phase Idle" in text
+    assert await requested(here) is None
+    code, ways = await command.json("plan")
+    assert (code, ways["verdict"]) == (plugin.DONE, "NothingToDo")
 
 
 async def test_a_change_that_comes_between_reading_and_cancelling_wins(here: World, command: plugin.Plugin) -> None:
@@ -108,7 +114,7 @@ async def test_a_change_that_comes_between_reading_and_cancelling_wins(here: Wor
     assert ended.code == plugin.BLOCKED, ended
     text = " ".join(ended.printed.split())
     assert "Infrastructure changed while the request was being cancelled. The topology has changed" in text
-    assert "there is no way back" in text
+    assert "cannot be cancelled any more" in text
     assert "oc topology wait" in text
     assert await requested(here) == DESIRED
 
@@ -123,7 +129,7 @@ async def test_others_who_write_are_waited_for_a_while_and_then_named(here: Worl
         await here.api.patch(kinds.INFRASTRUCTURES, "cluster", noted)
 
     once = here.server.before(by_plugin, annotates)
-    assert (await command.run(*CONFIRMED)).code == plugin.DONE
+    assert (await command.run(*CONFIRMED, "--allow-pending")).code == plugin.DONE
     assert (count, await requested(here)) == (1, DESIRED)
     here.server.unhook(once)
     here.server.before(by_plugin, annotates, count=None)
@@ -144,7 +150,7 @@ async def test_what_became_of_a_write_without_an_answer_is_found_out(
     here: World, command: plugin.Plugin, *, action: Any, code: int, stands: str | None, words: str
 ) -> None:
     here.server.fault(action, user_agent=plugin.AGENT, verb="patch", count=1)
-    ended = await command.run(*CONFIRMED)
+    ended = await command.run(*CONFIRMED, "--allow-pending")
     assert (ended.code, await requested(here)) == (code, stands)
     assert words in " ".join((ended.printed + ended.complaint).split())
 
@@ -152,16 +158,14 @@ async def test_what_became_of_a_write_without_an_answer_is_found_out(
 async def test_whoever_is_interrupted_after_the_write_is_told_that_the_request_stands(
     here: World, command: plugin.Plugin
 ) -> None:
-    async with command.running(*CONFIRMED, "--wait") as waiting:
+    async with command.running(*CONFIRMED, "--allow-pending", "--wait") as waiting:
         assert waiting.stderr is not None
-        assert b"has not said anything" in await waiting.stderr.readline()
+        assert b"waiting for the operator to pick it up" in await waiting.stderr.readline()
         waiting.send_signal(signal.SIGTERM)
         printed, complaint = await waiting.communicate()
     assert (waiting.returncode, await requested(here)) == (plugin.INTERRUPTED, DESIRED)
     assert b"Written" in printed
-    assert complaint.decode().startswith(
-        "kubectl-topology: interrupted; the request HighlyAvailable was made and stands."
-    )
+    assert complaint.decode().startswith("oc topology: interrupted; HighlyAvailable is requested.")
     assert "oc topology wait" in complaint.decode()
 
 
@@ -206,7 +210,9 @@ async def test_rights_are_those_of_whom_one_acts_as(
     asking = (*CONFIRMED, "--allow-pending")
     stranger = await command.run(*asking, *acting)
     assert stranger.code == plugin.FAILED
-    assert stranger.reason.startswith("jane has no right to get infrastructures.config.openshift.io/cluster")
+    assert stranger.reason.startswith(
+        "forbidden: jane needs permission to get infrastructures.config.openshift.io/cluster"
+    )
 
     everything: dict[str, Any] = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
     requesting = {
@@ -222,8 +228,10 @@ async def test_rights_are_those_of_whom_one_acts_as(
         await polling.until("a group may read", lambda: _ends(command, plugin.DONE, "status", *acting), 60.0)
         reader = await command.run(*asking, *acting)
         assert reader.code == plugin.FAILED
-        assert reader.reason.startswith("jane has no right to patch infrastructures.config.openshift.io/cluster")
-        assert 'User "jane" cannot patch resource "infrastructures"' in reader.reason
+        assert reader.reason.startswith(
+            "forbidden: jane needs permission to patch infrastructures.config.openshift.io/cluster"
+        )
+        assert "oc adm policy add-cluster-role-to-user topology-requester jane" in reader.reason
         assert await requested(there) is None
 
         await _bind(there, "growers-request")

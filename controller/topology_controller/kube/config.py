@@ -46,10 +46,14 @@ _MOST_NODES = 100_000
 
 
 class ConfigError(Exception):
-    """A kubeconfig or service account cannot be used to reach a cluster. `source` is the file."""
+    """A kubeconfig or service account cannot be used to reach a cluster.
+
+    `source` is the file. The text begins with it, unless `problem` has a place for it: `{source}`.
+    """
 
     def __init__(self, source: str, problem: str) -> None:
-        super().__init__(f"{source}: {errors.clean(problem)}")
+        before, named, after = errors.clean(problem).partition("{source}")
+        super().__init__(f"{before}{source}{after}" if named else f"{source}: {before}")
 
 
 class _UnusableError(Exception):
@@ -223,6 +227,7 @@ async def _fill(configuration: Configuration, paths: str, context: str | None) -
         for entry in merger.config.value[part]:
             # By default an entry is named by all that is in it, in errors too, and that may be a password.
             entry.name = f"{part}[name={entry.safe_get('name')}]"
+    _check_context(merger.config.value, context)
     loader = library.kube_config.KubeConfigLoader(
         config_dict=merger.config,
         active_context=context,
@@ -262,6 +267,24 @@ async def _fill(configuration: Configuration, paths: str, context: str | None) -
         # Beside a token the file comes first, as with kubectl; the token is for as long as the file has none.
         configuration.refresh_api_key_hook = credentials.TokenFile(pathlib.Path(theirs["tokenFile"]))
     return str(loader.current_context["name"])
+
+
+def _check_context(content: Mapping[str, Any], context: str | None) -> None:
+    """Raise _UnusableError, in kubectl's words, where there is no such context, or not the cluster that it names.
+
+    What is odd in another way is left to the library.
+    """
+    names = [entry.safe_get("name") for entry in content["contexts"]]
+    there = f"contexts there: {', '.join(map(str, names)) or 'none'}"
+    name = context or content.get("current-context")
+    if not name:
+        raise _UnusableError(f"{{source}} has no current-context, and --context names none; {there}")
+    if name not in names:
+        raise _UnusableError(f'context "{name}" does not exist in {{source}}; {there}')
+    entry = content["contexts"][names.index(name)].safe_get("context")
+    cluster = entry.get("cluster") if isinstance(entry, dict) else None
+    if isinstance(cluster, str) and cluster not in [entry.safe_get("name") for entry in content["clusters"]]:
+        raise _UnusableError(f'context "{name}" in {{source}} names cluster "{cluster}", which does not exist there')
 
 
 def _is_secure(cluster: Any, paths: str) -> bool:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 READS = frozenset({"get", "list", "watch"})
 PARTIAL = "PartialObjectMetadata"
-_LONGEST_MESSAGE = 400
+_LONGEST_MESSAGE = 1000
+"""Characters. An admission policy says what to do at the end of its refusal."""
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 

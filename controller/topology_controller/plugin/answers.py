@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 API_VERSION: Final = "cli.topology.openshift.io/v1"
 
-Verdict = Literal["Possible", "Fulfilled", "UnderWay", "Blocked", "Unsupported"]
+Verdict = Literal["Possible", "Fulfilled", "UnderWay", "NothingToDo", "Blocked", "Unsupported", "CannotTell"]
 Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
 Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
+Consistency = Literal["Consistent", "Inconsistent", "CannotTell"]
 Expected: TypeAlias = "state.Advisory"
 """What to expect, to do beforehand, or to do next; `command` may be empty."""
 
@@ -120,6 +121,7 @@ class Plan(Judged):
 
     `manifest` is there only when manifests took the place of TARGET; `target` is empty when they ask for nothing.
     `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
+    `recorded` is when the operator evaluated what this goes by, where the caller may not read that; else None.
     """
 
     target: str
@@ -134,25 +136,30 @@ class Plan(Judged):
     expected: list[Expected]
     checklist: list[Expected]
     command: str | None
+    recorded: str | None
     unread: list[Unread]
     manifest: NotRequired[Manifest]
     notCompleteUntil: NotRequired[list[Left]]
 
 
 class Way(TypedDict):
-    """A transition that leads away from here. It is blocked by `blockers`, or `elsewhere` says why it is not for us."""
+    """A transition that leads away from here. It is blocked by `blockers`, or `elsewhere` says why it is not for us.
+
+    `evaluated` is when that was found out: now, or earlier by the operator where the caller may not read it.
+    """
 
     name: str
     summary: str
     target: state.Pair
     verdict: Verdict
     blockers: list[state.Blocker]
+    evaluated: str | None
     elsewhere: str
     command: str
 
 
 class Overview(Judged):
-    """`plan`: what could be asked for from here."""
+    """`plan`: what can be requested from here."""
 
     verdict: Verdict
     message: str
@@ -160,11 +167,24 @@ class Overview(Judged):
     unread: list[Unread]
 
 
+class Awaited(TypedDict):
+    """A check that is not met, and how far it is now; both numbers are None where there is nothing to count."""
+
+    name: str
+    have: int | None
+    wanted: int | None
+
+
 class Status(Judged):
     """`status`: what the operator has recorded, and what of nodes, etcd and operands is seen now.
 
-    `topologyWriter` is the field manager that wrote status topology last.
+    `assessment` is all of it in one line. `topologyWriter` is the field manager that wrote status topology last.
     """
+
+    assessment: str
+    problem: state.Problem | None
+    lastTransition: state.LastTransition | None
+    awaited: list[Awaited]
 
     topologyWriter: str | None
     cancel: str | None
@@ -261,6 +281,7 @@ class Audit(Answer):
     `shape` is None while what is known leaves several; those are `candidates`.
     """
 
+    verdict: Consistency
     phase: str | None
     shape: str | None
     candidates: list[str]

@@ -1,7 +1,8 @@
 """The command line of `kubectl-topology`: verbs, flags as kubectl spells them, and words that are understood.
 
 Nothing heavy is imported here, so that `--help` and a usage error answer at once. Flags about the connection may stand
-before the verb or after it. argparse reports what is wrong with an argument: exit code 2.
+before the verb or after it; only the help of the program lists them. What is wrong with an argument is one line, in our
+words, with where to read on: exit code 2.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import argparse
 import math
 import pathlib
 import re
-from typing import TYPE_CHECKING, Any
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Topology
@@ -18,11 +21,11 @@ from topology_api.vocabulary import EXTERNAL, Topology
 from .. import terminal
 from .._version import __version__
 from ..definitions import registry
+from . import naming
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-PROGRAM = "kubectl-topology"
 DEFAULT_REQUEST_TIMEOUT = 10.0
 """Seconds for one request, when --request-timeout is not given or 0."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -34,6 +37,14 @@ _DEFAULTS: dict[str, Any] = {
     "as_user": None, "as_group": [], "as_uid": None, "operator_namespace": vocabulary.DEFAULT_NAMESPACE,
     "transitions_dir": None,
 }  # fmt: skip
+_SHORT = {
+    "ha": Topology.HIGHLY_AVAILABLE, "sno": Topology.SINGLE_REPLICA, "tna": Topology.HIGHLY_AVAILABLE_ARBITER,
+    "arbiter": Topology.HIGHLY_AVAILABLE_ARBITER, "tnf": Topology.DUAL_REPLICA, "single": Topology.SINGLE_REPLICA,
+}  # fmt: skip
+"""What people call topologies."""
+_CONNECTION = "connection"
+_WIDTH = 100
+"""Of the help, in columns."""
 _EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
 
 
@@ -64,7 +75,7 @@ def target(text: str) -> str:
             f"{EXTERNAL} cannot be requested: a hosted control plane is created on the management cluster. "
             f"Legal are {', '.join(legal)}"
         )
-    raise _unknown("target", text, "Legal are", legal)
+    raise _unknown("target", text, "Legal are", legal, _SHORT)
 
 
 def check(text: str) -> str:
@@ -82,30 +93,94 @@ def reason(text: str) -> str:
     return words
 
 
-def _unknown(noun: str, text: str, are: str, words: list[str]) -> argparse.ArgumentTypeError:
+def _unknown(
+    noun: str, text: str, are: str, words: Iterable[str], short: dict[str, Topology] | None = None
+) -> argparse.ArgumentTypeError:
+    names = list(words)
+    close = (short or {}).get(text.lower()) or closest(text, names)
+    meant = f"; did you mean {close}?" if close else "."
+    return argparse.ArgumentTypeError(f"unknown {noun} {text!r}{meant} {are} {', '.join(names)}")
+
+
+def closest(text: str, words: Iterable[str], cutoff: float = 0.4) -> str | None:
+    """The word that this one is a slip of; None when it is like none of them."""
     import difflib  # noqa: PLC0415 - only a wrong word needs it
 
     by_lower = {word.lower(): word for word in words}
-    close = difflib.get_close_matches(text.lower(), by_lower, n=1, cutoff=0.4)
-    meant = f"; did you mean {by_lower[close[0]]}?" if close else "."
-    return argparse.ArgumentTypeError(f"unknown {noun} {text!r}{meant} {are} {', '.join(words)}")
+    close = difflib.get_close_matches(text.lower(), by_lower, n=1, cutoff=cutoff)
+    return by_lower[close[0]] if close else None
+
+
+class _Parser(terminal.Parser):
+    """Says what is wrong in one line of our words. With `folds` its help leaves the flags of the connection out."""
+
+    folds = False
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and where to read on, and end with exit code 2."""
+        program = naming.caller().program
+        text = terminal.plain(self._in_our_words(message))
+        sys.stderr.write(f"{program}: {text}{'' if text.endswith(('?', '.')) else '.'} See: {self.prog} --help\n")
+        sys.exit(2)
+
+    def _in_our_words(self, message: str) -> str:
+        """What argparse says, as a person would: its sentences name `argument X` and all choices."""
+        if choice := re.fullmatch(r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)", message, re.DOTALL):
+            name, text, words = choice[1], choice[2].strip("'"), [word.strip(" '") for word in choice[3].split(",")]
+            noun = "verb" if name == "VERB" else f"value for {name}:"
+            return str(_unknown(noun, text, "There are", [word for word in words if word]))
+        if unknown := re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL):
+            text = unknown[1].split(" ", 1)[0]
+            close = closest(text.partition("=")[0], self._flags(), 0.7) if text.startswith("--") else None
+            return f"unknown {'flag' if text.startswith('-') else 'word'} {text}" + (
+                f"; did you mean {close}?" if close else ""
+            )
+        if missing := re.fullmatch(r"the following arguments are required: (.*)", message, re.DOTALL):
+            return f"{missing[1]} is missing"
+        if empty := re.fullmatch(r"argument (\S+): expected one argument", message):
+            return f"{empty[1].rpartition('/')[2]} needs a value"
+        return message.removeprefix("argument ")
+
+    def _flags(self) -> list[str]:
+        """Every flag that may stand here, a verb's own ones too where the verb is not known any more."""
+        parsers = [self, *_verbs(self).values()]
+        return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - as in `_verbs`
+
+    def format_help(self) -> str:
+        """Without the flags of the connection where this is a verb: the program's own help has them."""
+        actions, groups = self._actions, self._action_groups
+        hidden = [group for group in groups if group.title == _CONNECTION] if self.folds else []
+        flags = [action for group in hidden for action in group._group_actions]  # noqa: SLF001 - as in `_verbs`
+        self._actions = [action for action in actions if action not in flags]
+        self._action_groups = [group for group in groups if group not in hidden]
+        try:
+            return super().format_help()
+        finally:
+            self._actions, self._action_groups = actions, groups
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    program = terminal.Parser(
-        prog=PROGRAM,
-        description="Asks a cluster about its topology: what it is, what it could be, and how far a change has come; "
-        "and makes or cancels the request for another one. Only set --confirm, cancel and accept write anything.",
-        epilog=_EXIT_CODES,
+    program = _Parser(
+        prog=naming.caller().program,
+        usage="%(prog)s VERB [TARGET] [flags]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=textwrap.fill(
+            "Asks a cluster about its topology: what it is, what it could be, and how far a change has come; and makes "
+            "or cancels the request for another one. Only set --confirm, cancel and accept write anything.",
+            _WIDTH,
+        ),
+        epilog=_examples("status", "plan HighlyAvailable") + _EXIT_CODES,
     )
-    program.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    program.add_argument("--version", action="version", version=version())
     _connection(program, groups="as_group")
     program.set_defaults(**_DEFAULTS)
-    verbs = program.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verbs = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
     plan = _verb(
-        verbs, "plan", "what could be asked for from here; with a target, everything that it takes. Nothing is written"
-    )
+        verbs, "plan",
+        "what can be requested from here; with a target, everything that it takes. Nothing is written",
+        "plan HighlyAvailable", "plan -f clusters/edge/infrastructure.yaml",
+    )  # fmt: skip
     topologies = ", ".join(topology.value for topology in Topology)
     plan.add_argument(
         "target",
@@ -122,6 +197,7 @@ def parser() -> argparse.ArgumentParser:
     set_ = _verb(
         verbs, "set",
         "make the request for another topology; without --confirm nothing is written, and what would be is shown",
+        "set HighlyAvailable", "set HighlyAvailable --confirm --wait --timeout 90m",
     )  # fmt: skip
     set_.add_argument("target", type=target, metavar="TARGET", help=f"what {vocabulary.DESIRED} is set to; see plan")
     set_.add_argument(
@@ -129,7 +205,7 @@ def parser() -> argparse.ArgumentParser:
     )
     set_.add_argument(
         "--allow-pending", action="store_true",
-        help="also when checks are not met: the operator waits for them. None of them can be skipped",
+        help="also when checks are not met or no operator runs: the operator waits for the checks. None can be skipped",
     )  # fmt: skip
     set_.add_argument("--wait", action="store_true", help="go on as the verb wait does; needs --confirm")
     set_.add_argument(
@@ -139,25 +215,40 @@ def parser() -> argparse.ArgumentParser:
     cancel = _verb(
         verbs, "cancel",
         "cancel the request, as long as the topology has not changed; refused when anything changed since it was read",
+        "cancel", "cancel -o json",
     )  # fmt: skip
     _output(cancel)
-    status = _verb(verbs, "status", "phase, progress, every check, components updated, and actions required")
+    status = _verb(
+        verbs, "status", "how far it is, every check, components updated, and actions required",
+        "status", "status --watch",
+    )  # fmt: skip
     _output(status)
     status.add_argument(
         "-w", "--watch", action="store_true",
         help="stay, and show every change, until Ctrl-C: drawn on a terminal, line by line anywhere else",
     )  # fmt: skip
-    wait = _verb(verbs, "wait", "wait until the transition is completed; progress goes to standard error")
+    wait = _verb(
+        verbs, "wait", "wait until the transition is completed; progress goes to standard error",
+        "wait", "wait --timeout 90m",
+    )  # fmt: skip
     wait.add_argument(
         "--timeout", type=duration, metavar="D", help="give up after that long, such as 90m; default: never"
     )
-    graph = _verb(verbs, "graph", "the transitions that exist, where this cluster is, and what blocks the way on")
+    graph = _verb(
+        verbs, "graph", "the transitions that exist, where this cluster is, and what blocks the way on",
+        "graph -o svg > topology.svg", "graph -o mermaid",
+    )  # fmt: skip
     graph.add_argument("-o", "--output", choices=("dot", "mermaid", "svg"), default="dot", help="default: %(default)s")
-    _output(_verb(verbs, "audit", "which kind of cluster this is, and where status, scheduler and nodes disagree"))
+    audit = _verb(
+        verbs, "audit", "which kind of cluster this is, and where status, scheduler and nodes disagree",
+        "audit", "audit -o json",
+    )  # fmt: skip
+    _output(audit)
     accept = _verb(
         verbs, "accept",
         "accept that a check of a stuck transition will not be met, so that the transition completes without it; past "
         "the deadline, for workloads only, and final",
+        "accept --check RouterReplicas --reason 'one router is enough here'", "accept --check ConsoleReplicas --yes",
     )  # fmt: skip
     accept.add_argument("--check", type=check, required=True, metavar="NAME", help=f"one of {', '.join(_ACCEPTABLE)}")
     accept.add_argument("--reason", type=reason, default="", metavar="T", help="why; it is recorded and shown")
@@ -172,20 +263,45 @@ def parser() -> argparse.ArgumentParser:
         verbs, "explain",
         "what a check, phase, reason, advisory, alert, event or metric means, what to look at and do; it asks no "
         "cluster",
+        "explain RouterReplicas", "explain Stuck",
         connected=False,
     )  # fmt: skip
     explain.add_argument("name", nargs="?", metavar="NAME", help="in any case; without it all names are listed")
     _output(explain)
+    help_ = verbs.add_parser("help", help="this text, or that of a verb")
+    help_.add_argument("about", nargs="?", choices=sorted(verbs.choices), metavar="VERB")
+    verbs.add_parser("version", help="the version of this program; no cluster is asked")
     return program
 
 
+def version() -> str:
+    """What `version` prints."""
+    return f"{naming.PROGRAM} {__version__}"
+
+
 def _verb(
-    verbs: argparse._SubParsersAction[terminal.Parser], name: str, meaning: str, *, connected: bool = True
+    verbs: argparse._SubParsersAction[_Parser], name: str, meaning: str, *examples: str, connected: bool = True
 ) -> argparse.ArgumentParser:
-    verb = verbs.add_parser(name, help=meaning, description=meaning[0].upper() + meaning[1:] + ".", epilog=_EXIT_CODES)
+    more = (
+        f"flags of the connection, such as --context and --as: {naming.caller().program} --help\n" if connected else ""
+    )
+    verb = verbs.add_parser(
+        name,
+        help=meaning,
+        description=textwrap.fill(f"{meaning[0].upper()}{meaning[1:]}.", _WIDTH),
+        epilog=_examples(*examples) + more + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.folds = True
     if connected:
         _connection(verb, groups="as_group_after")
     return verb
+
+
+def _examples(*words: str) -> str:
+    program = naming.caller().program
+    lines = "".join(f"  {program} {example}\n" for example in words)
+    return f"examples:\n{lines}\n" if lines else ""
 
 
 def _output(verb: argparse.ArgumentParser) -> None:
@@ -194,7 +310,7 @@ def _output(verb: argparse.ArgumentParser) -> None:
 
 def _connection(either: argparse.ArgumentParser, groups: str) -> None:
     """Flags that may stand on either side of the verb, so they have no default here that would replace the other."""
-    group = either.add_argument_group("connection")
+    group = either.add_argument_group(_CONNECTION)
 
     def flag(name: str, text: str, **options: Any) -> None:
         group.add_argument(name, help=text, default=argparse.SUPPRESS, **options)
@@ -214,10 +330,28 @@ def _connection(either: argparse.ArgumentParser, groups: str) -> None:
     flag("--transitions-dir", own, type=pathlib.Path, metavar="D")
 
 
+def _verbs(program: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parser of each verb."""
+    kind = argparse._SubParsersAction  # noqa: SLF001 - its public name is what add_subparsers returns
+    return {
+        name: verb
+        for action in program._actions  # noqa: SLF001 - argparse has no other way to tell what it understands
+        if isinstance(action, kind)
+        for name, verb in action.choices.items()
+    }
+
+
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
-    """Parse, or end with exit code 2 as argparse does."""
+    """Parse, or end with exit code 2. The verb `help`, also of an empty command line, has its `text`."""
     program = parser()
     options = program.parse_args(words)
+    if options.verb is None:
+        options.verb, options.about = "help", None
+    if options.verb == "help":
+        options.text = program.format_help()
+        if options.about is not None:
+            options.text = _verbs(program)[options.about].format_help()
+        return options
     if not options.request_timeout:
         # kubectl means "no bound" by 0; here every request has one.
         options.request_timeout = DEFAULT_REQUEST_TIMEOUT
@@ -229,7 +363,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
         program.error("the manifest names TARGET: leave it out, or leave -f out")
     if options.verb == "set":
         if options.wait and not options.confirm:
-            program.error("--wait needs --confirm: without it nothing is written that could be waited for")
+            program.error("--wait needs --confirm; without it nothing is written that could be waited for")
         if options.timeout is not None and not options.wait:
             program.error("--timeout is for --wait")
     return options

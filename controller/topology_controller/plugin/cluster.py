@@ -14,6 +14,8 @@ import asyncio
 import contextlib
 import dataclasses
 import pathlib
+import socket
+import ssl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -31,7 +33,7 @@ from ..kube import errors as kube
 from ..kube import lease as leases
 from ..kube import resource as resources
 from ..observe import catalog, facts, live, parse
-from . import answers, arguments, errors
+from . import answers, errors, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -47,8 +49,13 @@ _CONFIGURATION_TIMEOUT = 1.0
 _CLOCK_SKEW = timedelta(seconds=30)
 _LEASE_DURATION = timedelta(seconds=270)
 """Of a Lease that does not say its own: the longest that the operator uses."""
+READER = "cluster-reader"
+"""OpenShift's own cluster role that may read what this program reads, but for the objects of these kinds."""
+NOT_OF_READER = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
 _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
+LOOK_AGAIN = timedelta(seconds=60)
+"""The age from which on what the operator has recorded about possible transitions is looked at again."""
 _OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
 _IDLE = tuple(source for source in catalog.IDLE if source is not catalog.INFRASTRUCTURE)
 _CENSUS = tuple(
@@ -70,9 +77,15 @@ class Connection:
     interruption: errors.Interruption = field(default_factory=errors.Interruption)
 
     def lacks(self, error: kube.Forbidden) -> str:
-        """Whose right lacks, and which: `you have no right to patch infrastructures...`."""
-        who = "you have" if self.acting is None else f"{self.acting.user} has"
-        return f"{who} no right to {error.verb} {error.resource.describe(error.name, error.namespace)}"
+        """Which permission is needed, and whose it is: `forbidden: you need permission to patch infrastructures...`."""
+        who = "you need" if self.acting is None else f"{self.acting.user} needs"
+        what = error.resource.describe(error.name, error.namespace)
+        return f"forbidden: {who} permission to {error.verb} {what}"
+
+    def grant(self, role: str) -> str:
+        """How an administrator gives this user a cluster role that has the permission."""
+        user = "USER" if self.acting is None else self.acting.user
+        return f"Role {role} grants it: oc adm policy add-cluster-role-to-user {role} {user}"
 
 
 @contextlib.asynccontextmanager
@@ -87,8 +100,8 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
         )
         client = clients.Client(
             configuration,
-            user_agent=f"{arguments.PROGRAM}/{__version__}",
-            field_manager=arguments.PROGRAM,
+            user_agent=f"{naming.PROGRAM}/{__version__}",
+            field_manager=naming.PROGRAM,
             request_timeout=options.request_timeout,
             extra_headers=acting.headers if acting is not None else (),
         )
@@ -121,15 +134,14 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
     server, message = connection.server, error.message
     match error:
         case kube.Unreachable() | kube.TimedOut():
-            return errors.PluginError(f"cannot reach {server}: {message or error.reason}")
+            return errors.PluginError(_unreachable(connection, error))
         case kube.Unauthorized():
             because = f": {message}" if message else ""
-            login = "Log in again, for example with oc login"
-            return errors.PluginError(f"{server} does not accept the credentials{because}", login)
+            return errors.PluginError(f"{server} does not accept the credentials{because}", "Log in again")
         case kube.Forbidden() if connection.acting is not None and _CANNOT_IMPERSONATE in message:
             return errors.PluginError(f"you may not act as {connection.acting}: {message}")
         case kube.Forbidden():
-            return errors.PluginError(connection.lacks(error), "Nothing can be shown without it")
+            return errors.PluginError(connection.lacks(error), connection.grant(READER))
         case kube.NotFound() if error.reason != "NotFound":
             # The path itself is unknown: an object that is missing is answered with a Status of reason NotFound.
             return errors.PluginError(
@@ -141,6 +153,30 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
             return errors.PluginError(f"{what} does not exist", installer)
         case _:
             return errors.PluginError(str(error))
+
+
+_TROUBLES = (
+    (ssl.SSLCertVerificationError, "the certificate of {server} is not trusted: {why}"),
+    (ConnectionRefusedError, "connection refused by {server}: is the server running?"),
+    (socket.gaierror, "no such host in {server}"),
+)
+"""What is below a connection that could not be made, and what kubectl says then."""
+
+
+def _unreachable(connection: Connection, error: kube.KubeError) -> str:
+    """Why there is no connection, without the words of libraries where it is known."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # aiohttp keeps the error of the system beside its own one.
+        for below in (cause, getattr(cause, "certificate_error", None), getattr(cause, "os_error", None)):
+            for kind, text in _TROUBLES:
+                if isinstance(below, kind):
+                    why = getattr(below, "verify_message", "") or str(below)
+                    return text.format(server=connection.server, why=why)
+        cause = cause.__cause__
+    if isinstance(error, kube.TimedOut):
+        return f"no answer from {connection.server} within {connection.client.request_timeout:g} s"
+    return f"cannot reach {connection.server}: {error.message or error.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +214,25 @@ async def everything(connection: Connection, transitions: load.Transitions, name
 
 
 async def present(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
-    """Read what `status` shows: everything while a request is open, else only the phase."""
+    """Read what `status` shows: everything while a request is open, else the phase.
+
+    What can be requested is read as for `plan`, where the operator looked at it more than `LOOK_AGAIN` ago.
+    """
     here = await _infrastructure(connection)
     record = here.record if isinstance(here.record, TopologyTransition) else None
-    return await _read(connection, namespace, about(record, transitions), served=record is not None)
+    sources = about(record, transitions)
+    if is_old(here, record, datetime.now(UTC)):
+        sources = tuple(dict.fromkeys((*sources, *catalog.offered(*transitions.starting_at(records.pair(here))))))
+    return await _read(connection, namespace, sources, served=record is not None)
+
+
+def is_old(here: facts.Infrastructure, record: TopologyTransition | None, now: datetime) -> bool:
+    """Would what is recorded about possible transitions mislead? It is not shown while a request is under way."""
+    if record is None:
+        return True
+    if record.phase is not Phase.UNSUPPORTED and (record.phase is not Phase.IDLE or here.desired is not None):
+        return False
+    return not record.available or any(item.evaluated_time < now - LOOK_AGAIN for item in record.available)
 
 
 def about(record: TopologyTransition | None, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
@@ -273,7 +324,7 @@ def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple
         return fact, {"what": fact.what, "why": fact.why, "right": None}
     verb = "list" if selection.name is None else "get"
     right = f"{verb} {selection.resource.describe(selection.name, selection.namespace)}"
-    fact = dataclasses.replace(fact, why=f"Forbidden: you lack the right to {right}")
+    fact = dataclasses.replace(fact, why=f"forbidden: you need permission to {right}")
     return fact, {"what": fact.what, "why": fact.why, "right": right}
 
 
@@ -305,7 +356,7 @@ def operator_state(snapshot: Snapshot) -> answers.Operator:
     seconds = held.duration_seconds
     lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
     if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
-        return {"state": "Running", "message": f"{holder} leads"}
+        return {"state": "Running", "message": f"leader: {holder}"}
     when = answers.stamp(held.renew_time)
     until = "no request is acted on until the operator runs"
     return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
@@ -325,7 +376,7 @@ async def configured(
     try:
         raw = await connection.client.get(_CONFIG_MAPS, vocabulary.CONFIGURATION, namespace=namespace, timeout=timeout)
     except kube.Forbidden:
-        warn(f"you lack the right to get {what}: judged by the defaults, the operator may be configured otherwise")
+        warn(f"you may not get {what}: judged by the defaults, the operator may be configured otherwise")
         return transitions
     except kube.KubeError:
         return transitions

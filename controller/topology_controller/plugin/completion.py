@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from topology_api.vocabulary import Topology
 
 from ..definitions import registry
-from . import arguments, explanations
+from . import arguments, explanations, naming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,7 +131,7 @@ def _beginning(begun: str, offered: Candidates) -> Candidates:
 
 def _described(action: argparse.Action) -> str:
     """The first clause of its help."""
-    text = (action.help or "") % {**vars(action), "prog": arguments.PROGRAM}
+    text = (action.help or "") % {**vars(action), "prog": naming.PROGRAM}
     clause = text.partition(";")[0].strip()
     return clause if len(clause) <= _LONGEST else clause[: _LONGEST - 3].rstrip() + "..."
 

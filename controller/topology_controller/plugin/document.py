@@ -5,6 +5,8 @@ no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word s
 sections on a terminal, where rows of the highest rank are hidden first.
 
 Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor.
+Commands are named as this person can type them (`naming`), and are never broken, in a row of their own or in a
+sentence: a line that is too long is folded by the terminal, which knows that it is one line when it is copied.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
 from .. import terminal
+from . import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +38,7 @@ COLOURS: Final = {
     "Met": "green", "Possible": "green", "Fulfilled": "green", "Completed": "green", "Running": "green",
     "Written": "green", "Unmet": "red", "Blocked": "red", "Unsupported": "red", "Stuck": "red", "Refused": "red",
     "NotRunning": "red", "NotInstalled": "red", "Unknown": "yellow", "Pending": "yellow", "Admitting": "yellow",
-    "UnderWay": "cyan", "Converging": "cyan",
+    "UnderWay": "cyan", "Under": "cyan", "Cannot": "yellow", "Nothing": "green", "Converging": "cyan",
 }  # fmt: skip
 
 
@@ -90,6 +93,7 @@ class Document:
 
     width: int = 0
     colour: bool = False
+    caller: naming.Caller = field(default_factory=naming.Caller)
     sections: list[Section] = field(default_factory=list)
 
     @classmethod
@@ -99,7 +103,7 @@ class Document:
         columns = environ.get("COLUMNS", "")
         width = int(columns) if columns.isascii() and columns.isdigit() else _columns(stream) if is_terminal else 0
         dull = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
-        return cls(max(width, LEAST) if width else 0, colour=is_terminal and not dull)
+        return cls(max(width, LEAST) if width else 0, colour=is_terminal and not dull, caller=naming.caller())
 
     def add(self, title: str, rows: Iterable[Row | tuple[str, ...] | str], rank: Rank = Rank.PROGRESS) -> None:
         """Add a section, unless it has no rows. Cells and sentences get its rank, and an indent below a title."""
@@ -107,9 +111,12 @@ class Document:
         complete = [
             row if isinstance(row, Row) else Row((row,) if isinstance(row, str) else row, rank, indent) for row in rows
         ]
-        clean = tuple(Row(tuple(map(terminal.plain, row.cells)), row.rank, row.indent, row.command) for row in complete)
+        clean = tuple(Row(tuple(map(self._clean, row.cells)), row.rank, row.indent, row.command) for row in complete)
         if clean:
-            self.sections.append(Section(terminal.plain(title), clean))
+            self.sections.append(Section(self._clean(title), clean))
+
+    def _clean(self, text: str) -> str:
+        return self.caller.spoken(terminal.plain(text))
 
     def text(self) -> str:
         """Everything, ending with a line break."""

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Final
 
 from .. import terminal
-from . import arguments
+from . import naming
 
 _READING: Final = "nothing was written. The same command can be given again at any time"
 _BEGINNING: Final = {
@@ -66,4 +66,5 @@ def complain(text: object) -> None:
     """Print one line about what went wrong."""
     from ..kube import redact  # noqa: PLC0415 - a command that ends well does not need it
 
-    sys.stderr.write(f"{arguments.PROGRAM}: {terminal.plain(redact.redacted(str(text)))}\n")
+    caller = naming.caller()
+    sys.stderr.write(f"{caller.program}: {terminal.plain(redact.redacted(caller.spoken(str(text))))}\n")

@@ -30,7 +30,7 @@ from .commands import status
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from topology_api.types import TopologyTransition
+    from topology_api.types import AvailableTransition, TopologyTransition
 
     from ..definitions import load
     from . import answers
@@ -108,6 +108,9 @@ class Following:
         self._lost_at = 0.0
         self._denied_at: float | None = None
         self._stale_since: dict[str, float] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._looked: tuple[AvailableTransition, ...] = ()
+        self._looked_at = -math.inf
 
     async def show(
         self, display: contextlib.AbstractContextManager[Show], now: Callable[[], datetime] = _utc
@@ -139,8 +142,10 @@ class Following:
         try:
             yield
         finally:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            tasks = [task for task in (self._task, self._looking) if task is not None]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _look(self, now: datetime) -> Update:
         """The state `now` (aware UTC). Raises PluginError when it cannot be followed any more."""
@@ -197,7 +202,25 @@ class Following:
             await self._watches.close()
             known = self._watches.known()
         seen = cluster.assembled(known, self._operator(), wanted, self._namespace, now)
-        self._answer = status.status(seen, self._transitions)
+        self._answer = status.status(seen, self._transitions, self._looked)
+        self._look_again(seen)
+
+    def _look_again(self, seen: cluster.Snapshot) -> None:
+        """Read what can be requested, in the background, where that was evaluated too long ago; once a minute."""
+        clock = asyncio.get_running_loop().time()
+        old = cluster.is_old(seen.infrastructure, seen.record, seen.now)
+        if not old or clock - self._looked_at < cluster.LOOK_AGAIN.total_seconds():
+            return
+
+        async def look() -> None:
+            with contextlib.suppress(errors.PluginError):
+                snapshot = await cluster.present(self._connection, self._transitions, self._namespace)
+                self._looked = status.evaluated(snapshot, self._transitions)
+            self._news.set()
+
+        if self._looking is None or self._looking.done():
+            self._looked_at = clock
+            self._looking = asyncio.create_task(look(), name="look at what can be requested")
 
     def _record(self, known: facts.Facts) -> TopologyTransition | None:
         here = known.infrastructure

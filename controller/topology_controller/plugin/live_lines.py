@@ -14,7 +14,7 @@ import json
 from typing import TYPE_CHECKING, TextIO
 
 from .. import terminal
-from . import answers
+from . import answers, naming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from . import live
 
 _DULL = frozenset({"", "dumb", "unknown"})
+_COUNTING = frozenset({"evaluated", "assessment"})
+"""What of an answer is another one a second later. That is no news."""
 _ABOUT_WATCHING = {"connection": "connected again", "stale": "everything can be followed"}
 _SILENT = {**_ABOUT_WATCHING, "operator": "operator Running"}
 """What is printed only after something else was."""
@@ -47,17 +49,19 @@ class Lines:
         """Print what is new. Raises BrokenPipeError when the reader has gone."""
         current, stream = statements(update), self._stream
         if self._form != "text":
-            self._document(update.answer)
+            self._document(naming.caller().answered(update.answer))
             current, stream = {subject: current[subject] for subject in _ABOUT_WATCHING}, self._complaints
         gone = {subject: f"{subject}: no longer required" for subject in self._printed if subject not in current}
         for subject, statement in {**current, **gone}.items():
             if self._printed.get(subject) != statement:
-                stream.write(f"{answers.stamp(now)}  {terminal.plain(statement)}\n")
+                text = naming.caller().spoken(terminal.plain(statement))
+                stream.write(f"{answers.stamp(now)}  {text}\n")
         self._printed = current
         stream.flush()
 
     def _document(self, answer: answers.Status) -> None:
-        content = {name: value for name, value in answer.items() if name != "evaluated"}
+        content = {name: value for name, value in answer.items() if name not in _COUNTING}
+        content["available"] = [{**way, "evaluated": ""} for way in answer["available"]]
         if content == self._answer:
             return
         self._answer = content

@@ -55,6 +55,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
     options = arguments.parse(words)
+    if options.verb in {"help", "version"}:
+        sys.stdout.write(options.text if options.verb == "help" else f"{arguments.version()}\n")
+        sys.stdout.flush()
+        return errors.ExitCode.DONE
     interrupted.begin(options.verb)
     for stream in (sys.stdout, sys.stderr):
         if (reconfigure := getattr(stream, "reconfigure", None)) is not None:

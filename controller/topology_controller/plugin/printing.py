@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from topology_api.vocabulary import CheckName
 
+from ..decide import assessment as decided
 from ..definitions import registry
+from . import assessment, cluster
 from .document import Rank, Row, command
 
 if TYPE_CHECKING:
@@ -25,10 +27,14 @@ if TYPE_CHECKING:
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
 _HEAD: Final = {
     "Cluster": Rank.HEAD, "Topology": Rank.HEAD, "Phase": Rank.HEAD, "Progress": Rank.HEAD,
-    "Operator": Rank.UNMET, "Written by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
+    "Operator": Rank.UNMET, "Set by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
 }  # fmt: skip
 _REFUSED: Final = "Nothing was written"
 _LEFT: Final = "Action required"
+_TWO: Final = 2
+_ALIKE: Final = 200
+_FEW: Final = 3
+_SPOKEN: Final = {"CannotTell": "Cannot tell", "NothingToDo": "Nothing to do", "UnderWay": "Under way"}
 _FINAL: Final = (
     "The transition completes without it, once every other check is met and stable. Then minor upgrades are allowed.",
     "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
@@ -41,14 +47,21 @@ def overview(document: Document, answer: answers.Overview) -> None:
     _head(document, answer, [("Phase", answer["phase"] or "")])
     ways = answer["transitions"]
     if ways:
-        rows = [(way["verdict"], way["name"], _pair(way["target"]), way["elsewhere"] or way["summary"]) for way in ways]
+        rows = [
+            (_verdict(way["verdict"]), way["name"], _pair(way["target"]), way["elsewhere"] or way["summary"])
+            for way in ways
+        ]
         document.add("", [("VERDICT", "TRANSITION", "TARGET", "WHAT"), *rows])
     else:
-        document.add("", [(answer["verdict"], answer["message"])])
+        document.add("", [(_verdict(answer["verdict"]), _sentence(answer["message"]))])
+    clock = datetime.fromisoformat(answer["evaluated"])
     for way in ways:
-        document.add(f"What blocks {way['name']}", [(check["name"], check["message"]) for check in way["blockers"]])
+        old = way["evaluated"] is not None and way["evaluated"] != answer["evaluated"]
+        when = f" (evaluated by the operator {assessment.age(way['evaluated'] or '', clock)})" if old else ""
+        blockers = [(check["status"], check["name"], check["message"]) for check in way["blockers"]]
+        document.add(f"What blocks {way['name']}{when}", blockers)
     targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in ways if not way["elsewhere"])
-    document.add("Everything about one of them", [command(f"oc topology plan {target}") for target in targets])
+    document.add("For details", [command(f"oc topology plan {target}") for target in targets])
     _unread(document, answer["unread"])
 
 
@@ -66,10 +79,18 @@ def plan(document: Document, answer: answers.Plan) -> None:
         [
             *([f"{answer['target']} by {transition['name']}: {transition['summary']}"] if transition else ()),
             # With something left to do the sentence has the verdict in it.
-            answer["message"] if left else (answer["verdict"], answer["message"]),
+            answer["message"] if left else (_verdict(answer["verdict"]), answer["message"]),
             *(command(step["command"]) for step in left),
         ],
     )
+    recorded = answer["recorded"]
+    if recorded is not None:
+        clock = datetime.fromisoformat(answer["evaluated"])
+        source = (
+            "You may not read all that this depends on: where so, it is as the operator evaluated it "
+            f"{assessment.age(recorded, clock)}."
+        )
+        document.add("", [source])
     _checks(document, "Preflight", answer["checks"])
     _checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
     _steps(document, _LEFT, answer["advisories"])
@@ -77,7 +98,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
     document.add("What would change", changes)
     for title, steps in (
         ("What to expect", answer["expected"]),
-        ("To do before; no check verifies it", answer["checklist"]),
+        ("Verify yourself, outside the cluster", answer["checklist"]),
     ):
         _steps(document, title, steps, wide=max((len(step["name"]) for step in steps), default=0))
     _unread(document, answer["unread"])
@@ -85,39 +106,42 @@ def plan(document: Document, answer: answers.Plan) -> None:
         skipped = [(file["file"], file["why"]) for file in manifest["skipped"]]
         document.add("Not looked at in the manifest", skipped)
     if answer["command"] is not None:
-        possible = answer["verdict"] == "Possible"
-        document.add(
-            "Request it with" if possible else "Request it anyway with; the operator waits until every check is met",
-            [command(f"oc topology set {answer['target']} --confirm{'' if possible else ' --allow-pending'}")],
-        )
+        absent = answer["operator"]["state"] in {"NotRunning", "NotInstalled"}
+        title, flag = "Request it with", ""
+        if answer["verdict"] != "Possible":
+            title, flag = "Request it anyway (the operator waits until all checks pass)", " --allow-pending"
+        elif absent:
+            title, flag = "Request it anyway (no operator runs that would act on it)", " --allow-pending"
+        document.add(title, [command(f"oc topology set {answer['target']} --confirm{flag}")])
 
 
 def status(document: Document, answer: answers.Status, now: datetime | None = None) -> None:
     """`status`: what is waited for comes first. With `now` (aware UTC), ages count on: so the live view has it."""
-    phase, since, progress, transition = answer["phase"], answer["since"], answer["progress"], answer["transition"]
     clock = now or datetime.fromisoformat(answer["evaluated"])
-    state = "Stuck" if answer["stuck"] else phase or "no record: the operator has written nothing here"
-    fields = [("Phase", f"{state} since {since}{ago(since, clock)}" if since else state)]
+    document.add("", [assessment.line(answer, clock)], Rank.HEAD)
+    phase, since, progress, transition = answer["phase"], answer["since"], answer["progress"], answer["transition"]
+    problem = answer["problem"]
+    state = phase or "no record: the operator has written nothing here"
+    if answer["stuck"]:
+        # Since it is stuck, not since it began to converge.
+        state, since = "Stuck", problem["since"] if problem is not None else None
+    fields = [("Phase", f"{state} since {since} ({assessment.age(since, clock)})" if since else state)]
     if transition is not None:
         fields.append(("Transition", f"{transition['name']}: {transition['summary']}" if transition["name"] else ""))
         deadline = transition["deadline"] or ""
-        if deadline and now is not None:
-            left = _length(now.isoformat(), datetime.fromisoformat(deadline))
-            deadline += f" (in {left})" if left else f" (passed{ago(deadline, now)})"
+        if deadline:
+            left = assessment.length(clock.isoformat(), datetime.fromisoformat(deadline))
+            deadline += f" (in {left})" if left else f" (passed {assessment.age(deadline, clock)})"
         fields.append(("Deadline", deadline))
     if progress is not None:
         met, total, size = progress["met"], progress["total"], 10 if 0 < document.width < 64 else 20
         done = size * met // total if total else 0
         fields.append(("Progress", f"{met}/{total} [{'#' * done}{'-' * (size - done)}] {answer['stage']} checks"))
     _head(document, answer, fields, written_by=answer["topologyWriter"])
-    for title, condition in (("Degraded", answer["degraded"]), ("Disabled", answer["disabled"])):
-        if condition is not None:
-            document.add(f"{title} ({condition['reason']})", [condition["message"]], Rank.UNMET)
-    if answer["paused"]:
-        why = "No transition starts: annotation topology.openshift.io/paused on ClusterOperator topology"
-        document.add("Paused", [why], Rank.UNMET)
-    if answer["headline"] and answer["disabled"] is None:
-        document.add("", [f"{answer['headline']}."])
+    voters = sum(member["role"] == "voter" for member in answer["etcd"]["items"])
+    if voters == _TWO and (problem is None or problem["reason"] != "TwoVoters"):
+        document.add("Two voters", [f"{decided.TWO_VOTERS}: do not restart a control-plane node."], Rank.UNMET)
+    _troubles(document, answer, clock)
     unmet = [check for check in answer["checks"] if check["status"] != "Met"]
     _checks(document, f"{answer['stage']} checks", unmet)
     # What is not waited for any more is listed for as long as the record has it.
@@ -131,10 +155,6 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
             for check in answer["accepted"]
         ],
     )
-    # What was found of each that is in order stands in `-o json`.
-    in_order = ", ".join(check["name"] for check in answer["checks"] if check["status"] == "Met")
-    document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [], Rank.IN_ORDER)
-    _objects(document, answer)
     _steps(document, _LEFT, answer["advisories"], Rank.TO_DO)
     gone = {check["name"] for check in answer["accepted"]}
     open_ = {check["name"] for check in unmet} - gone if answer["stuck"] else set()
@@ -146,20 +166,61 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
             if check.value in open_
         ],
     )
-    if answer["desired"] is None and answer["disabled"] is None:
-        rows = [
-            (
-                "Possible" if way["available"] else "Blocked",
-                way["name"],
-                ", ".join(check["name"] for check in way["blockers"]) or way["summary"],
-            )
-            for way in answer["available"]
-        ]
-        document.add("What can be requested, as last evaluated", rows)
-        document.add("", ["What can be requested now: oc topology plan"])
+    # What was found of each that is in order stands in `-o json`.
+    in_order = ", ".join(check["name"] for check in answer["checks"] if check["status"] == "Met")
+    document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [], Rank.IN_ORDER)
+    _objects(document, answer)
+    if (answer["desired"] is None or phase == "Unsupported") and answer["disabled"] is None:
+        _available(document, answer["available"], clock)
     if answer["cancel"]:
         document.add("Cancel the request with", [command("oc topology cancel", rank=Rank.IN_ORDER)])
     _unread(document, answer["unread"])
+
+
+def _troubles(document: Document, answer: answers.Status, clock: datetime) -> None:
+    """What a person should know first. Each paragraph once: the problem of a record and a condition may be the same."""
+    problem, degraded, disabled = answer["problem"], answer["degraded"], answer["disabled"]
+    printed: list[str] = []
+    if problem is not None:
+        since = f"since {problem['since']}, {assessment.age(problem['since'], clock)}"
+        document.add(f"Problem: {problem['reason']} ({since})", [_trimmed(answer, problem["message"])], Rank.UNMET)
+        printed.append(problem["message"])
+    for title, condition in (("Degraded", degraded), ("Disabled", disabled)):
+        if condition is not None and not any(_same(condition["message"], message) for message in printed):
+            document.add(f"{title} ({condition['reason']})", [_trimmed(answer, condition["message"])], Rank.UNMET)
+            printed.append(condition["message"])
+    if answer["paused"] and (problem is None or problem["reason"] != "Paused"):
+        why = "No transition starts: annotation topology.openshift.io/paused on ClusterOperator topology"
+        document.add("Paused", [why], Rank.UNMET)
+    if answer["phase"] == "Unsupported" and answer["headline"] and disabled is None:
+        document.add("", [_sentence(answer["headline"])])
+
+
+def _same(one: str, other: str) -> bool:
+    """A condition and the problem may differ in length only."""
+    return one[:_ALIKE] == other[:_ALIKE]
+
+
+def _trimmed(answer: answers.Status, message: str) -> str:
+    """The message without what a check that is listed below says itself, and without the command of an advisory."""
+    for check in answer["checks"]:
+        if check["status"] != "Met" and check["message"] in message:
+            message = message.replace(check["message"], "see below")
+    return message
+
+
+def _available(document: Document, available: Sequence[state.Available], clock: datetime) -> None:
+    rows = []
+    for way in available:
+        unknown = bool(way["blockers"]) and all(blocker["status"] == "Unknown" for blocker in way["blockers"])
+        verdict = "Possible" if way["available"] else "Cannot tell" if unknown else "Blocked"
+        names = ", ".join(blocker["name"] for blocker in way["blockers"])
+        rows.append(
+            (verdict, way["name"], f"evaluated {assessment.age(way['evaluated'], clock)}", names or way["summary"])
+        )
+    document.add("Available transitions", rows)
+    targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in available)
+    document.add("For details", [command(f"oc topology plan {target}") for target in targets])
 
 
 def audit(document: Document, answer: answers.Audit) -> None:
@@ -176,7 +237,7 @@ def audit(document: Document, answer: answers.Audit) -> None:
             ("Shape", shape if answer["shape"] is not None else several),
         ],
     )
-    document.add("Derived from", [(name, _known(value)) for name, value in vector.items()])
+    document.add("Evidence", [(name, _known(value)) for name, value in vector.items()])
     if disagreements:
         rows: list[Row | tuple[str, str] | str] = []
         if answer["phase"] == "Converging":
@@ -186,13 +247,15 @@ def audit(document: Document, answer: answers.Audit) -> None:
             rows.append((item["question"], f"Between {', '.join(first)} and {last}" if first else f"Between {last}"))
             parts = (("Found", item["found"]), ("Wanted", item["wanted"]), ("Means", item["meaning"]))
             rows += [Row(part, indent=4) for part in parts]
-        document.add("What does not fit together", rows)
+        document.add("Inconsistencies", rows)
     else:
-        document.add("", ["Status, scheduler and nodes do not disagree, as far as they are known."])
+        known = "Status, scheduler and nodes do not disagree" + ("." if sure else ", as far as they are known.")
+        unknown = "Cannot tell whether status, scheduler and nodes disagree: they could not be read."
+        document.add("", [unknown if answer["verdict"] == "CannotTell" else known])
     unfenced = any("fencing" in item["missing"] for item in answer["open"])
     secrets = "Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would show it."
     questions = [(item["question"], f"Not known: {', '.join(item['missing'])}") for item in answer["open"]]
-    document.add("Left open", [*questions, secrets] if unfenced else questions)
+    document.add("Not determined", [*questions, secrets] if unfenced else questions)
     _unread(document, answer["unread"])
 
 
@@ -209,13 +272,13 @@ def request(document: Document, answer: answers.Set) -> None:
     else:
         before = answer["desired"] or "none"
         # What keeps an operator from running is the warning that follows.
-        leads = f": {operator['message']}" if operator["state"] == "Running" else ""
+        leads = _operator(operator) if operator["state"] == "Running" else operator["state"]
         _fields(
             document,
             [
                 *_place(answer["plan"]["cluster"]),
                 ("Request", f"{answer['target']}, before: {before}" if result == "Written" else before),
-                ("Operator", f"{operator['state']}{leads}"),
+                ("Operator", leads),
             ],
         )
     document.add("Warning", map(_sentence, answer["warnings"]))
@@ -237,7 +300,11 @@ def request(document: Document, answer: answers.Set) -> None:
 
 def cancel(document: Document, answer: answers.Cancel) -> None:
     """`cancel`."""
-    _head(document, answer, [("Phase", answer["phase"] or "")], requested_by=answer["requestedBy"])
+    request = ", made by ".join(filter(None, (answer["desired"], answer["requestedBy"])))
+    if answer["result"] == "Written":
+        # Everything here is as it is after that.
+        request = f"none; before: {request}"
+    _head(document, answer, [("Phase", answer["phase"] or "")], request=request)
     document.add("Warning", map(_sentence, answer["warnings"]))
     refused = f" {_REFUSED}." if answer["result"] == "Refused" else ""
     document.add("", [(answer["result"], f"{_sentence(answer['message'])}{refused}")])
@@ -262,41 +329,31 @@ def offer(document: Document, answer: accept.Offer) -> None:
     )
 
 
-def ago(since: str, now: datetime) -> str:
-    """How long ago, in brackets; empty for what is to come."""
-    age = _length(since, now)
-    return f" ({age} ago)" if age else ""
-
-
-def _length(begin: str, end: datetime) -> str:
-    """A length of time as `oc get` has it: 90s, 12m, 3h, 2d. Empty when it is negative."""
-    seconds = int((end - datetime.fromisoformat(begin)).total_seconds())
-    for unit, size, most in (("s", 1, 120), ("m", 60, 7200), ("h", 3600, 172800)):
-        if 0 <= seconds < most:
-            return f"{seconds // size}{unit}"
-    return f"{seconds // 86400}d" if seconds >= 0 else ""
-
-
 def _head(
     document: Document,
     answer: answers.Plan | answers.Overview | answers.Status | answers.Cancel,
     fields: Iterable[tuple[str, str]],
     *,
     written_by: str | None = None,
-    requested_by: str | None = None,
+    request: str = "",
 ) -> None:
-    """The paragraph that an answer begins with."""
+    """The paragraph that an answer begins with. `request` stands for what is requested, where that needs more words."""
     desired, operator = answer["desired"], answer["operator"]
     _fields(
         document,
         [
             *_place(answer["cluster"]),
-            ("Written by", written_by or ""),
-            ("Request", f"{desired}, made by {requested_by}" if desired and requested_by else desired or "none"),
-            ("Operator", f"{operator['state']}: {operator['message']}"),
+            ("Set by", written_by or ""),
+            ("Request", request or desired or "none"),
+            ("Operator", _operator(operator)),
             *fields,
         ],
     )
+
+
+def _operator(operator: answers.Operator) -> str:
+    is_running = operator["state"] == "Running"
+    return f"Running ({operator['message']})" if is_running else f"{operator['state']}: {operator['message']}"
 
 
 def _fields(document: Document, pairs: Iterable[tuple[str, str]]) -> None:
@@ -318,7 +375,7 @@ def _checks(document: Document, title: str, checks: Sequence[answers.Check | sta
 
 
 def _objects(document: Document, answer: answers.Status) -> None:
-    """Components that are not updated, control-plane nodes, and members of etcd."""
+    """Components that are not updated, control-plane nodes, and etcd members."""
     operands = answer["operands"]["items"]
     waiting = [operand for operand in operands if operand["status"] != "Met"]
     followed = f"Components updated: {len(operands) - len(waiting)} of {len(operands)}"
@@ -347,7 +404,7 @@ def _objects(document: Document, answer: answers.Status) -> None:
         ],
     )
     document.add(
-        "Members of etcd",
+        "etcd members",
         [
             Row(
                 (member["role"], member["id"], member["address"], member["node"] or "on no control-plane node"),
@@ -367,8 +424,11 @@ def _steps(
 ) -> None:
     """What is to be expected, or done by a person, each with its command. A command ends a table, hence `wide`."""
     rows: list[Row] = []
+    before = ""
     for step in steps:
-        rows.append(Row((f"{step['name']:<{wide}}", step["message"]), rank))
+        name = "" if step["name"] == before else step["name"]
+        before = step["name"]
+        rows.append(Row((f"{name:<{wide}}", step["message"]), rank))
         if step["command"]:
             rows.append(command(step["command"], 4, rank))
     document.add(title, rows)
@@ -384,10 +444,26 @@ def _next(document: Document, steps: Sequence[answers.Expected]) -> None:
     document.add("What can be done now", rows)
 
 
-def _unread(document: Document, unread: Sequence[answers.Unread]) -> None:
-    rights = dict.fromkeys(fact["right"] for fact in unread if fact["right"])
-    document.add("Rights that you lack, without which something is Unknown", [right for right in rights if right])
+def _unread(document: Document, unread: Sequence[answers.Unread], user: str = "USER") -> None:
+    """What could not be read; of all rights that lack, the one role that has them, and who gives it."""
+    forbidden = [fact["what"] for fact in unread if fact["right"]]
+    of_reader = [what for what in forbidden if not any(kind in what for kind in cluster.NOT_OF_READER)]
+    if forbidden:
+        count = "1 object" if len(forbidden) == 1 else f"{len(forbidden)} objects"
+        few = f": {', '.join(forbidden)}" if len(forbidden) <= _FEW else ""
+        text = f"You may not read {count} that this depends on{few}. "
+        if not of_reader:
+            document.add("Permissions", [f"{text}No role but cluster-admin grants that in OpenShift."])
+        else:
+            most = "that" if len(of_reader) == len(forbidden) else f"{len(of_reader)} of them"
+            grant = command(f"oc adm policy add-cluster-role-to-user {cluster.READER} {user}", 4)
+            document.add("Permissions", [f"{text}Role {cluster.READER} grants {most}:", grant])
     document.add("What could not be read", [(fact["what"], fact["why"]) for fact in unread if not fact["right"]])
+
+
+def _verdict(verdict: str) -> str:
+    """The verdict in words."""
+    return _SPOKEN.get(verdict, verdict)
 
 
 def _pair(pair: state.Pair) -> str:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
-from topology_api.vocabulary import CheckName, Phase, Reason, Stage, Topology
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage, Topology
 
 from ..checks import etcd, operands
 from ..checks.result import CheckResult
@@ -26,7 +26,7 @@ from ..observe import facts
 from . import answers, errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from topology_api.types import Advisory, AvailableTransition, TopologyPair, TopologyTransition
@@ -48,25 +48,35 @@ class Verdict(StrEnum):
     POSSIBLE = "Possible"
     FULFILLED = "Fulfilled"
     UNDER_WAY = "UnderWay"
+    NOTHING_TO_DO = "NothingToDo"
     BLOCKED = "Blocked"
     UNSUPPORTED = "Unsupported"
+    CANNOT_TELL = "CannotTell"
 
     @property
     def exit_code(self) -> errors.ExitCode:
-        """Done or possible, blocked, unsupported."""
-        codes = {Verdict.BLOCKED: errors.ExitCode.BLOCKED, Verdict.UNSUPPORTED: errors.ExitCode.UNSUPPORTED}
+        """Done or possible, blocked, unsupported; an error where it could not be told."""
+        codes = {
+            Verdict.BLOCKED: errors.ExitCode.BLOCKED,
+            Verdict.UNSUPPORTED: errors.ExitCode.UNSUPPORTED,
+            Verdict.CANNOT_TELL: errors.ExitCode.FAILED,
+        }
         return codes.get(self, errors.ExitCode.DONE)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict about one request. `message` is one sentence; `source` is the topology that it would start from."""
+    """The verdict about one request. `message` is one sentence; `source` is the topology that it would start from.
+
+    `recorded` has the results, where they could not be had live, with the time at which the operator evaluated them.
+    """
 
     verdict: Verdict
     message: str
     source: TopologyPair
     decision: decision.Decision
     definition: model.Definition | None = None
+    recorded: tuple[tuple[CheckResult, ...], datetime] | None = None
 
     @property
     def leads(self) -> bool:
@@ -76,6 +86,8 @@ class Judgement:
     @property
     def results(self) -> tuple[CheckResult, ...]:
         """The preflight checks that the operator would publish, in its order."""
+        if self.recorded is not None:
+            return self.recorded[0]
         return self.decision.results if self.leads else ()
 
     @property
@@ -106,7 +118,7 @@ def requested(known: facts.Facts, transitions: load.Transitions, target: str, no
     verdict, message = _verdict(known, infrastructure, decided, target)
     own = known.own_operator
     if verdict is Verdict.POSSIBLE and isinstance(own, facts.Unobserved) and not own.missing:
-        verdict, message = Verdict.BLOCKED, f"Everything that could be read is met, but not all could: {own}"
+        verdict, message = Verdict.CANNOT_TELL, f"Everything that could be read is met, but not all could: {own}"
     judgement = Judgement(verdict, message, records.pair(infrastructure), decided, decided.definition)
     if not judgement.left:
         return judgement
@@ -114,6 +126,48 @@ def requested(known: facts.Facts, transitions: load.Transitions, target: str, no
         f"{check} is met, which needs the command of advisory {advisory.name}" for check, advisory in judgement.left
     ]
     return dataclasses.replace(judgement, message=f"Possible, but will not complete until: {', '.join(left)}")
+
+
+def by_record(
+    judgement: Judgement, record: TopologyTransition | None, target: str, transitions: load.Transitions
+) -> Judgement:
+    """The same, with what could not be told live taken from what the operator has recorded; as it is without that.
+
+    What was read live counts; for the rest the operator's own verdict about this target does, at its time.
+    """
+    items = [item for item in (() if record is None else record.available) if item.target.control_plane == target]
+    item = min(items, key=lambda item: (not item.available, len(item.blockers)), default=None)
+    definition = None if item is None else transitions.named(item.name)
+    if judgement.verdict is not Verdict.CANNOT_TELL or item is None or definition is None:
+        return judgement
+    own = judgement.definition is not None and judgement.definition.name == definition.name
+    live = {
+        result.name: result for result in judgement.decision.results if own and result.status is not CheckStatus.UNKNOWN
+    }
+    blockers = {blocker.name: blocker for blocker in item.blockers}
+    results = []
+    for spec in definition.preflight:
+        if spec.check in live:
+            results.append(live[spec.check])
+        elif (blocker := blockers.get(spec.check.value)) is not None:
+            results.append(CheckResult(spec.check, blocker.status, blocker.message))
+        else:
+            results.append(CheckResult(spec.check, CheckStatus.MET, "Met, as the operator evaluated it"))
+    failing = [result for result in results if not result.met]
+    if any(result.status is CheckStatus.UNKNOWN for result in failing):
+        return judgement
+    when = f"as the operator evaluated it at {answers.stamp(item.evaluated_time)}"
+    verdict, message = Verdict.POSSIBLE, f"All {len(results)} preflight checks are met"
+    if failing:
+        names = ", ".join(result.name.value for result in failing)
+        verdict, message = Verdict.BLOCKED, f"{len(failing)} of {len(results)} preflight checks not met: {names}"
+    return dataclasses.replace(
+        judgement,
+        verdict=verdict,
+        message=f"{message}, {when}",
+        definition=definition,
+        recorded=(tuple(results), item.evaluated_time),
+    )
 
 
 def removed(known: facts.Facts, transitions: load.Transitions, now: datetime) -> Judgement:
@@ -174,22 +228,26 @@ def _verdict(
     if decided.phase is Phase.UNSUPPORTED:
         return Verdict.UNSUPPORTED, decided.note
     if decided.watch and decided.definition is None:
-        return Verdict.BLOCKED, "Not everything that this depends on has been read"
+        return Verdict.CANNOT_TELL, "Not everything that this depends on has been read"
     if decided.phase is Phase.PENDING:
-        return Verdict.BLOCKED, _blocked(decided)
+        return _pending(decided)
     if decided.phase is Phase.ADMITTING:
         return Verdict.POSSIBLE, f"All {len(decided.results)} preflight checks are met"
     return Verdict.FULFILLED, f"The cluster is {here} already"
 
 
-def _blocked(decided: decision.Decision) -> str:
-    failing = [result.name.value for result in decided.results if not result.met]
-    if not failing:
-        return decided.note
-    count = f"{len(failing)} of {len(decided.results)} preflight checks {'is' if len(failing) == 1 else 'are'} not met"
+def _pending(decided: decision.Decision) -> tuple[Verdict, str]:
+    """Blocked where something is known to be in the way; cannot tell where it is only not known that nothing is."""
+    failing = [result for result in decided.results if not result.met]
+    names = [result.name.value for result in failing]
+    if failing and all(result.status is CheckStatus.UNKNOWN for result in failing):
+        count = f"{len(failing)} of {len(decided.results)}"
+        return Verdict.CANNOT_TELL, f"{count} preflight checks could not be answered: {', '.join(names)}"
+    if all(name in decided.note for name in names):
+        return Verdict.BLOCKED, decided.note
     # What blocks everything is shown besides the checks, not instead of them.
-    note = "" if decided.note.startswith("Waiting for ") else f". {decided.note}"
-    return f"{count}: {', '.join(failing)}{note}"
+    count = f"{len(failing)} of {len(decided.results)} preflight checks not met"
+    return Verdict.BLOCKED, f"{count}: {', '.join(names)}. {decided.note}"
 
 
 def only_recorded(record: TopologyTransition | None, judgement: Judgement) -> tuple[CheckResult, ...]:
@@ -218,16 +276,29 @@ class Way:
 
     @property
     def verdict(self) -> Verdict:
-        """Possible, blocked, or unsupported here."""
+        """Possible, blocked, or unsupported here: a check that is Unknown blocks it."""
         if self.available is None:
             return Verdict.UNSUPPORTED
         return Verdict.POSSIBLE if self.available.available else Verdict.BLOCKED
 
+    @property
+    def known_verdict(self) -> Verdict:
+        """The same, unless nothing is known to be in the way."""
+        blockers = () if self.available is None else self.available.blockers
+        unknown = bool(blockers) and all(blocker.status is CheckStatus.UNKNOWN for blocker in blockers)
+        return Verdict.CANNOT_TELL if unknown else self.verdict
 
-def ways(known: facts.Facts, transitions: load.Transitions, now: datetime) -> tuple[tuple[Way, ...], str]:
+
+def ways(
+    known: facts.Facts,
+    transitions: load.Transitions,
+    now: datetime,
+    instead: Mapping[str, AvailableTransition] | None = None,
+) -> tuple[tuple[Way, ...], str]:
     """Every transition that starts here, as the operator's own discovery finds it; or none, and the reason.
 
-    Raises PluginError when Infrastructure is not known.
+    `instead` are verdicts by name that count in the place of one that could not be told. Raises PluginError when
+    Infrastructure is not known.
     """
     infrastructure = _infrastructure(known)
     if disabled := applicability.disabled(known, infrastructure):
@@ -237,7 +308,7 @@ def ways(known: facts.Facts, transitions: load.Transitions, now: datetime) -> tu
     if not starting:
         why = vocabulary.NEVER_A_SOURCE.get(here.control_plane)
         return (), f"No transition leads away from {here}{f', because {why}' if why else ''}"
-    available = {transition.name: transition for transition in discovery.available(known, transitions, now) or ()}
+    available = evaluated(known, transitions, now, instead or {})
     platform = infrastructure.platform or "unknown"
     return tuple(
         Way(definition, available[definition.name])
@@ -248,10 +319,33 @@ def ways(known: facts.Facts, transitions: load.Transitions, now: datetime) -> tu
 
 
 def best(every: tuple[Way, ...]) -> Verdict:
-    """The verdict about all of them: possible if one is, else blocked if one is."""
-    verdicts = {way.verdict for way in every}
-    order = (Verdict.POSSIBLE, Verdict.BLOCKED)
+    """The verdict about all of them: possible if one is, not to be told if one may be, else blocked if one is."""
+    verdicts = {way.known_verdict for way in every}
+    order = (Verdict.POSSIBLE, Verdict.CANNOT_TELL, Verdict.BLOCKED)
     return next((verdict for verdict in order if verdict in verdicts), Verdict.UNSUPPORTED)
+
+
+def evaluated(
+    known: facts.Facts, transitions: load.Transitions, now: datetime, instead: Mapping[str, AvailableTransition]
+) -> dict[str, AvailableTransition]:
+    """What could be requested, by name. What could not be told is as `instead` has it, where it has it."""
+    fresh = {item.name: item for item in discovery.available(known, transitions, now) or ()}
+    for name, item in fresh.items():
+        if name in instead and any(blocker.status is CheckStatus.UNKNOWN for blocker in item.blockers):
+            fresh[name] = instead[name]
+    return fresh
+
+
+def is_settled(known: facts.Facts, transitions: load.Transitions) -> bool:
+    """Is there nowhere to go because the cluster has its topology?"""
+    infrastructure = _infrastructure(known)
+    here = records.pair(infrastructure)
+    legal = {topology.value for topology in Topology if topology is not Topology.SINGLE_REPLICA}
+    return (
+        here.control_plane in legal
+        and not transitions.starting_at(here)
+        and applicability.disabled(known, infrastructure) is None
+    )
 
 
 def item(name: str, message: str, command: str = "") -> answers.Expected:
@@ -260,9 +354,16 @@ def item(name: str, message: str, command: str = "") -> answers.Expected:
 
 
 def disruption(
-    known: facts.Facts, definition: model.Definition, source: TopologyPair, transitions: load.Transitions
+    known: facts.Facts,
+    definition: model.Definition,
+    source: TopologyPair,
+    transitions: load.Transitions,
+    left: Mapping[CheckName, str],
 ) -> list[answers.Expected]:
-    """What happens to the cluster on the way, in the order in which it happens."""
+    """What happens to the cluster on the way, in the order in which it happens.
+
+    `left` are checks that wait for an administrator, with the advisory that says what for.
+    """
     asked = {spec.check for spec in definition.convergence.checks}
     asking = [group for group in transitions.matrix.groups if group.check in asked]
     target = definition.target.pair
@@ -270,17 +371,17 @@ def disruption(
     return [
         *_two_voters(known, definition),
         item(
-            "UpgradesHeldBack",
+            "UpgradesBlocked",
             "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not: "
             "do not start one",
         ),
         item(
             "PointOfNoReturn",
-            "Once the topology has changed there is no way back; before that the request can be cancelled at any time",
+            "The change of the topology cannot be undone; before it the request can be cancelled at any time",
         ),
         _machine_config(known, asking, source, target),
         *_static_pods(asking, source, target),
-        *_replicas(known, asking, source, target),
+        *_replicas(known, asking, source, target, left),
         item("Duration", f"Deadline: {minutes} minutes after the change; nothing is rolled back then"),
     ]
 
@@ -336,22 +437,26 @@ def _static_pods(
 
 
 def _replicas(
-    known: facts.Facts, asking: list[matrices.Group], source: TopologyPair, target: TopologyPair
+    known: facts.Facts,
+    asking: list[matrices.Group],
+    source: TopologyPair,
+    target: TopologyPair,
+    left: Mapping[CheckName, str],
 ) -> Iterator[answers.Expected]:
-    more: list[str] = []
+    """A row for each workload that other operators scale, and what keeps one of them from that."""
     for group in asking:
         if isinstance(operands.absence(known, group), str):
             continue
+        advisory = left.get(group.check)
+        unless = f", once advisory {advisory} is seen to" if advisory else ""
         for operand in group.operands:
             name = f"{operand.namespace}/{operand.name}"
             if operand.replicas == "perControlPlaneNode" and group.topology(source) != group.topology(target):
-                more.append(f"{name} (one for each control-plane node)")
+                yield item("Replicas", f"{name}: one for each control-plane node{unless}")
             elif isinstance(operand.replicas, dict):
                 before, after = (operands.at(operand, group.topology(pair)) for pair in (source, target))
                 if isinstance(before, int) and isinstance(after, int) and before != after:
-                    more.append(f"{name} ({before} to {after})")
-    if more:
-        yield item("Replicas", f"Other operators run more replicas: {', '.join(more)}")
+                    yield item("Replicas", f"{name}: {before} to {after}{unless}")
 
 
 def checklist(known: facts.Facts, definition: model.Definition, source: TopologyPair) -> list[answers.Expected]:
@@ -387,12 +492,12 @@ def _backup(known: facts.Facts) -> answers.Expected:
             if isinstance(operator, facts.ClusterOperator) and operator.name == "etcd"
         ]
     newest = max((time for time in times if time is not None), default=None)
-    known_of = "None is known of" if newest is None else f"The newest that is known of is from {answers.stamp(newest)}"
+    last = "No backup is known" if newest is None else f"The newest known backup is from {answers.stamp(newest)}"
     nodes = [] if isinstance(masters, facts.Unobserved) else [node for node in masters if isinstance(node, facts.Node)]
     ready = next((node.name for node in nodes if node.ready == "True" and not node.deleting), "NODE")
     return item(
         "EtcdBackup",
-        f"Take a backup of etcd, and another one when it is completed: one from before brings the old topology back. "
-        f"{known_of}",
+        f"Take an etcd backup now, and another one once it is completed: one from before the change brings the old "
+        f"topology back. {last}",
         _BACKUP.format(node=ready),
     )

@@ -38,6 +38,8 @@ OBSERVED_TIMEOUT = 5.0
 """Seconds that the operator has to speak of what was written; normally it takes a tenth of one."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two reads that look for the operator's answer; each pause is twice the one before."""
+REQUESTER = "topology-requester"
+"""The cluster role that may request a topology (docs/delegation.md)."""
 UNKNOWN_WRITER = "an unknown client"
 _NAME = catalog.INFRASTRUCTURE.selection.name or ""
 _DENIED = (" denied request: ", " denied the request: ")
@@ -142,7 +144,7 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
     if outcome.status == 422 or any(words in outcome.message for words in _DENIED):
         return None, _own_words(outcome.message or outcome.reason)
     if isinstance(outcome, kube.Forbidden):
-        hint = f"Nothing was written. The server says: {outcome.message}"
+        hint = f"Nothing was written. {connection.grant(REQUESTER)}"
         raise errors.PluginError(connection.lacks(outcome), hint) from outcome
     raise cluster.explained(connection, outcome) from outcome
 

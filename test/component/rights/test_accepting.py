@@ -83,7 +83,7 @@ async def test_without_the_role_it_is_refused_by_its_name_and_with_it_nothing_el
     refused = await command.run(*asking)
     assert refused.code == plugin.FAILED, refused
     reason = refused.complaint.splitlines()[-1]
-    assert "alice has no right to get configmaps/topology-accepted-checks" in reason
+    assert "alice needs permission to get configmaps/topology-accepted-checks" in reason
     assert "Role topology-check-acceptor grants it: oc -n openshift-topology-operator create rolebinding" in reason
     assert "accepted" not in await staged.record()
 

@@ -87,9 +87,6 @@ BAD = [
     ("just text", "holds no mapping"),
     ("a: [1\nb: 2\n", "line 2: not YAML"),
     ("\x00", "not YAML"),
-    (kubeconfig() | {"current-context": "three"}, "three"),
-    ({key: value for key, value in kubeconfig().items() if key != "current-context"}, "current-context"),
-    (kubeconfig() | {"clusters": []}, "c in"),
     (kubeconfig() | {"clusters": {"c": 1}}, "clusters is not a list of mappings"),
     (kubeconfig() | {"contexts": ["one"]}, "contexts is not a list of mappings"),
     (kubeconfig() | {"clusters": [{"name": "c", "cluster": {}}]}, "clusters[name=c]: names no server"),
@@ -105,6 +102,31 @@ BAD = [
     (kubeconfig(user={"exec": {"apiVersion": "v1"}}), "command"),
     (kubeconfig(user={"tokenFile": "/nonexistent/token"}), "/nonexistent/token"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("content", "context", "text"),
+    [
+        (kubeconfig(), "nope", 'context "nope" does not exist in FILE; contexts there: one, two'),
+        (
+            kubeconfig() | {"current-context": "three"},
+            None,
+            'context "three" does not exist in FILE; contexts there: one, two',
+        ),
+        (kubeconfig() | {"contexts": []}, "one", 'context "one" does not exist in FILE; contexts there: none'),
+        (
+            {key: value for key, value in kubeconfig().items() if key != "current-context"},
+            None,
+            "FILE has no current-context, and --context names none; contexts there: one, two",
+        ),
+        (kubeconfig() | {"clusters": []}, None, 'context "one" in FILE names cluster "c", which does not exist there'),
+    ],
+)
+async def test_a_context_that_is_not_there_is_named_with_those_that_are(write, content, context, text):
+    path = write(content)
+    with pytest.raises(config.ConfigError) as caught:
+        await config.load(path, context)
+    assert str(caught.value) == text.replace("FILE", str(path))
 
 
 @pytest.mark.parametrize(("content", "text"), BAD)

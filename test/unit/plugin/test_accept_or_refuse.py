@@ -61,7 +61,7 @@ def recorded(known: facts.Facts) -> TopologyTransition:
 def test_past_the_deadline_it_is_offered_for_the_attempt_that_is_under_way() -> None:
     found = judged(converging(DEADLINE))
     assert isinstance(found, accept.Offer)
-    assert (found.attempt, found.check.name, found.operator) == ("mine", ROUTER, "operator-a leads")
+    assert (found.attempt, found.check.name, found.operator) == ("mine", ROUTER, "leader: operator-a")
 
 
 def test_before_it_it_is_refused_with_the_deadline_unless_the_operator_says_that_it_has_passed() -> None:
@@ -139,7 +139,7 @@ def test_a_person_is_told_what_they_give_up() -> None:
         record = recorded(known)
         for width in (0, 80):
             sheet = document.Document(width)
-            printing.offer(sheet, accept.Offer(record, "mine", answer, "operator-a leads"))
+            printing.offer(sheet, accept.Offer(record, "mine", answer, "leader: operator-a"))
             text = sheet.text()
             assert f"If you accept that {check} will not be met" in text
             assert "It is not repaired: " in text

@@ -138,10 +138,14 @@ def test_any_cluster_gets_an_answer_and_what_is_unknown_is_named(known: facts.Fa
 async def test_rights_that_lack_are_named_and_a_crd_without_our_fields_is_not_even_asked_for() -> None:
     server = infrastructure_api.Api()
     census = await cluster.census(server.made(), "openshift-topology-operator")
-    found = replies.through_json(audit.audit(census)[0])
+    answer, code = audit.audit(census)
+    found = replies.through_json(answer)
     conforms(found)
+    assert (found["verdict"], code) == ("CannotTell", errors.ExitCode.FAILED)
+    assert "Cannot tell whether status, scheduler and nodes disagree" in replies.printed(found)
     assert {one["right"] for one in found["unread"]} == {"list nodes", "get schedulers.config.openshift.io/cluster"}
-    assert "list nodes" in replies.printed(found).partition("Rights that you lack")[2]
+    grant = "oc adm policy add-cluster-role-to-user cluster-reader USER"
+    assert grant in replies.printed(found).partition("Permissions\n")[2]
     assert (found["shape"], found["vector"]["controlPlaneNodes"]) == ("single-node", None)
     assert "single-node, as far as is known" in replies.printed(found)
     assert set(server.asked) == {"get infrastructures", "get schedulers", "get leases", "list nodes"}

@@ -226,7 +226,7 @@ async def test_a_server_that_is_away_leaves_what_was_known_and_is_followed_again
 
 @pytest.mark.parametrize(
     ("how", "words"),
-    [(kube.Unauthorized, "does not accept the credentials"), (kube.Forbidden, "no right to get infrastructures")],
+    [(kube.Unauthorized, "does not accept the credentials"), (kube.Forbidden, "permission to get infrastructures")],
 )
 async def test_credentials_that_expire_end_it_with_the_reason(how: type[kube.KubeError], words: str) -> None:
     cluster, display = LosableCluster(), Display()
@@ -261,7 +261,7 @@ async def test_who_may_not_watch_at_all_is_told_before_the_terminal_is_taken() -
     cluster.refused = "infrastructures"
     async with following(cluster, display) as task:
         await asyncio.sleep(2)
-        with pytest.raises(errors.PluginError, match="no right to get infrastructures"):
+        with pytest.raises(errors.PluginError, match="permission to get infrastructures"):
             task.result()
     assert display.shown == []
 

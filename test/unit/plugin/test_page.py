@@ -52,6 +52,8 @@ def test_the_exit_codes_are_those_of_the_code(verdict: simulate.Verdict) -> None
         simulate.Verdict.POSSIBLE: (0, "possible"),
         simulate.Verdict.FULFILLED: (0, "fulfilled"),
         simulate.Verdict.UNDER_WAY: (0, "under way"),
+        simulate.Verdict.NOTHING_TO_DO: (0, "nothing to do"),
+        simulate.Verdict.CANNOT_TELL: (1, "cannot tell"),
         simulate.Verdict.BLOCKED: (3, "blocked"),
         simulate.Verdict.UNSUPPORTED: (4, "unsupported"),
     }[verdict]

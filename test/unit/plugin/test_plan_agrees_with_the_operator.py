@@ -76,7 +76,8 @@ def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Fac
         (one.name, one.available) for one in discovered
     ]
     assert [one["blockers"] for one in ways] == [
-        [{"name": blocker.name, "message": blocker.message} for blocker in one.blockers] for one in discovered
+        [{"name": why.name, "status": why.status.value, "message": why.message} for why in one.blockers]
+        for one in discovered
     ]
 
 
@@ -85,7 +86,11 @@ def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Fac
     [
         pytest.param(replies.WITHOUT_REQUEST, "HighlyAvailable", "Possible", 0, id="possible"),
         pytest.param(worlds.healthy(), "HighlyAvailable", "Possible", 0, id="requested-already"),
-        pytest.param(worlds.healthy(scheduler=worlds.BROKEN), "HighlyAvailable", "Blocked", 3, id="unreadable"),
+        pytest.param(worlds.healthy(scheduler=worlds.BROKEN), "HighlyAvailable", "CannotTell", 1, id="unreadable"),
+        pytest.param(
+            worlds.healthy(scheduler=worlds.BROKEN, control_plane_nodes=()), "HighlyAvailable", "Blocked", 3,
+            id="unreadable-and-blocked-anyway",
+        ),
         pytest.param(replies.WITHOUT_REQUEST, "SingleReplica", "Fulfilled", 0, id="fulfilled"),
         pytest.param(replies.WITHOUT_REQUEST, "DualReplica", "Unsupported", 4, id="no-definition"),
         pytest.param(
@@ -106,7 +111,7 @@ def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Fac
             worlds.recorded(worlds.healthy(), worlds.completed()), "HighlyAvailable", "Blocked", 3, id="overwritten"
         ),
         pytest.param(
-            worlds.healthy(own_operator=worlds.BROKEN), "HighlyAvailable", "Blocked", 3, id="own-operator-unreadable"
+            worlds.healthy(own_operator=worlds.BROKEN), "HighlyAvailable", "CannotTell", 1, id="own-operator-unreadable"
         ),
     ],
 )  # fmt: skip
@@ -189,3 +194,25 @@ def test_a_check_that_only_the_operator_can_ask_is_told_as_it_was_answered() -> 
 def test_a_native_controller_that_has_not_shown_up_is_not_waited_for_by_somebody_who_only_asks() -> None:
     known = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)))
     assert replies.planned(known)["verdict"] == "Possible"
+
+
+@pytest.mark.parametrize(
+    ("control_plane", "infrastructure", "verdict"),
+    [
+        ("HighlyAvailable", "HighlyAvailable", "NothingToDo"),
+        ("DualReplica", "HighlyAvailable", "NothingToDo"),
+        ("HighlyAvailable", "SingleReplica", "Possible"),
+        ("External", "HighlyAvailable", "Unsupported"),
+    ],
+)
+def test_a_cluster_that_has_its_topology_has_nothing_to_do(
+    control_plane: str, infrastructure: str, verdict: str
+) -> None:
+    known = worlds.with_infrastructure(
+        replies.WITHOUT_REQUEST, control_plane=control_plane, infrastructure=infrastructure
+    )
+    found = replies.overview(known)
+    assert found["verdict"] == verdict or (verdict == "Possible" and found["transitions"])
+    assert simulate.Verdict(found["verdict"]).exit_code == {"NothingToDo": 0, "Unsupported": 4}.get(found["verdict"], 0)
+    if verdict == "NothingToDo":
+        assert "The cluster has its topology" in replies.printed(found)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import socket
 
 import pytest
 
+from topology_api import types
+from topology_api.vocabulary import CheckStatus
 from topology_controller.kube import errors as kube
 from topology_controller.plugin import cluster, errors
+from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
 from . import replies
@@ -24,14 +28,19 @@ async def test_each_check_names_the_right_that_lacks() -> None:
     by_name = {one["name"]: one for one in found["checks"]}
     assert {one["status"] for one in found["checks"]} == {"Unknown"}
     assert (
-        "you lack the right to get schedulers.config.openshift.io/cluster" in by_name["MastersSchedulable"]["message"]
+        "you need permission to get schedulers.config.openshift.io/cluster" in by_name["MastersSchedulable"]["message"]
     )
-    assert "you lack the right to list nodes" in by_name["ControlPlaneNodes"]["message"]
+    assert "you need permission to list nodes" in by_name["ControlPlaneNodes"]["message"]
     assert "operator's role" not in str(found)
     rights = [one["right"] for one in found["unread"]]
     assert "get configmaps/etcd-endpoints in namespace openshift-etcd" in rights
     assert "list clusteroperators.config.openshift.io" in rights
-    assert found["verdict"] == "Blocked"
+    assert found["verdict"] == "CannotTell"
+    text = replies.printed(found)
+    assert "Cannot tell" in text
+    assert "\nBlocked" not in text
+    assert text.count("list nodes") < len(found["checks"]), "one role is named, not each right again"
+    assert text.count("oc adm policy add-cluster-role-to-user cluster-reader USER") == 1
 
 
 async def test_other_trouble_is_no_matter_of_rights() -> None:
@@ -49,12 +58,15 @@ async def test_other_trouble_is_no_matter_of_rights() -> None:
             get(kube.Unreachable, 0, "NoConnection", "refused"),
             "cannot reach https://api.example.com:6443: refused",
         ),
-        (get(kube.TimedOut, 0, "TimedOut", "no answer in time"), "no answer in time"),
+        (
+            get(kube.TimedOut, 0, "TimedOut", "no answer in time"),
+            "no answer from https://api.example.com:6443 within 10 s",
+        ),
         (
             get(kube.Unauthorized, 401, "Unauthorized", ""),
             "does not accept the credentials. Log in again",
         ),
-        (get(kube.Forbidden, 403, "Forbidden", "no"), "you have no right to get infrastructures"),
+        (get(kube.Forbidden, 403, "Forbidden", "no"), "forbidden: you need permission to get infrastructures"),
         (get(kube.NotFound, 404, "", "404 page not found"), "this is no OpenShift cluster"),
         (get(kube.NotFound, 404, "NotFound", '"cluster" not found'), "does not exist"),
         (get(kube.ServerError, 500, "InternalError", "etcd is away"), "etcd is away"),
@@ -67,3 +79,82 @@ async def test_what_keeps_infrastructure_from_being_read_is_one_line(unreadable:
         await cluster.infrastructure(api.made())
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("below", "words"),
+    [
+        (ConnectionRefusedError(111, "Connect call failed ('192.0.2.1', 6443)"),
+         "connection refused by https://api.example.com:6443: is the server running?"),
+        (socket.gaierror(-2, "Name or service not known"), "no such host in https://api.example.com:6443"),
+    ],
+)  # fmt: skip
+async def test_a_server_that_is_not_there_is_named_as_kubectl_does(below: OSError, words: str) -> None:
+    api = Api()
+    api.unreadable = get(
+        kube.Unreachable, 0, "NoConnection", "Cannot connect to host ssl:default [Connect call failed]"
+    )
+    api.unreadable.__cause__ = below
+    with pytest.raises(errors.PluginError) as raised:
+        await cluster.infrastructure(api.made())
+    assert str(raised.value) == words
+
+
+# Where live facts are forbidden, what the operator has recorded counts
+
+
+def recorded(*blockers: types.Blocker) -> Api:
+    """An API that serves Infrastructure alone, with what the operator evaluated a while ago."""
+    compact = {
+        "name": "sno-to-ha-compact",
+        "target": {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"},
+        "available": not blockers,
+        "blockers": [blocker.model_dump(mode="json") for blocker in blockers],
+        "evaluatedTime": "2026-03-01T11:59:28Z",
+    }
+    return Api(None, {"phase": "Idle", "observedGeneration": 1, "available": [compact]})
+
+
+async def test_who_may_only_request_can_plan_by_what_the_operator_has_recorded() -> None:
+    seen = await cluster.everything(recorded().made(), worlds.TRANSITIONS, NAMESPACE)
+    found = replies.planned(seen.known, now=worlds.NOW, unread=seen.unread, operator=seen.operator)
+    assert (found["verdict"], found["recorded"]) == ("Possible", "2026-03-01T11:59:28Z")
+    assert found["message"].endswith("preflight checks are met, as the operator evaluated it at 2026-03-01T11:59:28Z")
+    assert {check["status"] for check in found["checks"]} == {"Met"}
+    text = replies.printed(found)
+    assert "as the operator evaluated it 32 s ago" in text
+    ways = replies.overview(seen.known, now=worlds.NOW, unread=seen.unread, operator=seen.operator)
+    by_name = {way["name"]: way for way in ways["transitions"]}
+    assert (by_name["sno-to-ha-compact"]["verdict"], by_name["sno-to-ha-with-workers"]["verdict"]) == (
+        "Possible",
+        "CannotTell",
+    )
+    assert by_name["sno-to-ha-compact"]["evaluated"] == "2026-03-01T11:59:28Z"
+
+
+async def test_what_the_operator_found_unmet_blocks_and_what_it_could_not_tell_stays_so() -> None:
+    unmet = types.Blocker(name="ControlPlaneNodes", status=CheckStatus.UNMET, message="Wanted: 3. Found: 1")
+    for blocker, verdict in (
+        (unmet, "Blocked"),
+        (unmet.model_copy(update={"status": CheckStatus.UNKNOWN}), "CannotTell"),
+    ):
+        seen = await cluster.everything(recorded(blocker).made(), worlds.TRANSITIONS, NAMESPACE)
+        found = replies.planned(seen.known, now=worlds.NOW, unread=seen.unread, operator=seen.operator)
+        assert found["verdict"] == verdict
+        assert (found["recorded"] is None) == (verdict == "CannotTell")
+
+
+async def test_a_request_is_made_by_what_is_recorded_too() -> None:
+    api = recorded()
+    answer, code = await setting.request(
+        api.made(), worlds.TRANSITIONS, NAMESPACE, setting.Asked("HighlyAvailable", confirm=True), ask_operator=False
+    )
+    assert (answer["result"], code, len(api.written)) == ("Written", 0, 1)
+
+
+async def test_a_server_in_trouble_is_no_reason_to_go_by_the_record() -> None:
+    api = recorded()
+    api.refusal = kube.ServerError
+    seen = await cluster.everything(api.made(), worlds.TRANSITIONS, NAMESPACE)
+    found = replies.planned(seen.known, now=worlds.NOW, unread=seen.unread, operator=seen.operator)
+    assert (found["verdict"], found["recorded"]) == ("CannotTell", None)

@@ -17,13 +17,13 @@ _REFUSED = (
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["set"], "required: TARGET"),
+        (["set"], "TARGET is missing. See: oc topology set --help"),
         (["set", "Highlyavailable"], "did you mean HighlyAvailable?"),
         (["set", "HighlyAvailable", "--wait"], "--wait needs --confirm"),
         (["set", "HighlyAvailable", "--confirm", "--timeout", "5m"], "--timeout is for --wait"),
-        (["set", "HighlyAvailable", "--skip-checks"], "unrecognized arguments: --skip-checks"),
-        (["set", "HighlyAvailable", "--force"], "unrecognized arguments: --force"),
-        (["cancel", "HighlyAvailable"], "unrecognized arguments"),
+        (["set", "HighlyAvailable", "--skip-checks"], "unknown flag --skip-checks"),
+        (["set", "HighlyAvailable", "--force"], "unknown flag --force"),
+        (["cancel", "HighlyAvailable"], "unknown word HighlyAvailable"),
         (["status", "--as-group", "ops"], "are about the user of --as"),
         (["--as-uid", "7", "status"], "are about the user of --as"),
         (["status", "--as", ""], "is no name"),
@@ -72,8 +72,12 @@ def test_without_as_nobody_else_is_meant() -> None:
     ("acting", "message", "words"),
     [
         (cluster.Acting("jane", ("ops",)), _REFUSED, f"you may not act as jane in ops: {_REFUSED}"),
-        (cluster.Acting("jane"), 'User "jane" cannot get resource', "jane has no right to get infrastructures"),
-        (None, 'User "joe" cannot get resource', "you have no right to get infrastructures"),
+        (
+            cluster.Acting("jane"),
+            'User "jane" cannot get resource',
+            "forbidden: jane needs permission to get infrastructures",
+        ),
+        (None, 'User "joe" cannot get resource', "forbidden: you need permission to get infrastructures"),
     ],
 )
 def test_whose_right_lacks_is_told(acting: cluster.Acting | None, message: str, words: str) -> None:

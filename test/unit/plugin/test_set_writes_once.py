@@ -53,7 +53,7 @@ async def test_the_request_is_made_and_the_operator_answers(looptime: Any) -> No
     assert (found["result"], found["operatorSays"], found["warnings"], code) == ("Written", "Pending", [], 0)
     assert api.written == [{"metadata": {"resourceVersion": "5"}, "spec": {"desiredTopology": DESIRED}}]
     assert looptime == 0.1
-    assert api.left.startswith("the request HighlyAvailable was made and stands.")
+    assert api.left.startswith("HighlyAvailable is requested.")
     assert "oc topology wait" in api.left
 
 
@@ -74,7 +74,7 @@ async def test_where_no_operator_runs_nobody_is_asked(looptime: Any) -> None:
 async def test_without_confirm_and_without_leave_to_wait_nothing_is_sent() -> None:
     api = Api()
     assert (await ask_for(api, confirm=False))[0]["result"] == "WouldWrite"
-    assert (await ask_for(api, allow_pending=False))[1] == 3
+    assert (await ask_for(api, allow_pending=False))[1] == 1, "nothing can be told here"
     assert api.written == []
 
 
@@ -142,7 +142,7 @@ async def test_a_refusal_of_the_server_is_told_in_its_own_words(meets: Any, word
 
 
 @pytest.mark.parametrize(
-    ("acting", "who"), [(None, "you have"), (cluster.Acting("jane", ("ops",)), "jane has")], ids=["self", "as"]
+    ("acting", "who"), [(None, "you need"), (cluster.Acting("jane", ("ops",)), "jane needs")], ids=["self", "as"]
 )
 async def test_a_right_that_lacks_is_named(acting: cluster.Acting | None, who: str) -> None:
     api = Api()
@@ -150,7 +150,8 @@ async def test_a_right_that_lacks_is_named(acting: cluster.Acting | None, who: s
     with pytest.raises(errors.PluginError) as raised:
         await ask_for(api, acting)
     text = str(raised.value)
-    assert text.startswith(f"{who} no right to patch infrastructures.config.openshift.io/cluster. Nothing was written")
+    assert text.startswith(f"forbidden: {who} permission to patch infrastructures.config.openshift.io/cluster. Nothing")
+    assert "Role topology-requester grants it: oc adm policy add-cluster-role-to-user topology-requester" in text
     assert "\n" not in text
 
 

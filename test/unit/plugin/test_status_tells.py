@@ -85,5 +85,5 @@ def test_what_could_not_be_read_is_listed_with_the_right_that_lacks() -> None:
     found = replies.told(replies.WITHOUT_REQUEST, unread=unread)
     assert [one["right"] for one in found["unread"]] == ["list nodes", None]
     text = replies.printed(found)
-    assert "Rights that you lack" in text
+    assert "You may not read 1 object that this depends on: nodes. Role cluster-reader grants that" in text
     assert "malformed" in text

@@ -68,7 +68,7 @@ def test_a_record_of_an_older_request_does_not_count() -> None:
     known = worlds.with_infrastructure(replies.in_phase(Phase.COMPLETED), generation=99)
     found = wait.standing(known, worlds.TRANSITIONS)
     assert found.code is None
-    assert "has not said anything" in found.message
+    assert "waiting for the operator to pick it up" in found.message
 
 
 @pytest.mark.parametrize("changes", [{"desired": None}, {"desired": None, "record": None}])

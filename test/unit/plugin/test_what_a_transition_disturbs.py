@@ -14,7 +14,12 @@ from . import replies
 
 
 def _named(found: list[dict[str, str]]) -> dict[str, str]:
-    return {one["name"]: one["message"] for one in found}
+    """The messages of each name, one a line."""
+    messages: dict[str, str] = {}
+    for item in found:
+        before = messages.get(item["name"])
+        messages[item["name"]] = item["message"] if before is None else f"{before}\n{item['message']}"
+    return messages
 
 
 def test_a_single_node_that_grows_restarts_its_nodes_and_needs_a_load_balancer() -> None:
@@ -22,7 +27,7 @@ def test_a_single_node_that_grows_restarts_its_nodes_and_needs_a_load_balancer()
     expected, checklist = _named(found["expected"]), _named(found["checklist"])
     assert expected["Reboots"].endswith("In pool master they are node-0, node-1, node-2 now")
     assert expected["Revisions"].startswith("kube-apiserver: ")
-    assert "openshift-console/console (1 to 2)" in expected["Replicas"]
+    assert "openshift-console/console: 1 to 2" in expected["Replicas"]
     assert "Deadline: 120 minutes" in expected["Duration"]
     assert "TwoVoters" not in expected, "etcd has three voters already"
     assert list(checklist) == ["EtcdBackup", "LoadBalancer", "DNS"]
@@ -65,7 +70,7 @@ def test_the_newest_backup_that_is_known_of_is_named() -> None:
         replies.WITHOUT_REQUEST, own_operator=worlds.own(backup_time=old), cluster_operators=(etcd,)
     )
     assert _named(replies.planned(known)["checklist"])["EtcdBackup"].endswith("2026-03-01T09:00:00Z")
-    assert _named(replies.planned(replies.WITHOUT_REQUEST)["checklist"])["EtcdBackup"].endswith("None is known of")
+    assert _named(replies.planned(replies.WITHOUT_REQUEST)["checklist"])["EtcdBackup"].endswith("No backup is known")
 
 
 def test_an_operand_that_was_removed_follows_nothing() -> None:
@@ -74,7 +79,7 @@ def test_an_operand_that_was_removed_follows_nothing() -> None:
         known = dataclasses.replace(replies.WITHOUT_REQUEST, operands={**replies.WITHOUT_REQUEST.operands, **managed})
         return _named(replies.planned(known)["expected"])["Replicas"]
 
-    assert "openshift-console/console (1 to 2)" in replicas("Managed")
+    assert "openshift-console/console: 1 to 2" in replicas("Managed")
     assert "openshift-console/console" not in replicas("Removed")
     assert "image-registry" not in replicas("Managed"), "topology implies no number for it"
 
@@ -90,3 +95,18 @@ def test_the_command_is_the_request_and_is_not_given_twice() -> None:
         """-p '{"spec":{"desiredTopology":"HighlyAvailable"}}'"""
     )
     assert replies.planned(worlds.healthy())["command"] is None
+
+
+def test_what_will_not_happen_by_itself_is_not_promised() -> None:
+    pinned = worlds.healthy(ingress_controller=facts.IngressController(1, 1))
+    rows = _named(replies.planned(pinned)["expected"])["Replicas"].splitlines()
+    router = "openshift-ingress-operator/default: 1 to 2, once advisory RouterReplicasPinned is seen to"
+    assert router in rows
+    assert [row for row in rows if "advisory" in row] == [router]
+
+
+def test_a_row_for_each_workload_fits_a_terminal() -> None:
+    found = replies.planned(replies.WITHOUT_REQUEST)
+    assert max(len(item["message"]) for item in found["expected"] if item["name"] == "Replicas") < 110
+    text = replies.printed(found)
+    assert text.count("Replicas  ") == 1, "its name is not repeated"

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .. import answers, document
+from .. import answers, document, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def show(options: argparse.Namespace, answer: Any, write: Callable[[document.Document, Any], None]) -> None:
     """Print an answer in the form that is asked for; `write` makes text of it."""
     if options.output == "json":
-        sys.stdout.write(json.dumps(answer, indent=2) + "\n")
+        sys.stdout.write(json.dumps(naming.caller().answered(answer), indent=2) + "\n")
     elif options.output == "yaml":
         import yaml  # noqa: PLC0415 - other forms do not need it
 
-        sys.stdout.write(yaml.safe_dump(answer, sort_keys=False, width=120))
+        sys.stdout.write(yaml.safe_dump(naming.caller().answered(answer), sort_keys=False, width=120))
     else:
         sheet = document.Document.of(sys.stdout)
         write(sheet, answer)

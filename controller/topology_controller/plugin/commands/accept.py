@@ -27,7 +27,7 @@ from ...definitions import registry
 from ...kube import errors as kube
 from ...observe import catalog, fields
 from ...report import view
-from .. import answers, cluster, document, errors, printing, write
+from .. import answers, cluster, document, errors, naming, printing, write
 
 if TYPE_CHECKING:
     import argparse
@@ -86,7 +86,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 
     asked = Asked(options.check, options.reason, options.timeout)
     ended = await accept(connection, transitions, options.operator_namespace, asked, consent)
-    message = terminal.plain(ended.message)
+    message = naming.caller().spoken(terminal.plain(ended.message))
     if ended.code == errors.ExitCode.DONE:
         sys.stdout.write(f"{message}\n")
     else:

@@ -42,12 +42,22 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
 
 
 def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
-    """The answer, and the exit code: blocked when something disagrees. What is left open is no disagreement."""
+    """The answer, and the exit code: blocked when something disagrees, an error when nothing could be read.
+
+    What is left open is no disagreement.
+    """
     workers = node_counts.control_plane_workers(snapshot.known)
     result = rules.audit(node_counts.shape_vector(snapshot.known, snapshot.infrastructure), workers)
     values = {**dataclasses.asdict(result.vector), "control_plane_workers": workers}
+    verdict: answers.Consistency = "Consistent"
+    code = errors.ExitCode.DONE
+    if result.disagreements:
+        verdict, code = "Inconsistent", errors.ExitCode.BLOCKED
+    elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
+        verdict, code = "CannotTell", errors.ExitCode.FAILED
     answer: answers.Audit = {
         **head("TopologyAudit", snapshot),
+        "verdict": verdict,
         "phase": snapshot.phase,
         "shape": None if result.shape is None else result.shape.value,
         "candidates": [shape.value for shape in result.candidates],
@@ -68,4 +78,4 @@ def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
         ],
         "unread": list(snapshot.unread),
     }
-    return answer, errors.ExitCode.BLOCKED if result.disagreements else errors.ExitCode.DONE
+    return answer, code

@@ -1,4 +1,4 @@
-"""`cancel`: cancels the request, as long as the topology has not changed.
+"""`cancel`: cancels the request, as long as the topology has not changed; one that is fulfilled it removes.
 
 spec.desiredTopology is removed, not set back to what the cluster is: that is right for every transition, also for one
 of the infrastructure alone, whose request equals the topology of the control plane. The server does it only if
@@ -19,8 +19,6 @@ from . import head, show
 
 if TYPE_CHECKING:
     import argparse
-
-    from topology_api.types import TopologyTransition
 
     from ...definitions import load
     from .. import answers
@@ -61,13 +59,17 @@ async def cancel(
         patch = answer["patch"]
         return (answer, code), patch["body"] if patch is not None else None
 
-    answer, code, generation = await write.request(
-        connection, judge, "to cancel the request", lambda _: _instead(snapshots[-1].record)
-    )
+    answer, code, generation = await write.request(connection, judge, "to cancel the request", lambda _: _instead())
     if generation is None:
         return answer, code
     connection.interruption.text = f"the request {answer['desired']} was cancelled. See: oc topology status"
-    answer["message"] = f"The request {answer['desired']} is cancelled; the topology has not changed"
+    here = records.pair(snapshots[-1].infrastructure)
+    fulfilled = _is_fulfilled(snapshots[-1], transitions)
+    answer["message"] = (
+        f"The fulfilled request {answer['desired']} is removed; the cluster stays {here}"
+        if fulfilled
+        else f"The request {answer['desired']} is cancelled; the topology was not changed"
+    )
     if answer["operator"]["state"] in {"Running", "Unknown"}:
         record = await write.observed_generation(connection, generation, Phase.IDLE)
         if record is not None:
@@ -90,7 +92,7 @@ def judged(
     """Whether there is a request that can be cancelled. `by` is the field manager that made it."""
     result, message, code = _result(snapshot, transitions)
     desired, version = snapshot.infrastructure.desired, snapshot.infrastructure.resource_version
-    plan = simulate.item("Plan", "What could be asked for from here", "oc topology plan")
+    plan = simulate.item("Plan", "What can be requested from here", "oc topology plan")
     return {
         **head("TopologyCancel", snapshot),
         "desired": desired,
@@ -101,7 +103,7 @@ def judged(
         "message": message,
         "patch": write.patch(version, None, acting) if result == "WouldWrite" else None,
         "warnings": [],
-        "next": _instead(snapshot.record) if result == "Refused" else [plan],
+        "next": _instead() if result == "Refused" else [plan],
     }, code
 
 
@@ -110,30 +112,29 @@ def _result(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[
     here = records.pair(snapshot.infrastructure)
     # The transition of this record counts, and only where it is that of this request.
     is_reached = record is not None and record.target is not None and record.target == here
-    if record is not None and is_reached and desired in {None, here.control_plane}:
-        if record.phase is Phase.CONVERGING:
-            return "Refused", (
-                f"The topology has changed to {here}, and there is no way back: other operators have begun to follow, "
-                "and a control plane that has grown cannot give up its members of etcd in service"
-            ), errors.ExitCode.BLOCKED  # fmt: skip
-        if record.phase is Phase.COMPLETED and desired is not None:
-            return "Refused", (
-                f"The transition is completed: the cluster is {here}, and no transition leads back. The request may "
-                "stay; it does no harm"
-            ), errors.ExitCode.BLOCKED  # fmt: skip
+    follows = record is not None and record.phase is Phase.CONVERGING and is_reached
+    if follows and desired in {None, here.control_plane}:
+        return "Refused", (
+            f"The topology has changed to {here}, which cannot be cancelled any more: other operators have begun to "
+            "follow, and a change back is not supported"
+        ), errors.ExitCode.BLOCKED  # fmt: skip
     if desired is None:
         return "Unchanged", "There is no request, so there is nothing to cancel", errors.ExitCode.DONE
-    leads = any(definition.target.control_plane == desired for definition in transitions.starting_at(here))
-    if desired == here.control_plane and not leads:
-        message = f"The cluster is {here}: the request {desired} is fulfilled, and nothing is under way"
-        return "Unchanged", message, errors.ExitCode.DONE
+    if _is_fulfilled(snapshot, transitions):
+        message = f"The request {desired} is fulfilled and can be removed; the cluster stays {here}"
+        return "WouldWrite", message, errors.ExitCode.DONE
     return "WouldWrite", f"The request {desired} can be cancelled: the topology has not changed", errors.ExitCode.DONE
 
 
-def _instead(record: TopologyTransition | None) -> list[answers.Expected]:
+def _is_fulfilled(snapshot: cluster.Snapshot, transitions: load.Transitions) -> bool:
+    """Is the cluster what is requested, with nothing under way or to come?"""
+    desired, here = snapshot.infrastructure.desired, records.pair(snapshot.infrastructure)
+    leads = any(definition.target.control_plane == desired for definition in transitions.starting_at(here))
+    return desired == here.control_plane and not leads
+
+
+def _instead() -> list[answers.Expected]:
     """What there is where there is no way back."""
-    if record is not None and record.phase is Phase.COMPLETED:
-        return [simulate.item("Status", "How it stands, and what is left to do", "oc topology status")]
     return [
         simulate.item("Status", "How far it is, and what it waits for", "oc topology status"),
         simulate.item("Wait", "Wait until it is completed", "oc topology wait"),

@@ -1,10 +1,11 @@
-"""`plan`: what could be asked for from here, or what would come of one request. Nothing is written."""
+"""`plan`: what can be requested from here, or what would come of one request. Nothing is written."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
+from topology_api.vocabulary import Phase
 
 from .. import answers, cluster, printing, simulate, write
 from . import head, show
@@ -53,6 +54,8 @@ def target(
 ) -> tuple[answers.Plan, simulate.Judgement]:
     """What would come of this request. Raises PluginError when the API lacks our fields."""
     judgement = simulate.requested(snapshot.known, transitions, wanted, snapshot.now)
+    if any(fact["right"] for fact in snapshot.unread):
+        judgement = simulate.by_record(judgement, snapshot.record, wanted, transitions)
     return _plan(snapshot, transitions, wanted, judgement), judgement
 
 
@@ -83,6 +86,7 @@ def _plan(
         "expected": [],
         "checklist": [],
         "command": _command(wanted) if unasked else None,
+        "recorded": None if judgement.recorded is None else answers.stamp(judgement.recorded[1]),
         "unread": list(snapshot.unread),
     }
     if judgement.leads and definition is not None:
@@ -98,7 +102,8 @@ def _plan(
             ("status.infrastructureTopology", source.infrastructure, target.infrastructure),
         )
         plan["changes"] = [{"field": name, "now": now, "then": then} for name, now, then in fields if now != then]
-        plan["expected"] = simulate.disruption(snapshot.known, definition, source, transitions)
+        left = {check: advisory.name for check, advisory in judgement.left}
+        plan["expected"] = simulate.disruption(snapshot.known, definition, source, transitions, left)
         plan["checklist"] = simulate.checklist(snapshot.known, definition, source)
     if judgement.left:
         plan["notCompleteUntil"] = [
@@ -109,12 +114,24 @@ def _plan(
 
 
 def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[answers.Overview, simulate.Verdict]:
-    """What could be asked for from here."""
-    ways, message = simulate.ways(snapshot.known, transitions, snapshot.now)
-    possible = sorted({way.definition.name for way in ways if way.verdict is simulate.Verdict.POSSIBLE})
-    if not message and possible:
-        message = f"Possible now: {', '.join(possible)}"
+    """What can be requested from here. What the caller may not read is judged as the operator has recorded it."""
+    record = snapshot.record
+    forbidden = any(fact["right"] for fact in snapshot.unread)
+    recorded = {item.name: item for item in record.available} if record is not None and forbidden else {}
+    ways, message = simulate.ways(snapshot.known, transitions, snapshot.now, recorded)
     verdict = simulate.best(ways)
+    possible = sorted({way.definition.name for way in ways if way.verdict is simulate.Verdict.POSSIBLE})
+    if snapshot.phase == Phase.CONVERGING and not ways:
+        verdict, message = (
+            simulate.Verdict.UNDER_WAY,
+            "The topology has changed, and the cluster follows: see oc topology status",
+        )
+    elif not ways and simulate.is_settled(snapshot.known, transitions):
+        verdict, message = simulate.Verdict.NOTHING_TO_DO, f"The cluster has its topology. {message}"
+    elif not message and possible:
+        message = f"Possible now: {', '.join(possible)}"
+    elif verdict is simulate.Verdict.CANNOT_TELL:
+        message = "Cannot tell whether a transition is possible: what decides that could not be read"
     return {
         **head("TopologyPlanList", snapshot),
         "desired": snapshot.infrastructure.desired,
@@ -128,15 +145,16 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
 
 
 def _way(way: simulate.Way) -> answers.Way:
-    blockers = way.available.blockers if way.available is not None else ()
+    blockers = () if way.available is None else way.available.blockers
     return {
         "name": way.definition.name,
         "summary": way.definition.summary,
         "target": answers.pair(way.definition.target.pair),
-        "verdict": way.verdict.value,
+        "verdict": way.known_verdict.value,
         "blockers": [
             {"name": blocker.name, "status": blocker.status.value, "message": blocker.message} for blocker in blockers
         ],
+        "evaluated": None if way.available is None else answers.stamp(way.available.evaluated_time),
         "elsewhere": way.elsewhere,
         "command": _command(way.definition.target.control_plane.value),
     }

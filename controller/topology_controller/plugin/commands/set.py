@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
+_UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
+_ABSENT = frozenset({"NotRunning", "NotInstalled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,10 @@ async def request(
     if generation is None:
         return answer, code
     connection.interruption.text = (
-        f"the request {asked.target} was made and stands. The operator goes on with it; wait on with: oc topology wait."
+        f"{asked.target} is requested. The operator goes on with it; wait on with: oc topology wait."
         " Until the topology has changed it is cancelled with: oc topology cancel"
     )
-    answer["message"] = f"The request {asked.target} is made"
+    answer["message"] = f"{asked.target} is requested"
     if not ask_operator:
         # The command itself waits next.
         answer["next"] = [step for step in answer["next"] if step["name"] != "Wait"]
@@ -115,9 +117,11 @@ def judged(
     degraded, phase = judgement.decision.degraded, judgement.decision.phase
     overwritten = degraded is not None and degraded.reason is Reason.TOPOLOGY_OVERWRITTEN
     waits = not overwritten and phase not in _MOVED and (phase in _WAITING or judgement.decision.watch)
-    result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits)
-    would, operator = result == "WouldWrite", planned["operator"]
-    acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED}
+    operator = planned["operator"]
+    runs = operator["state"] not in _ABSENT
+    result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits, runs=runs)
+    would = result == "WouldWrite"
+    acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED} and result != "Refused"
     version = snapshot.infrastructure.resource_version
     return {
         "apiVersion": answers.API_VERSION,
@@ -131,27 +135,30 @@ def judged(
         "patch": write.patch(version, asked.target, acting) if would else None,
         "operatorSays": None,
         "warnings": [operator["message"]] if acts and operator["state"] != "Running" else [],
-        "next": _next(planned, asked, judgement, result, waits=waits),
+        "next": _next(planned, asked, judgement, result, waits=waits or (not runs and result == "Refused")),
         "plan": planned,
     }, code
 
 
 def _result(
-    desired: str | None, asked: Asked, judgement: simulate.Judgement, *, waits: bool
+    desired: str | None, asked: Asked, judgement: simulate.Judgement, *, waits: bool, runs: bool
 ) -> tuple[answers.Result, str, errors.ExitCode]:
     verdict, message, target = judgement.verdict, judgement.message, asked.target
     if verdict is simulate.Verdict.UNSUPPORTED:
         return "Refused", message, errors.ExitCode.UNSUPPORTED
-    if verdict is simulate.Verdict.BLOCKED and not waits:
-        return "Refused", message, errors.ExitCode.BLOCKED
+    if verdict in _UNMET and not waits:
+        return "Refused", message, verdict.exit_code
     if desired == target:
         return "Unchanged", f"The request {target} stands already. {message}", errors.ExitCode.DONE
     if verdict is simulate.Verdict.FULFILLED and desired is None:
         return "Unchanged", f"There is nothing to request. {message}", errors.ExitCode.DONE
-    if verdict is simulate.Verdict.BLOCKED and not asked.allow_pending:
-        return "Refused", message, errors.ExitCode.BLOCKED
+    if verdict in _UNMET and not asked.allow_pending:
+        return "Refused", message, verdict.exit_code
     if verdict is simulate.Verdict.FULFILLED:
         return "WouldWrite", f"{message}: this cancels the request {desired}", errors.ExitCode.DONE
+    if not runs and not asked.allow_pending:
+        # It would lie there, and act whenever an operator is installed or started.
+        return "Refused", f"{message}, but no operator runs that would act on the request", errors.ExitCode.BLOCKED
     replaced = f". It replaces the request {desired}" if desired is not None else ""
     return "WouldWrite", f"{message}{replaced}", errors.ExitCode.DONE
 
@@ -166,13 +173,13 @@ def _next(
     if result == "Refused":
         allowing = simulate.item(
             "AllowPending",
-            "Make the request anyway: the operator waits until every check is met and goes on by itself then. No "
-            "check can be skipped",
+            "Request it anyway: the operator waits until all checks pass and goes on by itself then. No check can be "
+            "skipped",
             f"oc topology set {asked.target} --confirm --allow-pending",
         )
         return [_look(planned["desired"]), *([allowing] if waits else [])]
     if not asked.confirm and result == "WouldWrite":
-        flag = " --allow-pending" if verdict is simulate.Verdict.BLOCKED else ""
+        flag = " --allow-pending" if asked.allow_pending else ""
         return [simulate.item("Confirm", "Make the request", f"oc topology set {asked.target} --confirm{flag}")]
     if verdict is simulate.Verdict.FULFILLED:
         return [simulate.item("Status", "How it stands", "oc topology status")]
@@ -182,13 +189,13 @@ def _next(
     ]
     if verdict is simulate.Verdict.UNDER_WAY:
         return following
-    absent = planned["operator"]["state"] in {"NotRunning", "NotInstalled"}
+    absent = planned["operator"]["state"] in _ABSENT
     goes_on = (
-        f"The operator waits{', once it runs,' if absent else ''} until every check is met and then goes on by itself, "
-        "whenever that is: it changes the topology, and from then on there is no way back"
-        if verdict is simulate.Verdict.BLOCKED
+        f"The operator waits{', once it runs,' if absent else ''} until all checks pass and then goes on by itself, "
+        "whenever that is: it changes the topology. This cannot be undone"
+        if verdict in _UNMET
         else f"The operator goes on {'as soon as it runs' if absent else 'at once'}: it blocks minor upgrades, "
-        "checks everything once more and changes the topology. From then on there is no way back"
+        "re-checks everything and changes the topology. This cannot be undone"
     )
     cancel = simulate.item("Cancel", "Cancel it, until the topology has changed", "oc topology cancel")
     return [simulate.item("GoesOn", goes_on), *following, cancel]
@@ -197,5 +204,5 @@ def _next(
 def _look(desired: str | None) -> answers.Expected:
     """Where to look when it was refused."""
     if desired is None:
-        return simulate.item("Plan", "What could be asked for from here, and what blocks it", "oc topology plan")
+        return simulate.item("Plan", "What can be requested from here, and what blocks it", "oc topology plan")
     return simulate.item("Status", "How the request that stands is getting on", "oc topology status")

@@ -2,29 +2,35 @@
 
 The structure is that of the status page on a process that does not lead (`report.view`): phase, checks and conditions
 stand as the leader wrote them, and are not judged again. Nodes, members of etcd and operands, which only a leader
-watches, are read live and put beside it by the page's own functions. `status` is pure.
+watches, are read live and put beside it by the page's own functions. What can be requested is looked at again where
+the operator did so too long ago (`cluster.is_old`). `status` is pure.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Stage
 
 from ..._version import __version__
 from ...checks import catalog
 from ...checks.result import ConvergenceContext
-from ...decide import acceptance
+from ...decide import acceptance, records
 from ...observe import facts
 from ...report import evidence, view
-from .. import cluster, errors, printing
+from .. import assessment, cluster, errors, printing, simulate
 from . import head, show
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
+
+    from topology_api.types import AvailableTransition
 
     from ...checks.result import CheckResult
     from ...definitions import load
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
     from .. import answers
 
 NOT_NOW = "Looked at while a transition is under way"
+_AT_REST = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
 _STAGES = {Stage.PREFLIGHT.value: Stage.PREFLIGHT, Stage.CONVERGENCE.value: Stage.CONVERGENCE}
 
 
@@ -60,12 +67,18 @@ async def _follow(
     await following.show(contextlib.nullcontext(lines.show))
 
 
-def status(snapshot: cluster.Snapshot, transitions: load.Transitions) -> answers.Status:
-    """Everything that `status` shows."""
-    known, record = snapshot.known, snapshot.record
-    shown = view.look(None, known, view.About(__version__, transitions))
+def status(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, looked: Iterable[AvailableTransition] = ()
+) -> answers.Status:
+    """Everything that `status` shows. `looked` are verdicts that may be newer than those of the record."""
+    known, record, about = snapshot.known, snapshot.record, view.About(__version__, transitions)
+    shown = view.look(None, known, about)
     stage = _STAGES.get(shown["stage"] or "")
     definition = transitions.named(record.name) if record is not None else None
+    if stage is None and known.control_plane_nodes is not facts.NOT_READ:
+        # Nothing is under way, and what can be requested was looked at: nodes are shown as that would judge them.
+        stage = Stage.PREFLIGHT
+        definition = next(iter(transitions.starting_at(records.pair(snapshot.infrastructure))), None)
     results: tuple[CheckResult, ...] = ()
     if record is not None and definition is not None and stage is not None:
         convergence = ConvergenceContext(record.baseline, transitions.matrix, acceptance.names(record))
@@ -78,8 +91,12 @@ def status(snapshot: cluster.Snapshot, transitions: load.Transitions) -> answers
     if known.control_plane_nodes is not facts.NOT_READ:
         nodes = evidence.nodes(known, results, leads=True)
         etcd = evidence.members(known, stage, leads=True)
-    return {
+    answer: answers.Status = {
         **head("TopologyStatus", snapshot),
+        "assessment": "",
+        "problem": shown["problem"],
+        "lastTransition": shown["lastTransition"],
+        "awaited": _awaited(shown["checks"], results, operands["items"]),
         "topologyWriter": snapshot.infrastructure.topology_writer,
         "desired": shown["desired"],
         "cancel": shown["cancel"],
@@ -101,6 +118,54 @@ def status(snapshot: cluster.Snapshot, transitions: load.Transitions) -> answers
         "etcd": etcd,
         "accepted": shown["accepted"],
         "advisories": shown["advisories"],
-        "available": shown["available"],
+        "available": _available(snapshot, transitions, looked, about),
         "unread": list(snapshot.unread),
     }
+    answer["assessment"] = assessment.line(answer, snapshot.now)
+    return answer
+
+
+def evaluated(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[AvailableTransition, ...]:
+    """What could be requested, as far as it was read; nothing where it was not looked at."""
+    if snapshot.known.control_plane_nodes is facts.NOT_READ:
+        return ()
+    recorded = {item.name: item for item in (() if snapshot.record is None else snapshot.record.available)}
+    return tuple(simulate.evaluated(snapshot.known, transitions, snapshot.now, recorded).values())
+
+
+def _available(
+    snapshot: cluster.Snapshot,
+    transitions: load.Transitions,
+    looked: Iterable[AvailableTransition],
+    about: view.About,
+) -> list[state.Available]:
+    """The newest verdict of each transition, as the page shows it."""
+    record = snapshot.record or TopologyTransition(phase=Phase.IDLE)
+    newest = {item.name: item for item in record.available}
+    for item in (*looked, *(evaluated(snapshot, transitions) if record.phase in _AT_REST else ())):
+        if item.name not in newest or item.evaluated_time >= newest[item.name].evaluated_time:
+            newest[item.name] = item
+    filled = record.model_copy(update={"available": tuple(newest.values())})
+    here = dataclasses.replace(snapshot.infrastructure, record=filled)
+    return view.look(None, dataclasses.replace(snapshot.known, infrastructure=here), about)["available"]
+
+
+def _awaited(
+    checks: Iterable[state.Check], results: Iterable[CheckResult], operands: Iterable[state.Operand]
+) -> list[answers.Awaited]:
+    """The checks of the record that are not met, with how far each is now."""
+    counts = {result.name.value: result.count for result in results}
+    awaited: list[answers.Awaited] = []
+    for check in checks:
+        if check["status"] == "Met":
+            continue
+        count = counts.get(check["name"])
+        own = [operand for operand in operands if operand["check"] == check["name"]]
+        have, wanted = (None, None) if count is None else (count.have, count.wanted)
+        if count is None and own:
+            numbers = [(operand["have"], operand["wanted"]) for operand in own]
+            have, wanted = sum(operand["status"] == "Met" for operand in own), len(own)
+            if all(number is not None for pair in numbers for number in pair):
+                have, wanted = sum(min(pair) for pair in numbers), sum(pair[1] for pair in numbers)  # type: ignore[type-var,misc] # see the condition
+        awaited.append({"name": check["name"], "have": have, "wanted": wanted})
+    return awaited

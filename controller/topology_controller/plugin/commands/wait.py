@@ -20,7 +20,7 @@ from ..._version import __version__
 from ...decide import acceptance, records
 from ...observe import facts, watches
 from ...report import view
-from .. import cluster, errors
+from .. import cluster, errors, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -56,12 +56,12 @@ async def until_completed(
     """Wait for at most so many `seconds`, None without limit; progress goes to standard error, the end to `out`."""
 
     def tell(text: str) -> None:
-        sys.stderr.write(f"{terminal.plain(text)}\n")
+        sys.stderr.write(f"{naming.caller().spoken(terminal.plain(text))}\n")
         sys.stderr.flush()
 
     ended = await wait(connection, transitions, seconds, tell)
     if ended.code == errors.ExitCode.DONE:
-        out.write(f"{terminal.plain(ended.message)}\n")
+        out.write(f"{naming.caller().spoken(terminal.plain(ended.message))}\n")
         return errors.ExitCode.DONE
     errors.complain(ended.message)
     return errors.ExitCode.FAILED if ended.code is None else ended.code
@@ -111,7 +111,7 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Standing:
         raise errors.PluginError("there is no request to wait for", "What can be requested: oc topology plan")
     record = records.recover(here, known.own_operator)
     if record is None or (record.observed_generation or 0) < here.generation:
-        return Standing(f"{here.desired} is requested; the operator has not said anything about that yet")
+        return Standing(f"{here.desired} is requested; waiting for the operator to pick it up")
     if degraded is not None and degraded["reason"] == Reason.TOPOLOGY_OVERWRITTEN:
         return Standing(f"{degraded['message']} ({degraded['reason']})", errors.ExitCode.BLOCKED)
     if degraded is not None and degraded["reason"] == Reason.API_NOT_INSTALLED:

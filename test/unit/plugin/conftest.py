@@ -1,0 +1,20 @@
+"""Each test runs as if a person had typed `oc topology`: what is printed must not depend on what started the tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from topology_controller.plugin import naming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _typed_oc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("_", "/usr/bin/oc")
+    naming.caller.cache_clear()
+    yield
+    naming.caller.cache_clear()
