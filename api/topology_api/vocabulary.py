@@ -40,6 +40,9 @@ CONFIGURATION: Final = "cluster-topology-operator-config"
 CONFIGURATION_KEY: Final = "config.yaml"
 """Key of that ConfigMap that holds the file."""
 
+RUNBOOKS: Final = "https://cluster-topology-operator.example.com/runbooks"
+"""What manifests have in place of the address of docs/runbooks: no server answers below example.com (RFC 2606)."""
+
 RUNBOOKS_VARIABLE: Final = "TOPOLOGY_RUNBOOKS_URL"
 """Environment variable of both programs: the https address of the folder that serves docs/runbooks."""
 

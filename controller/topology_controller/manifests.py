@@ -35,8 +35,6 @@ DOWNLOADS = "https://downloads.example.com/topology"
 """What is replaced by the address below which the archives of kubectl-topology are (`hack/krew.py`)."""
 RELEASE = "0.0.1-snapshot"
 """What is replaced by the version of a release when its payload is made (`oc adm release new`)."""
-RUNBOOKS = "https://cluster-topology-operator.example.com/runbooks"
-"""What is replaced by the address of docs/runbooks in the alerts. Below example.com no server answers (RFC 2606)."""
 _NAMESPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DOWNLOADS_FORM = re.compile(r"https://[A-Za-z0-9][A-Za-z0-9._~:/@%+-]{0,1023}")
 _IMAGE_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]{0,511}")
@@ -103,10 +101,10 @@ def console(downloads: str) -> str:
 
 
 def linked(text: str, runbooks: str) -> str:
-    """Return manifests whose alerts link the runbooks in a folder, by its https address. Raises ManifestsError."""
+    """Return manifests whose alerts and page link the runbooks below this https address. Raises ManifestsError."""
     if not _RUNBOOKS_FORM.fullmatch(runbooks):
         raise ManifestsError(f"{runbooks!r} cannot be the address of the runbooks: wanted https://HOST[:PORT][/PATH]")
-    return text.replace(RUNBOOKS, runbooks.rstrip("/"))
+    return text.replace(vocabulary.RUNBOOKS, runbooks.rstrip("/"))
 
 
 def edges() -> tuple[crd.Edge, ...]:

@@ -18,6 +18,7 @@ from asyncio import sslproto
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from topology_api import vocabulary
 from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
 
 from . import act, reconcile
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _TLS_BUFFER = 16 * 1024
 """Bytes for each TLS connection, ours and others' to us: asyncio would keep 256 KiB, and each watch is one."""
-_RUNBOOKS = "TOPOLOGY_RUNBOOKS_URL"
-"""Variable of the Deployment: the address of the folder of the runbooks, for the status page."""
 _RELEASE_VERSION = "RELEASE_VERSION"
 """Variable of the Deployment, named as OpenShift's operators name it."""
 HIGHLY_AVAILABLE = lease.LeaseTiming(137, 107, 26)
@@ -95,6 +94,12 @@ def timing_for(control_plane: str) -> lease.LeaseTiming:
     return SINGLE_REPLICA if control_plane == Topology.SINGLE_REPLICA else HIGHLY_AVAILABLE
 
 
+def _runbooks() -> str:
+    """The address that the manifests were given for the runbooks; empty where they were given none."""
+    address = os.environ.get(vocabulary.RUNBOOKS_VARIABLE, "").strip()
+    return "" if address == vocabulary.RUNBOOKS else address
+
+
 async def run(options: Options, transitions: load.Transitions) -> None:
     """Run until cancelled, or until SIGTERM or SIGINT.
 
@@ -131,8 +136,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             )
         )
         shown = latest.Latest()
-        runbooks = os.environ.get(_RUNBOOKS, "").strip()
-        about = view.About(__version__, settings.transitions, options.settle_seconds, runbooks)
+        about = view.About(__version__, settings.transitions, options.settle_seconds, _runbooks())
         pages = page.Page(shown, watched.known, about)
 
         def configure() -> None:

@@ -113,12 +113,17 @@ Members = TypedDict("Members", {"items": list[Member], "said": str, "warning": s
 """`warning` is the danger of the number of voters, empty where there is none."""
 
 
-class Advisory(TypedDict):
-    """Something for an administrator to do, with the command that does it. `required`: a check waits for it."""
+class Step(TypedDict):
+    """Something to do or to expect, with the command that does it or shows it."""
 
     name: str
     message: str
     command: str
+
+
+class Advisory(Step):
+    """An action for an administrator. `required`: a check waits for it."""
+
     required: bool
 
 

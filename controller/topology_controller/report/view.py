@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
 from ..decide import assessment, records
+from ..definitions import registry
 from ..observe import facts
 from . import clusteroperator, evidence, state
 
@@ -42,6 +43,8 @@ RUNBOOKS = {
     ProblemReason.TWO_VOTERS: "TopologyTransitionTwoVoters",
 }
 """Of problems that have an alert."""
+_AWAITED = {name.value: traits.advisory for name, traits in registry.TRAITS.items()}
+"""The advisory that a check waits for."""
 _BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
@@ -83,6 +86,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
     disabled = _when_true(conditions, ConditionType.DISABLED)
     stage = None if record is None or disabled is not None else _STAGES.get(phase)
     checks = () if stage is None else records.of_stage(record, stage)
+    awaited = {_AWAITED.get(check.name) for check in checks if check.status is not CheckStatus.MET}
     desired = None if infrastructure is None else infrastructure.desired
     operands: state.Operands = {"items": [], "said": evidence.unwatched(leads=leads)}
     if leads and phase is Phase.CONVERGING and disabled is None:
@@ -137,8 +141,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
                 "name": item.name,
                 "message": item.message,
                 "command": item.command,
-                # Its message names what a check waits for.
-                "required": any(item.name in check.message for check in checks if check.status is not CheckStatus.MET),
+                "required": item.name in awaited,
             }
             for item in (() if record is None else record.advisories)
         ],
