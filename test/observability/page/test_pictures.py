@@ -88,7 +88,7 @@ async def test_a_transition_as_a_person_sees_it(
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": record})
     await world.operator("operator-b", *flags)
     await browser.phase("Stuck", seconds=90.0)
-    await browser.says("#degraded", "Not converged by the deadline")
+    await browser.says("#degraded", ", and nothing progresses. Blocked by ")
     await pictured("stuck")
 
     await world.operands.go_on()
