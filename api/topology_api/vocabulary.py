@@ -40,9 +40,6 @@ CONFIGURATION: Final = "cluster-topology-operator-config"
 CONFIGURATION_KEY: Final = "config.yaml"
 """Key of that ConfigMap that holds the file."""
 
-RUNBOOKS: Final = "https://cluster-topology-operator.example.com/runbooks"
-"""What manifests have in place of the address of docs/runbooks: no server answers below example.com (RFC 2606)."""
-
 RUNBOOKS_VARIABLE: Final = "TOPOLOGY_RUNBOOKS_URL"
 """Environment variable of both programs: the https address of the folder that serves docs/runbooks."""
 
@@ -122,7 +119,7 @@ class ProblemReason(StrEnum):
 
     STUCK = "Stuck"
     """Past the deadline, and nothing has progressed for ten minutes. The message names the check that an administrator
-    can mend, with the command; else the one that has failed for longest."""
+    can repair, with the command; else the one that has failed for longest."""
     BLOCKED = "Blocked"
     """Pending for an hour. The message names the preflight checks that are not met."""
     EVIDENCE_UNREADABLE = "EvidenceUnreadable"
@@ -315,7 +312,7 @@ class Reason(StrEnum):
     """The cluster has converged."""
     TRANSITION_STUCK = "TransitionStuck"
     """Past the deadline, and nothing has progressed for ten minutes; the message names the check that an administrator
-    can mend, with the command, else the one that has been failing longest. Nothing is rolled back."""
+    can repair, with the command, else the one that has been failing longest. Nothing is rolled back."""
     HOSTED_CONTROL_PLANE = "HostedControlPlane"
     """The control plane is hosted; its availability is set on the HostedCluster."""
     UNKNOWN_TOPOLOGY = "UnknownTopology"

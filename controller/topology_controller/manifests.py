@@ -104,7 +104,7 @@ def linked(text: str, runbooks: str) -> str:
     """Return manifests whose alerts and page link the runbooks below this https address. Raises ManifestsError."""
     if not _RUNBOOKS_FORM.fullmatch(runbooks):
         raise ManifestsError(f"{runbooks!r} cannot be the address of the runbooks: wanted https://HOST[:PORT][/PATH]")
-    return text.replace(vocabulary.RUNBOOKS, runbooks.rstrip("/"))
+    return text.replace(bindata.RUNBOOKS, runbooks.rstrip("/"))
 
 
 def edges() -> tuple[crd.Edge, ...]:

@@ -15,6 +15,7 @@ import yaml
 from test.observability import durations
 from test.observability.rules import promtool
 from topology_api import vocabulary
+from topology_controller import bindata
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "runbooks"
@@ -80,7 +81,7 @@ def test_an_alert_lasts_longer_than_chance(name: str):
 def test_every_alert_has_its_page_and_every_page_its_alert():
     assert [path.stem for path in sorted(PAGES.iterdir())] == NAMES
     for name, rule in ALERTS.items():
-        assert rule["annotations"]["runbook_url"] == f"{vocabulary.RUNBOOKS}/{name.partition('/')[0]}.md"
+        assert rule["annotations"]["runbook_url"] == f"{bindata.RUNBOOKS}/{name.partition('/')[0]}.md"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -270,7 +270,7 @@ def _begun(known: facts.Facts, record: TopologyTransition) -> str:
 
 
 def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Cause:
-    """Name what an administrator can mend, with the command; else what has been failing longest.
+    """Name what an administrator can repair, with the command; else what has been failing longest.
 
     Of several it is the first in the order of the definition. ClusterOperatorsStable comes last among them: it fails
     because of what another check can name. Where every check is Met by what was seen last, it is the watches that

@@ -28,7 +28,7 @@ _KEYS = {
 }
 """Names in a document: a key, or in JSON one of those that are required."""
 _NAME = re.compile(r"['\"][\w.-]+['\"]")
-"""A key of a dictionary, when a colon follows: the name of a field."""
+"""A key of a dictionary, when a colon or a bracket follows: the name of a field."""
 _QUOTES = re.compile(r"^\w{0,2}(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
 SOURCES = ("controller", "api", "hack", "docs/examples")
 TEXTS = ("README.md", "Makefile", "docs", "bindata", "hack")
@@ -64,7 +64,7 @@ def _sentences(source: str) -> Iterator[tuple[int, str]]:
     tokens = [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type != tokenize.NL]
     first, parts = 0, list[str]()
     for token, after in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
-        if token.type in _PROSE and not (after.string == ":" and _NAME.fullmatch(token.string)):
+        if token.type in _PROSE and not (after.string in {":", "]"} and _NAME.fullmatch(token.string)):
             first = first if parts else token.start[0]
             parts.append(_QUOTES.sub("", token.string) if token.type != tokenize.COMMENT else token.string)
         if parts and not token.type == after.type == tokenize.STRING:

@@ -11,7 +11,7 @@ import pathlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from topology_api import vocabulary
+from topology_controller import bindata
 from topology_controller.report import clusteroperator
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds
@@ -214,7 +214,7 @@ def _prometheus_rule(one: Object, among: Set) -> Iterator[str]:
             yield f"{alert['alert']} is said of another namespace"
         address = alert["annotations"]["runbook_url"]
         folder, _, page = address.rpartition("/")
-        if folder != vocabulary.RUNBOOKS or not (ROOT / "docs" / "runbooks" / page).is_file():
+        if folder != bindata.RUNBOOKS or not (ROOT / "docs" / "runbooks" / page).is_file():
             yield f"there is no page {address}"
 
 

@@ -12,8 +12,7 @@ import pytest
 import yaml
 from test.unit.manifests import references
 
-from topology_api import vocabulary
-from topology_controller import manifests
+from topology_controller import bindata, manifests
 
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
 POD = "spec.template.spec"
@@ -112,7 +111,7 @@ def test_an_alert_names_a_page_that_is_there_and_our_namespace():
     (rules,) = references.Set(OBJECTS).of("PrometheusRule")
     number = next(number for number, rule in enumerate(rules["spec"]["groups"][0]["rules"]) if "alert" in rule)
     alert = f"spec.groups.0.rules.{number}"
-    found = spoilt("PrometheusRule", f"{alert}.annotations.runbook_url", f"{vocabulary.RUNBOOKS}/none.md")
+    found = spoilt("PrometheusRule", f"{alert}.annotations.runbook_url", f"{bindata.RUNBOOKS}/none.md")
     assert any("/none.md" in one for one in found), found
     found = spoilt("PrometheusRule", f"{alert}.labels.namespace", "other")
     assert any("is said of another namespace" in one for one in found), found

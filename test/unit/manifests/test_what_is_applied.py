@@ -205,7 +205,7 @@ def runbooks(text: str) -> set[str]:
 @pytest.mark.parametrize(
     ("flags", "environ", "folder"),
     [
-        ([], None, vocabulary.RUNBOOKS),
+        ([], None, bindata.RUNBOOKS),
         (["--runbooks", "https://git.example.org:8443/t/docs/runbooks"], None, "https://git.example.org:8443/t/docs/runbooks"),
         (["--runbooks", "https://docs.example.org/"], None, "https://docs.example.org"),
         ([], "https://docs.example.org/a", "https://docs.example.org/a"),
@@ -221,7 +221,7 @@ def test_the_alerts_link_the_runbooks_where_they_are(flags, environ, folder, cap
 
 
 def test_without_a_setting_the_address_is_one_that_can_never_exist():
-    assert vocabulary.RUNBOOKS.split("/")[2].endswith(".example.com"), "RFC 2606"
+    assert bindata.RUNBOOKS.split("/")[2].endswith(".example.com"), "RFC 2606"
     files = [place for place in (bindata.root() / "monitoring").glob("*.yaml") if "runbook_url" in place.read_text()]
     assert [place.name for place in files] == ["0000_90_topology-operator_prometheusrule.yaml"]
 
