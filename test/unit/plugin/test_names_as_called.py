@@ -6,10 +6,11 @@ import pytest
 from rich import console
 from rich.text import Text
 
+from topology_controller.observe import facts
 from topology_controller.plugin import document, live_screen, naming
 
+from ..core import worlds
 from . import replies
-from .replies import worlds
 
 OC, KUBECTL = naming.Caller(), naming.Caller("kubectl topology", "kubectl")
 PATCH = """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
@@ -72,7 +73,7 @@ def test_an_answer_for_a_script_keeps_the_messages_of_the_operator() -> None:
 
 @pytest.mark.parametrize("width", [24, 40, 80, 120])
 def test_no_command_is_broken_in_any_width(width: int) -> None:
-    known = worlds.healthy(scheduler=worlds.facts.Scheduler(masters_schedulable=False))
+    known = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
     change = """oc patch scheduler cluster --type merge -p '{"spec":{"mastersSchedulable":true}}'"""
     text = replies.printed(replies.planned(known), width)
     assert any(change in line for line in text.splitlines()), "in a sentence"
