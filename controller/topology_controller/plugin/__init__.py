@@ -8,9 +8,11 @@ pyproject.toml names the modules of the operator that it may use.
 * `main`: the entry point: dispatch. `errors`: exit codes, and the line that is printed for an error or Ctrl-C.
 * `arguments`: the command line. `completion`: the executable `kubectl_complete-topology`.
 * `cluster`: the connection, one consistent snapshot of facts, and the definitions as the operator asks them.
-* `simulate`: what the operator would decide if a topology were requested, and what that disturbs. Pure.
+* `simulate`: what the operator would decide if a topology were requested; `disruption`: what that disturbs. Pure.
 * `commands`: the verbs, one module each. `set`, `cancel` and `accept` write by `write`.
 * `manifest`: what a manifest asks for, in the place of a target. `svg`: the graph as a picture.
+* `naming`: what the program and the cluster's client are called in all that is printed.
+* `assessment`: the line that `status` begins with. Pure.
 * `answers`: the shapes of `-o json` and `-o yaml`.
 * `document`, `printing`: what the verbs print, as sections of rows; and their text, for a terminal or for a pipe.
 * `live`: `status --watch`: the answer of `status` as often as there is news. `live_lines` prints it line by line;

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from . import answers
 
 _UNITS: Final = ((" s", 1, 120), (" min", 60, 7200), (" h", 3600, 172800))
+_LONGEST: Final = 200
+"""Characters of a command in the first line; a longer one stands below, with its advisory."""
 _IDLE: Final = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
 
 
@@ -128,7 +130,9 @@ def _action(answer: answers.Status) -> str:
     failing = " ".join(check["message"] for check in answer["checks"] if check["status"] != "Met")
     first = next((advisory for advisory in advisories if advisory["name"] in failing), advisories[0])
     count = "1 action required" if len(advisories) == 1 else f"{len(advisories)} actions required, first"
-    return f"{count}: {first['command'] or first['name']}"
+    short = 0 < len(first["command"]) <= _LONGEST
+    what = first["command"] if short else f"see {first['name']}"
+    return f"{count}: {what}"
 
 
 def _taken(begun: str, ended: str) -> str:

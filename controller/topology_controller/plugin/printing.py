@@ -444,7 +444,7 @@ def _next(document: Document, steps: Sequence[answers.Expected]) -> None:
     document.add("What can be done now", rows)
 
 
-def _unread(document: Document, unread: Sequence[answers.Unread], user: str = "USER") -> None:
+def _unread(document: Document, unread: Sequence[answers.Unread]) -> None:
     """What could not be read; of all rights that lack, the one role that has them, and who gives it."""
     forbidden = [fact["what"] for fact in unread if fact["right"]]
     of_reader = [what for what in forbidden if not any(kind in what for kind in cluster.NOT_OF_READER)]
@@ -456,7 +456,7 @@ def _unread(document: Document, unread: Sequence[answers.Unread], user: str = "U
             document.add("Permissions", [f"{text}No role but cluster-admin grants that in OpenShift."])
         else:
             most = "that" if len(of_reader) == len(forbidden) else f"{len(of_reader)} of them"
-            grant = command(f"oc adm policy add-cluster-role-to-user {cluster.READER} {user}", 4)
+            grant = command(f"oc adm policy add-cluster-role-to-user {cluster.READER} USER", 4)
             document.add("Permissions", [f"{text}Role {cluster.READER} grants {most}:", grant])
     document.add("What could not be read", [(fact["what"], fact["why"]) for fact in unread if not fact["right"]])
 

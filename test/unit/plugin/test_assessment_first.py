@@ -72,6 +72,13 @@ def test_the_command_is_of_the_action_that_a_check_waits_for() -> None:
     assert line(answer).endswith(f", 2 actions required, first: {COMMAND}")
 
 
+def test_a_long_command_stands_below() -> None:
+    long = {**BACKUP, "command": "oc delete pod " + "a" * 200}
+    answer = {**CONVERGING, "advisories": [long], "checks": []}
+    assert line(answer).endswith(", 1 action required: see EtcdBackupOutdated")
+    assert long["command"] in replies.printed(answer)
+
+
 def test_stuck_since_is_when_it_began_and_past_the_deadline_it_is_overdue() -> None:
     since = (worlds.NOW + timedelta(minutes=125)).isoformat()
     problem = {"reason": "Stuck", "message": "Nothing has progressed", "since": since}

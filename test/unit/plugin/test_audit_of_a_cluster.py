@@ -123,7 +123,8 @@ def test_a_cluster_that_has_just_moved_is_not_called_broken() -> None:
 def test_any_cluster_gets_an_answer_and_what_is_unknown_is_named(known: facts.Facts) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
     found, code = _ended(known)
-    assert code == (3 if found["disagreements"] else 0)
+    codes = {"Consistent": 0, "Inconsistent": 3, "CannotTell": 1}
+    assert (code, bool(found["disagreements"])) == (codes[found["verdict"]], found["verdict"] == "Inconsistent")
     answered = {one["question"] for one in found["disagreements"]} | {one["question"] for one in found["open"]}
     assert answered <= {one.value for one in rules.Question}
     for one in found["open"]:

@@ -62,6 +62,7 @@ EVERY = explanations.every()
 QUIET = {
     "Met", "Available", "Progressing", "AsExpected", "TransitionAdmitting", "TransitionCompleted", "True", "False",
     "TransitionRequested", "TransitionAdmitted", "TopologyChanged", "TransitionCancelled", "Fulfilled", "UnderWay",
+    "NothingToDo",
 }  # fmt: skip
 """Names of which there is nothing to do: all is well, or it goes on by itself."""
 ABOUT_TROUBLE = {

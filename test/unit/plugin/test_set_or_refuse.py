@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
 from topology_controller.plugin import cluster, document, errors, printing
-from topology_controller.plugin.commands import plan as plans
+from topology_controller.plugin.commands import plan
 from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
@@ -119,8 +119,8 @@ def test_where_no_operator_runs_nothing_is_written_unless_it_may_be_pending(oper
     assert found["message"].endswith("but no operator runs that would act on the request")
     text = told(found)
     assert "oc topology set HighlyAvailable --confirm --allow-pending" in text
-    plan, _ = plans.target(seen, worlds.TRANSITIONS, "HighlyAvailable")
-    assert replies.printed(plan).endswith("oc topology set HighlyAvailable --confirm --allow-pending\n")
+    planned, _ = plan.target(seen, worlds.TRANSITIONS, "HighlyAvailable")
+    assert replies.printed(planned).endswith("oc topology set HighlyAvailable --confirm --allow-pending\n")
 
 
 def test_an_operator_that_does_not_run_is_warned_about() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
-from .. import answers, cluster, printing, simulate, write
+from .. import answers, cluster, disruption, printing, simulate, write
 from . import head, show
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def _plan(
         )
         plan["changes"] = [{"field": name, "now": now, "then": then} for name, now, then in fields if now != then]
         left = {check: advisory.name for check, advisory in judgement.left}
-        plan["expected"] = simulate.disruption(snapshot.known, definition, source, transitions, left)
-        plan["checklist"] = simulate.checklist(snapshot.known, definition, source)
+        plan["expected"] = disruption.disruption(snapshot.known, definition, source, transitions, left)
+        plan["checklist"] = disruption.checklist(snapshot.known, definition, source)
     if judgement.left:
         plan["notCompleteUntil"] = [
             {"check": check.value, "advisory": advisory.name, "command": advisory.command}
