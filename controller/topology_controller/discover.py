@@ -64,6 +64,7 @@ class Discoverer:
         self._place: tuple[object, ...] | None = None
         self._due = 0.0
         self._tried: float | None = None
+        self._empty = False
         self._version: tuple[tuple[object, ...], facts.Fact[facts.ClusterVersion]] | None = None
         self._version_due = 0.0
 
@@ -80,12 +81,14 @@ class Discoverer:
     def wanted(self) -> float:
         """Note that a reader looks at what was found: the next look is due once the last one is `SOONEST` old.
 
-        Return the seconds until then.
+        Not where there is nothing to see: no transition leads away, and nothing is left to do. Return the seconds
+        until the look.
         """
         now = asyncio.get_running_loop().time()
         soon = now if self._tried is None else max(now, self._tried + SOONEST)
-        self._due = min(self._due, soon)
-        return soon - now
+        if not self._empty:
+            self._due = min(self._due, soon)
+        return max(soon, self._due) - now
 
     async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
         """Read everything and answer, None when Infrastructure could not be read."""
@@ -100,6 +103,7 @@ class Discoverer:
             return None
         self._place = _place(infrastructure)
         self._due = asyncio.get_running_loop().time() + PERIOD
+        self._empty = not available and left is None
         return Found(available, None if left is None else self._left(evidence.facts, left, sources))
 
     def _left(

@@ -378,6 +378,9 @@ class Reconciler:
 
     async def _discover(self, known: facts.Facts, decision: Decision) -> None:
         """Find out which transitions are available: at start, when the place changes, hourly; not during a request."""
+        # As they are after this pass: it may have written both.
+        written = self._deps.watches.known()
+        known = dataclasses.replace(known, infrastructure=written.infrastructure, own_operator=written.own_operator)
         infrastructure = known.infrastructure
         if (due := self._discoverer.version_due_in) is not None:
             self._deps.queue.add_after(due)

@@ -369,6 +369,31 @@ async def test_nothing_is_read_for_a_look_while_a_request_is_watched_or_nothing_
         assert cluster.asked[asked:].count(("get", "infrastructures")) <= 10, "a look that fails is none for free"
 
 
+async def test_where_there_is_nothing_to_see_nothing_is_read_for_a_reader() -> None:
+    """A cluster that has grown may have thousands of nodes to list."""
+    cluster = Cluster()
+    async with running(cluster) as operator:
+        await completed(cluster)
+        restart_the_readers(cluster)
+        said = f"{virtual_now() - timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}"
+        cluster.change(OPERATOR, {"metadata": {"annotations": {"topology.openshift.io/etcd-backup-taken": said}}})
+        await asyncio.sleep(61)
+        operator.latest.wanted()
+        await asyncio.sleep(300)
+        assert advised(cluster) == [], "what was left is done, and a reader's look has found that"
+        operator.latest.wanted()
+        await asyncio.sleep(61)
+        asked = len(cluster.asked)
+        for _ in range(600):
+            operator.latest.wanted()
+            await asyncio.sleep(1)
+        assert len(cluster.asked) == asked
+        cluster.put(DNSMASQ, {})
+        cluster.ask_for(None)
+        await asyncio.sleep(2)
+        assert len(cluster.asked) > asked, "a change of the place is looked at, reader or not"
+
+
 async def test_a_process_that_does_not_lead_any_more_reads_nothing_for_a_reader() -> None:
     cluster = Cluster()
     async with running(cluster) as operator:
