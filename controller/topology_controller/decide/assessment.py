@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from topology_api.types import Advisory, LastTransition
+    from topology_api.types import Advisory, Check, LastTransition
 
     from ..checks.result import CheckResult
     from ..definitions import model
@@ -79,18 +79,23 @@ def converging(
 
 
 def required(advisories: Iterable[Advisory], results: Iterable[CheckResult]) -> str:
-    """What an administrator has to do because a check waits for it, with the command; empty when none does.
-
-    ClusterOperatorsStable fails because of what another check can name, and counts where it is the only one.
-    """
-    failing = [result for result in results if not result.met]
-    own = [result for result in failing if result.name is not CheckName.CLUSTER_OPERATORS_STABLE]
-    named = " ".join(result.message for result in own or failing)
-    items = [item for item in advisories if item.name in named]
+    """What an administrator has to do because a check waits for it, with the command; empty when none does."""
+    items = awaited(advisories, [result for result in results if not result.met])
     if not items:
         return ""
     count = "1 action required" if len(items) == 1 else f"{len(items)} actions required, first"
     return f"{count}: {action(items[0])}"
+
+
+def awaited(advisories: Iterable[Advisory], failing: Iterable[CheckResult | Check]) -> list[Advisory]:
+    """The advisories that a failing check waits for: its message names them.
+
+    ClusterOperatorsStable fails because of what another check can name, and counts where it is the only one.
+    """
+    checks = list(failing)
+    own = [check for check in checks if check.name != CheckName.CLUSTER_OPERATORS_STABLE]
+    named = " ".join(check.message for check in own or checks)
+    return [item for item in advisories if item.name in named]
 
 
 def mending(message: str, advisories: Iterable[Advisory]) -> Advisory | None:

@@ -24,7 +24,7 @@ Verdict = Literal["Possible", "Fulfilled", "UnderWay", "NothingToDo", "Blocked",
 Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
 Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
 Consistency = Literal["Consistent", "Inconsistent", "CannotTell"]
-Expected: TypeAlias = "state.Step"
+Expected: TypeAlias = "state.Advisory"
 """What to expect, to do beforehand, or to do next; `command` may be empty."""
 
 
@@ -131,7 +131,7 @@ class Plan(Judged):
     checks: list[Check]
     progress: state.Progress | None
     onlyOperator: list[Check]
-    advisories: list[state.Step]
+    advisories: list[state.Advisory]
     changes: list[Change]
     expected: list[Expected]
     checklist: list[Expected]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckName, CheckStatus, Stage
 
 from ..checks import etcd
-from ..decide import assessment, problems
 from ..observe import facts, parse
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> state.Me
     published, survey, nodes = etcd.members(known), known.etcd_members, known.control_plane_nodes
     if isinstance(published, facts.Unobserved):
         why = facts.NOT_READ if known.etcd_endpoints is facts.NOT_READ else published
-        return {"items": [], "said": _unobserved(why, leads=leads), "warning": ""}
+        return {"items": [], "said": _unobserved(why, leads=leads)}
     homes = {
         parse.address(address) or address: node.name
         for node in (() if isinstance(nodes, facts.Unobserved) else nodes)
@@ -123,7 +122,7 @@ def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> state.Me
     note = "" if items else f"There are none in {etcd.ENDPOINTS}"
     if items and isinstance(survey, facts.Unobserved):
         note = f"Voters only: {_why_no_learners(survey, stage)}"
-    return {"items": items, "said": note, "warning": assessment.TWO_VOTERS if problems.two_voters(known) else ""}
+    return {"items": items, "said": note}
 
 
 def _why_no_learners(why: facts.Unobserved, stage: Stage | None) -> str:

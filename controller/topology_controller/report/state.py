@@ -109,22 +109,15 @@ class Member(TypedDict):
 # `said` is why a list is empty, or what it leaves out. It is a key of the JSON, and no name for a field here.
 Operands = TypedDict("Operands", {"items": list[Operand], "said": str})  # noqa: UP013 - as above
 Nodes = TypedDict("Nodes", {"items": list[Node], "said": str})  # noqa: UP013 - as above
-Members = TypedDict("Members", {"items": list[Member], "said": str, "warning": str})  # noqa: UP013 - as above
-"""`warning` is the danger of the number of voters, empty where there is none."""
+Members = TypedDict("Members", {"items": list[Member], "said": str})  # noqa: UP013 - as above
 
 
-class Step(TypedDict):
-    """Something to do or to expect, with the command that does it or shows it."""
+class Advisory(TypedDict):
+    """Something for an administrator to do, with the command that does it."""
 
     name: str
     message: str
     command: str
-
-
-class Advisory(Step):
-    """An action for an administrator. `required`: a check waits for it."""
-
-    required: bool
 
 
 class Accepted(TypedDict):
@@ -199,7 +192,9 @@ class State(TypedDict):
     or members. `live`: everything shown follows what happens, because it is watched; else what is shown has an age.
     `headline` is the message of Progressing. `disturbed` names watches whose events may be late. `cancel` is the
     command that cancels the request, None where that is not possible any more. `runbook` is the address of the runbook
-    for `problem`, None where there is none or no address is configured. `timeline` begins with what is oldest.
+    for `problem`, None where there is none or no address is configured. `warning` is the danger that etcd is in while
+    it has two voters, else empty. `required` names the advisories that a check waits for. `timeline` begins with what
+    is oldest.
     """
 
     version: str
@@ -215,6 +210,7 @@ class State(TypedDict):
     headline: str
     problem: Problem | None
     runbook: str | None
+    warning: str
     disabled: Said | None
     degraded: Said | None
     conditions: list[Condition]
@@ -227,6 +223,7 @@ class State(TypedDict):
     etcd: Members
     accepted: list[Accepted]
     advisories: list[Advisory]
+    required: list[str]
     available: list[Available]
     lastTransition: LastTransition | None
     timeline: list[Moment]

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
-from ..decide import assessment, records
-from ..definitions import registry
+from ..decide import assessment, problems, records
 from ..observe import facts
 from . import clusteroperator, evidence, state
 
@@ -43,8 +42,6 @@ RUNBOOKS = {
     ProblemReason.TWO_VOTERS: "TopologyTransitionTwoVoters",
 }
 """Of problems that have an alert."""
-_AWAITED = {name.value: traits.advisory for name, traits in registry.TRAITS.items()}
-"""The advisory that a check waits for."""
 _BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
@@ -86,7 +83,8 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
     disabled = _when_true(conditions, ConditionType.DISABLED)
     stage = None if record is None or disabled is not None else _STAGES.get(phase)
     checks = () if stage is None else records.of_stage(record, stage)
-    awaited = {_AWAITED.get(check.name) for check in checks if check.status is not CheckStatus.MET}
+    advisories = () if record is None else record.advisories
+    required = assessment.awaited(advisories, [check for check in checks if check.status is not CheckStatus.MET])
     desired = None if infrastructure is None else infrastructure.desired
     operands: state.Operands = {"items": [], "said": evidence.unwatched(leads=leads)}
     if leads and phase is Phase.CONVERGING and disabled is None:
@@ -112,6 +110,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
         "problem": _problem(record),
         "runbook": _runbook(record, about),
+        "warning": assessment.TWO_VOTERS if problems.two_voters(based) else "",
         "disabled": disabled,
         "degraded": degraded,
         "conditions": conditions,
@@ -136,15 +135,8 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
             {"name": item.name, "message": item.message, "reason": item.reason, "since": _stamp(item.accepted_time)}
             for item in (() if record is None else record.accepted)
         ],
-        "advisories": [
-            {
-                "name": item.name,
-                "message": item.message,
-                "command": item.command,
-                "required": item.name in awaited,
-            }
-            for item in (() if record is None else record.advisories)
-        ],
+        "advisories": [{"name": item.name, "message": item.message, "command": item.command} for item in advisories],
+        "required": [item.name for item in required],
         "available": [] if record is None else [_available(item, about) for item in record.available],
         "lastTransition": _last(None if record is None else record.last_transition),
         "timeline": [] if record is None or disabled is not None else timeline(record, stage),

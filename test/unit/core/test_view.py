@@ -47,7 +47,7 @@ def test_an_idle_cluster_says_what_could_be_asked_for_and_what_is_not_watched():
     assert way["command"].endswith("""-p '{"spec":{"desiredTopology":"HighlyAvailable"}}'""")
     assert [blocker["name"] for blocker in way["blockers"]] == ["ControlPlaneNodes"]
     for part in ("nodes", "etcd", "operands"):
-        assert (shown[part]["items"], shown[part]["said"]) == ([], "Not watched while nothing is in progress")
+        assert shown[part] == {"items": [], "said": "Not watched while nothing is in progress"}
 
 
 def _available() -> AvailableTransition:
@@ -114,10 +114,10 @@ def test_voters_stand_at_their_nodes_and_strangers_nowhere():
 def test_two_voters_are_a_danger_from_the_first_second():
     two = facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]), ("beef", worlds.ADDRESSES[1])))
     shown = page_state.led(worlds.healthy(etcd_endpoints=two))
-    assert shown["etcd"]["warning"] == "etcd has two voting members, and the loss of either one stops the cluster"
+    assert shown["warning"] == "etcd has two voting members, and the loss of either one stops the cluster"
     assert shown["problem"] is None, "the problem of that name waits for a quarter of an hour"
     for known in (worlds.healthy(), IDLE, worlds.healthy(etcd_endpoints=worlds.BROKEN)):
-        assert page_state.led(known)["etcd"]["warning"] == ""
+        assert page_state.led(known)["warning"] == ""
 
 
 def test_live_is_only_what_is_watched():
@@ -319,6 +319,9 @@ def test_advisories_come_with_their_commands():
     shown = page_state.led(dataclasses.replace(moved(), ingress_controller=facts.IngressController(1, 1)))
     pinned = page_state.row(shown, "advisories", "RouterReplicasPinned")
     assert pinned["command"].startswith("oc -n openshift-ingress-operator patch ingresscontroller default")
+    assert "RouterReplicasPinned" in shown["required"], "RouterReplicas waits for it"
+    assert page_state.row(shown, "advisories", "EtcdBackupOutdated")
+    assert "EtcdBackupOutdated" not in shown["required"], "nothing waits for it"
 
 
 def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
@@ -432,7 +435,7 @@ def test_a_standby_tells_what_the_leader_has_written():
     assert shown["advisories"] == led["advisories"]
     assert {one["since"] for one in shown["conditions"]} == {"2026-03-01T13:01:00Z"}
     for part in ("nodes", "etcd", "operands"):
-        assert (shown[part]["items"], shown[part]["said"]) == ([], "Shown by the operator process that leads")
+        assert shown[part] == {"items": [], "said": "Shown by the operator process that leads"}
 
 
 def test_a_standby_without_anything_to_read_is_idle_and_silent():

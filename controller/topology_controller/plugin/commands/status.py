@@ -87,7 +87,7 @@ def status(
     if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
         operands = evidence.operands(results, definition, transitions.matrix)
     nodes: state.Nodes = {"items": [], "said": NOT_NOW}
-    etcd: state.Members = {"items": [], "said": NOT_NOW, "warning": ""}
+    etcd: state.Members = {"items": [], "said": NOT_NOW}
     if known.control_plane_nodes is not facts.NOT_READ:
         nodes = evidence.nodes(known, results, leads=True)
         etcd = evidence.members(known, stage, leads=True)
