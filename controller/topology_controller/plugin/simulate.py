@@ -48,7 +48,7 @@ class Verdict(StrEnum):
 
     @property
     def exit_code(self) -> errors.ExitCode:
-        """Done or possible, blocked, unsupported; an error where it could not be told."""
+        """Done or possible, blocked, unsupported; an error where that is not known."""
         codes = {
             Verdict.BLOCKED: errors.ExitCode.BLOCKED,
             Verdict.UNSUPPORTED: errors.ExitCode.UNSUPPORTED,
@@ -124,7 +124,7 @@ def requested(known: facts.Facts, transitions: load.Transitions, target: str, no
 def by_record(
     judgement: Judgement, record: TopologyTransition | None, target: str, transitions: load.Transitions
 ) -> Judgement:
-    """The same, with what could not be told live taken from what the operator has recorded; as it is without that.
+    """The same, with what could not be read live taken from what the operator has recorded; as it is without that.
 
     What was read live counts; for the rest the operator's own verdict about this target does, at its time.
     """
@@ -290,7 +290,7 @@ def ways(
 ) -> tuple[tuple[Way, ...], str]:
     """Every transition that starts here, as the operator's own discovery finds it; or none, and the reason.
 
-    `instead` are verdicts by name that count in the place of one that could not be told. Raises PluginError when
+    `instead` are verdicts by name that count in the place of one that is not known. Raises PluginError when
     Infrastructure is not known.
     """
     infrastructure = _infrastructure(known)
@@ -312,7 +312,7 @@ def ways(
 
 
 def best(every: tuple[Way, ...]) -> Verdict:
-    """The verdict about all of them: possible if one is, not to be told if one may be, else blocked if one is."""
+    """The verdict about all of them: possible if one is, not known if one may be, else blocked if one is."""
     verdicts = {way.known_verdict for way in every}
     order = (Verdict.POSSIBLE, Verdict.CANNOT_TELL, Verdict.BLOCKED)
     return next((verdict for verdict in order if verdict in verdicts), Verdict.UNSUPPORTED)
@@ -321,7 +321,7 @@ def best(every: tuple[Way, ...]) -> Verdict:
 def evaluated(
     known: facts.Facts, transitions: load.Transitions, now: datetime, instead: Mapping[str, AvailableTransition]
 ) -> dict[str, AvailableTransition]:
-    """What could be requested, by name. What could not be told is as `instead` has it, where it has it."""
+    """What could be requested, by name. What is not known is as `instead` has it, where it has it."""
     fresh = {item.name: item for item in discovery.available(known, transitions, now) or ()}
     for name, item in fresh.items():
         if name in instead and any(blocker.status is CheckStatus.UNKNOWN for blocker in item.blockers):

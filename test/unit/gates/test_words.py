@@ -62,7 +62,8 @@ def _named(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def _sentences(source: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in {tokenize.COMMENT, tokenize.STRING}:
+        # A string that is one name is the key of an answer, and no sentence.
+        if token.type in {tokenize.COMMENT, tokenize.STRING} and not _KEY.fullmatch(token.string):
             for offset, line in enumerate(token.string.splitlines()):
                 yield token.start[0] + offset, line
 
