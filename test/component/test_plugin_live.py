@@ -88,7 +88,7 @@ async def terminal(access: pathlib.Path, *words: str, **environ: str) -> AsyncIt
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "topology_controller.plugin", *words, "--kubeconfig", str(access),
         stdin=its, stdout=its, stderr=its,
-        env={**kept, "TERM": "xterm-256color", "LANG": "C.UTF-8", **environ},
+        env={**kept, "TERM": "xterm-256color", "LANG": "C.UTF-8", "_": "/usr/bin/oc", **environ},
     )  # fmt: skip
     made = Terminal(process, ours)
     try:
