@@ -88,7 +88,7 @@ async def terminal(access: pathlib.Path, *words: str, **environ: str) -> AsyncIt
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "topology_controller.plugin", *words, "--kubeconfig", str(access),
         stdin=its, stdout=its, stderr=its,
-        env={**kept, "TERM": "xterm-256color", "LANG": "C.UTF-8", **environ},
+        env={**kept, "TERM": "xterm-256color", "LANG": "C.UTF-8", "_": "/usr/bin/oc", **environ},
     )  # fmt: skip
     made = Terminal(process, ours)
     try:
@@ -143,7 +143,7 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
             return len(seen.drawings()) >= drawn + 3
 
         await polling.until("it is drawn in the new size", anew, 30.0)
-        rows = [line.replace("\x1b[2K", "").rstrip("\r") for line in seen.drawings()[-1]]
+        rows = [re.sub(r"\x1b\[(2K|J)|\r", "", line) for line in seen.drawings()[-1]]
         assert len(rows) <= 30
         # A command, and a name that has no room, is left to the terminal, which folds it.
         prose = [row for row in rows if "oc " not in row and max(map(len, row.split()), default=0) < 30]

@@ -196,9 +196,9 @@ def _troubles(document: Document, answer: answers.Status, clock: datetime) -> No
         document.add("", [_sentence(answer["headline"])])
 
 
-def _same(first: str, second: str) -> bool:
+def _same(message: str, other: str) -> bool:
     """A condition and the problem may differ in length only."""
-    return first[:_ALIKE] == second[:_ALIKE]
+    return message[:_ALIKE] == other[:_ALIKE]
 
 
 def _trimmed(answer: answers.Status, message: str) -> str:

@@ -48,7 +48,7 @@ class Verdict(StrEnum):
 
     @property
     def exit_code(self) -> errors.ExitCode:
-        """Done or possible, blocked, unsupported; an error where it is not known."""
+        """Done or possible, blocked, unsupported; an error where that is not known."""
         codes = {
             Verdict.BLOCKED: errors.ExitCode.BLOCKED,
             Verdict.UNSUPPORTED: errors.ExitCode.UNSUPPORTED,
@@ -124,7 +124,7 @@ def requested(known: facts.Facts, transitions: load.Transitions, target: str, no
 def by_record(
     judgement: Judgement, record: TopologyTransition | None, target: str, transitions: load.Transitions
 ) -> Judgement:
-    """The same, with what is not known live taken from what the operator has recorded; as it is without that.
+    """The same, with what could not be read live taken from what the operator has recorded; as it is without that.
 
     What was read live counts; for the rest the operator's own verdict about this target does, at its time.
     """
