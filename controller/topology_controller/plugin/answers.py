@@ -178,7 +178,8 @@ class Awaited(TypedDict):
 class Status(Judged):
     """`status`: what the operator has recorded, and what of nodes, etcd and operands is seen now.
 
-    `assessment` is all of it in one line. `topologyWriter` is the field manager that wrote status topology last.
+    `assessment` is all of it in one line. `required` names the advisories that a check waits for. `topologyWriter` is
+    the field manager that wrote status topology last.
     """
 
     assessment: str
@@ -204,6 +205,7 @@ class Status(Judged):
     etcd: state.Members
     accepted: list[state.Accepted]
     advisories: list[state.Advisory]
+    required: list[str]
     available: list[state.Available]
     unread: list[Unread]
 

@@ -123,16 +123,15 @@ def _awaited(answer: answers.Status) -> str:
 
 
 def _action(answer: answers.Status) -> str:
-    """How many actions are required, with the command of the first: one that a check waits for, if there is one."""
-    advisories = answer["advisories"]
-    if not advisories:
+    """How many actions a check waits for, else how many are left to do, with the command of the first."""
+    advisories, required = answer["advisories"], answer["required"]
+    awaited = [advisory for advisory in advisories if advisory["name"] in required]
+    kind, steps = ("required", awaited) if awaited else ("left to do", advisories)
+    if not steps:
         return ""
-    failing = " ".join(check["message"] for check in answer["checks"] if check["status"] != "Met")
-    first = next((advisory for advisory in advisories if advisory["name"] in failing), advisories[0])
-    count = "1 action required" if len(advisories) == 1 else f"{len(advisories)} actions required, first"
-    short = 0 < len(first["command"]) <= _LONGEST
-    what = first["command"] if short else f"see {first['name']}"
-    return f"{count}: {what}"
+    count = f"1 action {kind}" if len(steps) == 1 else f"{len(steps)} actions {kind}, first"
+    command = steps[0]["command"]
+    return f"{count}: {command if 0 < len(command) <= _LONGEST else 'see ' + steps[0]['name']}"
 
 
 def _taken(begun: str, ended: str) -> str:

@@ -86,7 +86,8 @@ def statements(update: live.Update) -> dict[str, str]:
         current["operator"] = f"operator {operator['state']}: {operator['message']}"
     for advisory in answer["advisories"]:
         name, todo = advisory["name"], advisory["command"] or advisory["message"]
-        current[name] = f"{name}: action required: {todo}"
+        kind = "action required" if name in answer["required"] else "left to do"
+        current[name] = f"{name}: {kind}: {todo}"
     return current
 
 

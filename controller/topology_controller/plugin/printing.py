@@ -30,7 +30,7 @@ _HEAD: Final = {
     "Operator": Rank.UNMET, "Set by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
 }  # fmt: skip
 _REFUSED: Final = "Nothing was written"
-_LEFT: Final = "Action required"
+_REQUIRED: Final = "Action required"
 _TWO: Final = 2
 _ALIKE: Final = 200
 _FEW: Final = 3
@@ -93,7 +93,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
         document.add("", [source])
     _checks(document, "Preflight", answer["checks"])
     _checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
-    _steps(document, _LEFT, answer["advisories"])
+    _steps(document, _REQUIRED, answer["advisories"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
     for title, steps in (
@@ -155,7 +155,9 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
             for check in answer["accepted"]
         ],
     )
-    _steps(document, _LEFT, answer["advisories"], Rank.TO_DO)
+    required = [step for step in answer["advisories"] if step["name"] in answer["required"]]
+    _steps(document, _REQUIRED, required, Rank.TO_DO)
+    _steps(document, "Left to do", [step for step in answer["advisories"] if step not in required], Rank.TO_DO)
     gone = {check["name"] for check in answer["accepted"]}
     open_ = {check["name"] for check in unmet} - gone if answer["stuck"] else set()
     document.add(

@@ -60,22 +60,27 @@ def test_admitting_says_what_happens_now() -> None:
 def test_converging_counts_components_time_and_actions_with_the_command_last() -> None:
     transition = {**CONVERGING["transition"], "typical": "typically 25-75 min"}
     operands = [{"status": "Met"}] * 19 + [{"status": "Unmet"}] * 3
-    answer = {**CONVERGING, "operands": {"items": operands}, "transition": transition, "advisories": [ROUTER]}
+    answer = {**CONVERGING, "operands": {"items": operands}, "transition": transition}
+    answer |= {"advisories": [ROUTER], "required": [ROUTER["name"]]}
     assert line(answer) == (
         f"19 of 22 components updated, 12 min so far (typically 25-75 min), 1 action required: {COMMAND}"
     )
 
 
 def test_the_command_is_of_the_action_that_a_check_waits_for() -> None:
-    checks = [{"name": "RouterReplicas", "status": "Unmet", "message": "see advisory RouterReplicasPinned"}]
-    answer = {**CONVERGING, "advisories": [BACKUP, ROUTER], "checks": checks}
-    assert line(answer).endswith(f", 2 actions required, first: {COMMAND}")
+    answer = {**CONVERGING, "advisories": [BACKUP, ROUTER], "required": [ROUTER["name"]]}
+    assert line(answer).endswith(f", 1 action required: {COMMAND}")
+
+
+def test_what_no_check_waits_for_is_left_to_do() -> None:
+    answer = {**CONVERGING, "advisories": [BACKUP, ROUTER], "required": []}
+    assert line(answer).endswith(", 2 actions left to do, first: oc debug node/master-0")
 
 
 def test_a_long_command_stands_below() -> None:
     long = {**BACKUP, "command": "oc delete pod " + "a" * 200}
-    answer = {**CONVERGING, "advisories": [long], "checks": []}
-    assert line(answer).endswith(", 1 action required: see EtcdBackupOutdated")
+    answer = {**CONVERGING, "advisories": [long], "required": []}
+    assert line(answer).endswith(", 1 action left to do: see EtcdBackupOutdated")
     assert long["command"] in replies.printed(answer)
 
 

@@ -118,6 +118,7 @@ def status(
         "etcd": etcd,
         "accepted": shown["accepted"],
         "advisories": shown["advisories"],
+        "required": shown["required"],
         "available": _available(snapshot, transitions, looked, about),
         "unread": list(snapshot.unread),
     }
