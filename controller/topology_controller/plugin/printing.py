@@ -13,14 +13,13 @@ from topology_api.vocabulary import CheckName
 
 from ..decide import assessment as decided
 from ..definitions import registry
-from . import assessment, cluster
+from . import answers, assessment, cluster
 from .document import Rank, Row, command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..report import state
-    from . import answers
     from .commands import accept
     from .document import Document
 
@@ -34,7 +33,6 @@ _LEFT: Final = "Action required"
 _TWO: Final = 2
 _ALIKE: Final = 200
 _FEW: Final = 3
-_SPOKEN: Final = {"CannotTell": "Cannot tell", "NothingToDo": "Nothing to do", "UnderWay": "Under way"}
 _FINAL: Final = (
     "The transition completes without it, once every other check is met and stable. Then minor upgrades are allowed.",
     "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
@@ -48,12 +46,12 @@ def overview(document: Document, answer: answers.Overview) -> None:
     ways = answer["transitions"]
     if ways:
         rows = [
-            (_verdict(way["verdict"]), way["name"], _pair(way["target"]), way["elsewhere"] or way["summary"])
+            (answers.words(way["verdict"]), way["name"], _pair(way["target"]), way["elsewhere"] or way["summary"])
             for way in ways
         ]
         document.add("", [("VERDICT", "TRANSITION", "TARGET", "WHAT"), *rows])
     else:
-        document.add("", [(_verdict(answer["verdict"]), _sentence(answer["message"]))])
+        document.add("", [(answers.words(answer["verdict"]), _sentence(answer["message"]))])
     clock = datetime.fromisoformat(answer["evaluated"])
     for way in ways:
         old = way["evaluated"] is not None and way["evaluated"] != answer["evaluated"]
@@ -79,7 +77,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
         [
             *([f"{answer['target']} by {transition['name']}: {transition['summary']}"] if transition else ()),
             # With something left to do the sentence has the verdict in it.
-            answer["message"] if left else (_verdict(answer["verdict"]), answer["message"]),
+            answer["message"] if left else (answers.words(answer["verdict"]), answer["message"]),
             *(command(step["command"]) for step in left),
         ],
     )
@@ -459,11 +457,6 @@ def _unread(document: Document, unread: Sequence[answers.Unread]) -> None:
             grant = command(f"oc adm policy add-cluster-role-to-user {cluster.READER} USER", 4)
             document.add("Permissions", [f"{text}Role {cluster.READER} grants {most}:", grant])
     document.add("What could not be read", [(fact["what"], fact["why"]) for fact in unread if not fact["right"]])
-
-
-def _verdict(verdict: str) -> str:
-    """The verdict in words."""
-    return _SPOKEN.get(verdict, verdict)
 
 
 def _pair(pair: state.Pair) -> str:
