@@ -43,7 +43,7 @@ def test_only_what_leads_away_from_here_has_a_verdict() -> None:
 
 
 def test_where_nothing_is_known_to_be_in_the_way_a_form_says_that_it_cannot_tell() -> None:
-    """The same facts are "Cannot tell" to `plan`. One check that is known to be unmet blocks, whatever else is unread."""
+    """As `plan` does for the same facts. One check that is known to be unmet blocks, whatever else is unread."""
     unread = facts.Unobserved("nodes", "forbidden")
     known = dataclasses.replace(replies.WITHOUT_REQUEST, etcd=unread)
     found = _edges(known)
