@@ -1,7 +1,7 @@
 """What a person may read with OpenShift's `cluster-reader`, and with `topology-requester` alone, on a real RBAC.
 
 Both get an answer: what may not be read is taken from what the operator has recorded, and what is recorded nowhere is
-"Cannot tell", never "Blocked".
+"Cannot tell", never "Blocked". With what the operator adds to `cluster-reader` nothing is left that may not be read.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+import operand_rights
 from test import polling
-from test.component import backend, plugin
+from test.component import backend, cluster, controllers, plugin
 from test.component import world as worlds
+from test.component.rights import restricted_world
 from topology_controller import bindata
 from topology_controller.plugin import cluster as reading
 from topology_simulator import kinds
@@ -40,14 +42,20 @@ _CLUSTER_READER = {
 """Of the kinds that this program reads, those that the role has in OpenShift 4 (`oc describe clusterrole`)."""
 
 
+_RULES = [
+    {"apiGroups": [group], "resources": kind, "verbs": ["get", "list", "watch"]}
+    for group, kind in _CLUSTER_READER.items()
+]
+
+
 @pytest.fixture
 async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[World]:
     async with worlds.opened(backend.Place(real_server), tmp_path) as made:
         yield made
 
 
-async def _given(world: World, name: str, rules: list[dict[str, Any]]) -> None:
-    await world.api.create(_ROLES, _ROLES.new(name, rules=rules))
+async def _given(world: World, name: str, rules: list[dict[str, Any]], **more: Any) -> None:
+    await world.api.create(_ROLES, _ROLES.new(name, rules=rules, **more))
     subject = {"apiGroup": _RBAC, "kind": "User", "name": name}
     reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
     await world.api.create(_BINDINGS, _BINDINGS.new(name, subjects=[subject], roleRef=reference))
@@ -70,12 +78,7 @@ async def test_what_cluster_reader_lacks_is_what_the_page_names(
     there: World, real_server: real.Session, tmp_path: pathlib.Path
 ) -> None:
     command, name = plugin.Plugin(tmp_path, real_server.server.kubeconfig()), "reader-of-clusters"
-    verbs = ["get", "list", "watch"]
-    await _given(
-        there,
-        name,
-        [{"apiGroups": [group], "resources": kind, "verbs": verbs} for group, kind in _CLUSTER_READER.items()],
-    )
+    await _given(there, name, _RULES)
     try:
         ways: dict[str, Any] = {}
 
@@ -87,14 +90,76 @@ async def test_what_cluster_reader_lacks_is_what_the_page_names(
         await polling.until("the role counts", may_read, 60.0)
         lacking = [fact["what"] for fact in ways["unread"] if fact["right"]]
         assert lacking
-        assert [what for what in lacking if not any(kind in what for kind in reading.NOT_OF_READER)] == []
+        assert [what for what in lacking if not reading.added_to_reader(what)] == []
         assert ways["verdict"] == "CannotTell", "no operator has recorded anything"
         ended = await command.run("plan", worlds.DESIRED, "--as", name)
         assert ended.code == plugin.FAILED
         assert "add-cluster-role-to-user cluster-reader" not in ended.printed, "the role that one has is no advice"
+        assert f"once ClusterRole {reading.ADDED_TO_READER} is installed" in " ".join(ended.printed.split())
         assert (await command.run("audit", "--as", name)).code == plugin.BLOCKED, "three nodes that are one yet"
     finally:
         await _taken(there, name)
+
+
+async def test_cluster_reader_with_what_the_operator_adds_reads_everything_and_uses_all_of_it(
+    there: World, real_server: real.Session, tmp_path: pathlib.Path
+) -> None:
+    """The role is added as in a cluster: by the controller of kube-controller-manager, for its label."""
+    command, name = plugin.Plugin(tmp_path, real_server.server.kubeconfig()), "reader-of-everything"
+    base = f"base-of-{reading.READER}"
+    manifests = bindata.root() / "manifests" / operand_rights.FILE
+    ours = next(
+        one for one in yaml.safe_load_all(manifests.read_text()) if one["metadata"]["name"] == reading.ADDED_TO_READER
+    )
+    label = {operand_rights.AGGREGATED: "true"}
+    log = real_server.server.audit()
+    try:
+        if await there.api.find(_ROLES, reading.ADDED_TO_READER) is None:
+            await there.api.create(_ROLES, ours)
+        role = _ROLES.new(base, rules=_RULES)
+        role["metadata"]["labels"] = label
+        await there.api.create(_ROLES, role)
+        await _given(there, name, [], aggregationRule={"clusterRoleSelectors": [{"matchLabels": label}]})
+        async with (
+            controllers.running(real_server, controllers.AGGREGATION),
+            restricted_world.lifecycle_agent(there.api),
+        ):
+
+            async def may_read_all() -> bool:
+                ended = await command.run("plan", worlds.DESIRED, "--as", name, "-o", "json")
+                return ended.code == plugin.DONE and ended.answer["unread"] == []
+
+            await polling.until("the role is added and counts", may_read_all, 60.0)
+            await cluster.set_ready(there.api, "master-2", ready=False)
+            await there.idle_operator()
+            await there.ask_for()
+            await there.until_phase("Pending")
+            log.skip()
+            assert (await command.json("status", "--as", name))[1]["unread"] == []
+            assert (await command.json("plan", worlds.DESIRED, "--as", name))[1]["unread"] == []
+            asked: set[tuple[str, str, str, str]] = set()
+            wanted = {
+                (verb, group, resource, one)
+                for rule in ours["rules"]
+                for group in rule["apiGroups"]
+                for resource in rule["resources"]
+                for one in rule["resourceNames"]
+                for verb in rule["verbs"]
+            }
+
+            async def all_is_used() -> bool:
+                own = [event for event in log.read() if event.agent.startswith(plugin.PROGRAM)]
+                assert not [event for event in own if event.code == 403 and event.resource != "clusterroles"]
+                asked.update((event.verb, event.group, event.resource, event.name) for event in own)
+                return wanted <= asked
+
+            async with command.running("status", "--watch", "--as", name) as watching:
+                await polling.until("every right is used", all_is_used, 60.0)
+                watching.terminate()
+                await watching.wait()
+    finally:
+        await _taken(there, name)
+        await there.api.delete(_ROLES, base)
 
 
 async def test_who_may_only_request_plans_and_requests_by_what_the_operator_has_recorded(

@@ -189,17 +189,25 @@ def _disabled(context: contexts.Context, cause: Cause) -> Decision:
 
 
 def _overwritten(context: contexts.Context, record: TopologyTransition) -> Decision:
-    writer = context.infrastructure.topology_writer
+    """Another client has set the topology back, and the request stands: only its removal says what is wanted now."""
+    infrastructure, here = context.infrastructure, records.pair(context.infrastructure)
+    writer, desired = infrastructure.topology_writer, infrastructure.desired
     # The times of managed fields have whole seconds: within one, it may seem to be us.
     by = f"field manager {writer}" if writer and writer != OPERATOR_NAME else "an unknown client"
+    leads = any(
+        definition.target.control_plane == desired and infrastructure.platform in definition.platforms
+        for definition in context.transitions.starting_at(here)
+    )
+    way_out = "removed and made again" if leads else f"removed; no transition leads from {here} to {desired}"
     message = (
-        f"Status topology was {record.target} and is {records.pair(context.infrastructure)} now; it was written by "
-        f"{by}. Nothing is written until the request is removed and made again: {_CANCEL}"
+        f"Status topology was {record.target} and is {here} now; it was written by {by}. Find out why. Nothing is "
+        f"written until the request is {way_out}. Remove it with: {_CANCEL}"
     )
     problem = problems.problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
     decision = Decision(
         record.phase,
-        record.model_copy(update={"problem": problem}),
+        # The record answers this request too: one that seemed to be older would be no problem to a health check.
+        record.model_copy(update={"problem": problem, "observed_generation": infrastructure.generation}),
         degraded=Cause(Reason.TOPOLOGY_OVERWRITTEN, message),
         note=f"Stopped: {message}",
         # The machines may be on their way to either topology.

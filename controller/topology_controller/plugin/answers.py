@@ -298,6 +298,11 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def words(verdict: str) -> str:
+    """A verdict as people read it."""
+    return {"CannotTell": "Cannot tell", "NothingToDo": "Nothing to do", "UnderWay": "Under way"}.get(verdict, verdict)
+
+
 def pair(topologies: TopologyPair) -> state.Pair:
     """Both topologies."""
     return {"controlPlane": topologies.control_plane, "infrastructure": topologies.infrastructure}

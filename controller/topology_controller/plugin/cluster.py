@@ -50,8 +50,10 @@ _CLOCK_SKEW = timedelta(seconds=30)
 _LEASE_DURATION = timedelta(seconds=270)
 """Of a Lease that does not say its own: the longest that the operator uses."""
 READER = "cluster-reader"
-"""OpenShift's own cluster role that may read what this program reads, but for the objects of these kinds."""
-NOT_OF_READER = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
+"""OpenShift's own cluster role, which may read what this program reads once ADDED_TO_READER is installed."""
+ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
+"""Our cluster role that Kubernetes adds to READER: what OpenShift leaves out of it."""
+_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
 _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
@@ -65,6 +67,11 @@ _CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespace
 _CRD = resources.Selection(catalog.CRDS, name=f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}")
 # The fact of a refused read, made where it is always made and compared with that.
 _REFUSED = live.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 403, "Forbidden", "")).why
+
+
+def added_to_reader(what: str) -> bool:
+    """Does READER have the right to read this only by ADDED_TO_READER? `what` begins as in `etcds.operator...`."""
+    return any(kind in what for kind in _ADDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,13 @@ from topology_api.vocabulary import CheckName
 
 from ..decide import assessment as decided
 from ..definitions import registry
-from . import assessment, cluster
+from . import answers, assessment, cluster
 from .document import Rank, Row, command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..report import state
-    from . import answers
     from .commands import accept
     from .document import Document
 
@@ -34,7 +33,6 @@ _REQUIRED: Final = "Action required"
 _TWO: Final = 2
 _ALIKE: Final = 200
 _FEW: Final = 3
-_SPOKEN: Final = {"CannotTell": "Cannot tell", "NothingToDo": "Nothing to do", "UnderWay": "Under way"}
 _FINAL: Final = (
     "The transition completes without it, once every other check is met and stable. Then minor upgrades are allowed.",
     "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
@@ -48,12 +46,12 @@ def overview(document: Document, answer: answers.Overview) -> None:
     ways = answer["transitions"]
     if ways:
         rows = [
-            (_verdict(way["verdict"]), way["name"], _pair(way["target"]), way["elsewhere"] or way["summary"])
+            (answers.words(way["verdict"]), way["name"], _pair(way["target"]), way["elsewhere"] or way["summary"])
             for way in ways
         ]
         document.add("", [("VERDICT", "TRANSITION", "TARGET", "WHAT"), *rows])
     else:
-        document.add("", [(_verdict(answer["verdict"]), _sentence(answer["message"]))])
+        document.add("", [(answers.words(answer["verdict"]), _sentence(answer["message"]))])
     clock = datetime.fromisoformat(answer["evaluated"])
     for way in ways:
         old = way["evaluated"] is not None and way["evaluated"] != answer["evaluated"]
@@ -62,7 +60,7 @@ def overview(document: Document, answer: answers.Overview) -> None:
         document.add(f"What blocks {way['name']}{when}", blockers)
     targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in ways if not way["elsewhere"])
     document.add("For details", [command(f"oc topology plan {target}") for target in targets])
-    _unread(document, answer["unread"])
+    _unread(document, answer["unread"], answer["operator"])
 
 
 def plan(document: Document, answer: answers.Plan) -> None:
@@ -79,7 +77,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
         [
             *([f"{answer['target']} by {transition['name']}: {transition['summary']}"] if transition else ()),
             # With something left to do the sentence has the verdict in it.
-            answer["message"] if left else (_verdict(answer["verdict"]), answer["message"]),
+            answer["message"] if left else (answers.words(answer["verdict"]), answer["message"]),
             *(command(step["command"]) for step in left),
         ],
     )
@@ -101,7 +99,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
         ("Verify yourself, outside the cluster", answer["checklist"]),
     ):
         _steps(document, title, steps, wide=max((len(step["name"]) for step in steps), default=0))
-    _unread(document, answer["unread"])
+    _unread(document, answer["unread"], answer["operator"])
     if manifest is not None:
         skipped = [(file["file"], file["why"]) for file in manifest["skipped"]]
         document.add("Not looked at in the manifest", skipped)
@@ -176,7 +174,7 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
         _available(document, answer["available"], clock)
     if answer["cancel"]:
         document.add("Cancel the request with", [command("oc topology cancel", rank=Rank.IN_ORDER)])
-    _unread(document, answer["unread"])
+    _unread(document, answer["unread"], answer["operator"])
 
 
 def _troubles(document: Document, answer: answers.Status, clock: datetime) -> None:
@@ -446,26 +444,29 @@ def _next(document: Document, steps: Sequence[answers.Expected]) -> None:
     document.add("What can be done now", rows)
 
 
-def _unread(document: Document, unread: Sequence[answers.Unread]) -> None:
-    """What could not be read; of all rights that lack, the one role that has them, and who gives it."""
+def _unread(document: Document, unread: Sequence[answers.Unread], operator: answers.Operator | None = None) -> None:
+    """What could not be read; of all rights that lack, the one role that has them, and who gives it.
+
+    Who lacks nothing but what the operator adds to that role has the role without the addition.
+    """
     forbidden = [fact["what"] for fact in unread if fact["right"]]
-    of_reader = [what for what in forbidden if not any(kind in what for kind in cluster.NOT_OF_READER)]
+    others = sum(not cluster.added_to_reader(what) for what in forbidden)
+    is_installed = operator is None or operator["state"] != "NotInstalled"
+    is_added = len(forbidden) == others or (is_installed and others > 0)
     if forbidden:
         count = "1 object" if len(forbidden) == 1 else f"{len(forbidden)} objects"
         few = f": {', '.join(forbidden)}" if len(forbidden) <= _FEW else ""
-        text = f"You may not read {count} that this depends on{few}. "
-        if not of_reader:
-            document.add("Permissions", [f"{text}No role but cluster-admin grants that in OpenShift."])
-        else:
-            most = "that" if len(of_reader) == len(forbidden) else f"{len(of_reader)} of them"
-            grant = command(f"oc adm policy add-cluster-role-to-user {cluster.READER} USER", 4)
-            document.add("Permissions", [f"{text}Role {cluster.READER} grants {most}:", grant])
+        rows: list[Row | str] = [f"You may not read {count} that this depends on{few}."]
+        if others:
+            grants = "that" if is_added else f"{others} of them"
+            rows = [f"{rows[0]} Role {cluster.READER} grants {grants}:"]
+            rows.append(command(f"oc adm policy add-cluster-role-to-user {cluster.READER} USER", 4))
+        if not is_added:
+            which = "the others" if others else "that"
+            by = f"ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator"
+            rows.append(f"Role {cluster.READER} grants {which} once {by}.")
+        document.add("Permissions", rows)
     document.add("What could not be read", [(fact["what"], fact["why"]) for fact in unread if not fact["right"]])
-
-
-def _verdict(verdict: str) -> str:
-    """The verdict in words."""
-    return _SPOKEN.get(verdict, verdict)
 
 
 def _pair(pair: state.Pair) -> str:

@@ -2,7 +2,8 @@
 
 Three columns: where transitions start, a card for each transition, where they lead. Lines run between two columns
 only, so none crosses a box. What colour says is said without it too: a transition that is possible has a thick line and
-a tick, a blocked one dashes and a bar, one that is not for this cluster dots and a cross; a word stands beside each.
+a tick, a blocked one dashes and a bar, one whose checks could not be read dashes with dots between and a question mark,
+one that is not for this cluster dots and a cross; a word stands beside each.
 
 Each group carries its look in attributes, because librsvg and its like know neither variables nor the viewer's
 preference; the style only says what differs in the dark. The description says everything that is shown, so the picture
@@ -62,6 +63,7 @@ _RING: Final = "M0,6a6,6 0 1 0 12,0a6,6 0 1 0 -12,0Z"
 _LOOKS: Final = {
     "Possible": _Look("possible", "possible", f"{_RING}M3,6.2l2.2,2.3l3.8,-4.6", 2.5, full=True),
     "Blocked": _Look("blocked", "blocked", f"{_RING}M3,6h6", 2, "9 5"),
+    "CannotTell": _Look("unknown", "cannot tell", f"{_RING}M4,4.6a2,2 0 1 1 2.6,2L6,7.4m0,1.6v0.6", 2, "9 4 2 4"),
     "Unsupported": _Look("elsewhere", "not for this cluster", f"{_RING}M3.7,3.7l4.6,4.6m0,-4.6l-4.6,4.6", 2, "2 4"),
     "": _Look("distant", "starts elsewhere", "", 1),
 }
@@ -71,10 +73,12 @@ _IS_HERE: Final = _Look("here", "", "", 2.5)
 LIGHT: Final = {
     "paper": "#ffffff", "ink": "#1b1f24", "muted": "#57606a",
     "here": "#0b4f99", "possible": "#116329", "blocked": "#a40e26",
+    "unknown": "#7a4d00",
 }  # fmt: skip
 DARK: Final = {
     "paper": "#0d1117", "ink": "#e6edf3", "muted": "#9da7b3",
     "here": "#79b8ff", "possible": "#56d364", "blocked": "#ff938a",
+    "unknown": "#e3b341",
 }  # fmt: skip
 TINT: Final = 0.08
 """How much of its colour a box has."""

@@ -81,7 +81,7 @@ def _stopped_progressing(decision: Decision) -> Condition:
     degraded = decision.degraded
     message = "The operator takes no action on this cluster"
     if decision.disabled is None and degraded is not None:
-        message = f"Stopped: see condition Degraded ({degraded.reason})"
+        message = f"Stopped: {degraded.message}"
     return Condition(ConditionType.PROGRESSING, ConditionStatus.FALSE, Reason.AS_EXPECTED, message)
 
 

@@ -173,18 +173,9 @@ class RestrictedWorld(worlds.World):
 
         await polling.until(f"advisory {name} {'is' if there else 'is not'} there", asked)
 
-    @contextlib.asynccontextmanager
-    async def lifecycle_agent(self) -> AsyncIterator[None]:
+    def lifecycle_agent(self) -> contextlib.AbstractAsyncContextManager[None]:
         """Let the cluster know the kind that the lifecycle agent brings."""
-        await self.api.create(kinds.DEFINITIONS, _AGENTS)
-        try:
-            await polling.until("image based upgrades are served", self._agents_served)
-            yield
-        finally:
-            await restoring.forget(self.api, kinds.DEFINITIONS, _AGENTS["metadata"]["name"])
-
-    async def _agents_served(self) -> bool:
-        return await code_of(self.api.list(_AGENT)) == 200
+        return lifecycle_agent(self.api)
 
     # -- rights
 
@@ -243,6 +234,21 @@ class RestrictedWorld(worlds.World):
     def refused(self) -> list[audit.Event]:
         """What of that was answered with 401 or 403, or not allowed."""
         return [one for one in self.asked() if one.code in {401, 403} or not one.allowed]
+
+
+@contextlib.asynccontextmanager
+async def lifecycle_agent(api: clients.Client) -> AsyncIterator[None]:
+    """Let a cluster know the kind that the lifecycle agent brings."""
+
+    async def are_served() -> bool:
+        return await code_of(api.list(_AGENT)) == 200
+
+    await api.create(kinds.DEFINITIONS, _AGENTS)
+    try:
+        await polling.until("image based upgrades are served", are_served)
+        yield
+    finally:
+        await restoring.forget(api, kinds.DEFINITIONS, _AGENTS["metadata"]["name"])
 
 
 async def until_known(

@@ -61,9 +61,10 @@ def _large() -> str:
         TopologyPair(control_plane=f"Number{one}" + "W" * 55, infrastructure="HighlyAvailable") for one in range(5)
     ]
     notes = ("MachineConfigControllerObserved", "m" * 70, "on platform None or External only; this is AWS")
-    verdicts = ("Possible", "Blocked", "Unsupported", "")
     edges = [
-        graph.Edge(pairs[one], pairs[other], f"from-{one}-to-{other}", verdicts[(one + other) % 4], notes)
+        graph.Edge(
+            pairs[one], pairs[other], f"from-{one}-to-{other}", svg.VERDICTS[(one + other) % len(svg.VERDICTS)], notes
+        )
         for one in range(5)
         for other in range(5)
         if (one * other) % 3 != 1

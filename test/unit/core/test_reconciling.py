@@ -183,6 +183,22 @@ async def test_a_topology_that_somebody_sets_back_is_not_fought() -> None:
         assert cluster.changes == 2
 
 
+async def test_a_topology_that_was_set_back_stays_a_problem_of_the_spec_as_it_is_now() -> None:
+    """A health check goes on waiting while the record has an older generation."""
+    cluster = Cluster()
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.change(INFRASTRUCTURE, {"status": {"controlPlaneTopology": "SingleReplica"}})
+        await asyncio.sleep(1)
+        edited = {"metadata": {"generation": 3}, "spec": {"cloudConfig": {"name": "other"}}}
+        cluster.change(INFRASTRUCTURE, edited)
+        await asyncio.sleep(61)
+        record = cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]
+        assert (record["problem"]["reason"], record["observedGeneration"]) == ("TopologyOverwritten", 3)
+        assert cluster.changes == 1
+
+
 async def test_a_broken_fact_that_is_repaired_lets_it_proceed_by_itself() -> None:
     cluster = Cluster()
     broken: list[tuple[Any, Raw, Raw]] = [

@@ -134,12 +134,27 @@ def test_what_another_controller_does_goes_on_changing_and_is_not_in_the_record(
     assert "Its transition is " not in found.record.message
 
 
-def test_a_topology_that_was_set_back_says_so() -> None:
+def test_a_topology_that_was_set_back_says_what_happened_who_did_it_and_what_to_do() -> None:
     known = worlds.recorded(worlds.healthy(), worlds.converging(), topology_writer="kubectl-edit")
-    found = worlds.decide(known)
-    assert found.record is not None
-    assert found.record.message is not None
-    assert found.record.message.startswith("Stopped: Status topology was HighlyAvailable/HighlyAvailable and is ")
+    assert sentence(worlds.decide(known)) == (
+        "Stopped: Status topology was HighlyAvailable/HighlyAvailable and is SingleReplica/SingleReplica now; it was "
+        "written by field manager kubectl-edit. Find out why. Nothing is written until the request is removed and made "
+        'again. Remove it with: oc patch infrastructure cluster --type merge -p \'{"spec":{"desiredTopology":null}}\''
+    )
+
+
+@pytest.mark.parametrize(
+    ("here", "platform"), [("HighlyAvailableArbiter", "None"), ("DualReplica", "None"), ("SingleReplica", "AWS")]
+)
+def test_where_no_transition_leads_from_it_nobody_is_sent_to_make_the_request_again(here: str, platform: str) -> None:
+    known = worlds.recorded(
+        worlds.healthy(), worlds.converging(), control_plane=here, infrastructure="SingleReplica", platform=platform
+    )
+    text = sentence(worlds.decide(known))
+    assert (
+        f"removed; no transition leads from {here}/SingleReplica to HighlyAvailable. Remove it with: oc patch" in text
+    )
+    assert "again" not in text
 
 
 # Danger, and what has to be done

@@ -111,12 +111,15 @@ async def two_voters(camera: Camera) -> None:
 
 
 async def overwritten(camera: Camera) -> None:
-    """Another client sets the topology back."""
+    """Another client sets the topology back, and later the spec is edited elsewhere."""
     camera.cluster.ask_for("HighlyAvailable")
     await asyncio.sleep(1)
     camera.status(controlPlaneTopology="SingleReplica")
     camera.keep("just-overwritten")
     await camera.after(2 * MINUTE, "topology-overwritten")
+    edited = {"metadata": {"generation": 3}, "spec": {"cloudConfig": {"name": "other"}}}
+    camera.cluster.change(clusters.INFRASTRUCTURE, edited)
+    await camera.after(2 * MINUTE, "topology-overwritten-spec-edited")
 
 
 async def paused(camera: Camera) -> None:

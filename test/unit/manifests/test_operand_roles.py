@@ -9,6 +9,7 @@ import yaml
 import operand_rights as rights
 from topology_controller import bindata, manifests
 from topology_controller.definitions import operands as matrices
+from topology_controller.plugin import cluster
 
 Rule = tuple[str, str, str, str, str]
 DEPLOYMENT = {
@@ -39,11 +40,12 @@ def made(given: matrices.Matrix, *others: dict[str, Any]) -> list[dict[str, Any]
     return [one for one in yaml.safe_load_all(rights.render(given, *others)) if one]
 
 
-def rules(given: matrices.Matrix, *others: dict[str, Any]) -> set[Rule]:
-    """Namespace, group, resource, name and verbs of every rule, one name each."""
+def rules(given: matrices.Matrix, *others: dict[str, Any], of: str = rights.NAME) -> set[Rule]:
+    """Namespace, group, resource, name and verbs of every rule of the roles of that name, one name each."""
     return {
         (role["metadata"].get("namespace", ""), group, resource, name, " ".join(rule["verbs"]))
         for role in made(given, *others)
+        if role["metadata"]["name"] == of
         for rule in role.get("rules", ())
         for group in rule.get("apiGroups", ())
         for resource in rule["resources"]
@@ -111,6 +113,27 @@ def test_what_is_granted_by_hand_is_not_granted_again():
     assert rules(matrix(ETCD, CONSOLE), by_hand) == {ONE}
     by_hand["rules"][0]["verbs"] = ["get"]
     assert len(rules(matrix(ETCD, CONSOLE), by_hand)) == 2, "reading it once is not watching it"
+
+
+def test_what_cluster_reader_lacks_is_added_to_it_by_its_name_whoever_grants_it_to_the_operator():
+    router = {**DEPLOYMENT, "kind": "IngressController"}
+    assert rules(matrix(ETCD, console(router)), of=cluster.ADDED_TO_READER) == {
+        ("", "operator.openshift.io", "etcds", "cluster", "get list watch"),
+        ("", "operator.openshift.io", "ingresscontrollers", "console", "get list watch"),
+    }
+    by_hand: dict[str, Any] = {
+        "metadata": {"name": "by-hand", "namespace": "somewhere"},
+        "rules": [
+            {
+                "apiGroups": ["lca.openshift.io"],
+                "resources": ["imagebasedupgrades"],
+                "resourceNames": ["upgrade"],
+                "verbs": ["list", "watch"],
+            }
+        ],
+    }
+    (found,) = rules(matrix(CONSOLE), by_hand, of=cluster.ADDED_TO_READER)
+    assert found == ("", "lca.openshift.io", "imagebasedupgrades", "upgrade", "get list watch")
 
 
 def test_an_operand_of_a_capability_is_granted_where_its_namespace_may_not_be():

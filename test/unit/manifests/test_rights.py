@@ -16,6 +16,7 @@ from topology_controller import bindata, discover, manifests
 from topology_controller.definitions import load as transitions
 from topology_controller.kube import lease
 from topology_controller.observe import catalog
+from topology_controller.plugin import cluster
 from topology_controller.report import events
 from topology_controller.serve import authn, tls
 
@@ -30,7 +31,7 @@ OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifes
 BINDINGS = [one for one in OBJECTS if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
 VIEWER = "topology-status-viewer"
 OFFERED = {VIEWER, authn.ROLE}
-OFFERED |= {vocabulary.CHECK_ACCEPTOR, "topology-requester", "topology-administrator"}
+OFFERED |= {cluster.ADDED_TO_READER, vocabulary.CHECK_ACCEPTOR, "topology-requester", "topology-administrator"}
 """Roles for others, which we bind to nobody."""
 ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"} and one["metadata"]["name"] not in OFFERED]
 TRANSITIONS = transitions.load(bindata.root() / "transitions")
@@ -179,7 +180,28 @@ def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobo
     assert not [one for one in BINDINGS if one["roleRef"]["name"] in OFFERED]
     labels = {one["metadata"]["name"]: one["metadata"].get("labels") for one in OBJECTS if one["kind"] == "ClusterRole"}
     labels = {name: found for name, found in labels.items() if name.startswith("cluster-topology-operator")}
+    added = labels.pop(cluster.ADDED_TO_READER)
+    assert added == {"rbac.authorization.k8s.io/aggregate-to-cluster-reader": "true"}
     assert not {name: found for name, found in labels.items() if found}
+
+
+def test_what_is_added_to_cluster_reader_is_what_the_command_reads_and_that_role_lacks_by_name_and_never_written():
+    (role,) = [one for one in OBJECTS if one["metadata"]["name"] == cluster.ADDED_TO_READER]
+    granted = set()
+    for rule in role["rules"]:
+        assert rule["verbs"] == ["get", "list", "watch"]
+        ((group,), (resource,)) = rule["apiGroups"], rule["resources"]
+        granted |= {(group, resource, name) for name in rule["resourceNames"]}
+    reads = [source.selection for source in (*catalog.IDLE, *catalog.watched(TRANSITIONS))]
+    lacking = {
+        (one.resource.group, one.resource.plural, one.name)
+        for one in reads
+        if one.resource.group.endswith("operator.openshift.io")
+        or one.resource.group == "lca.openshift.io"
+        or one.resource.plural == "machineconfigs"
+    }
+    assert granted == lacking
+    assert len(granted) == sum(len(rule["resourceNames"]) for rule in role["rules"]), "nothing twice"
 
 
 def test_who_may_see_the_page_may_forward_a_port_of_our_pods_and_nothing_else():

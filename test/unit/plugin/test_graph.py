@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyPair
 from topology_controller.observe import facts
-from topology_controller.plugin import simulate
+from topology_controller.plugin import simulate, svg
 from topology_controller.plugin.commands import graph
 
 from ..core import worlds
@@ -41,6 +42,22 @@ def test_only_what_leads_away_from_here_has_a_verdict() -> None:
     assert {edge.source for edge in found.values()} == {worlds.SNO}
 
 
+def test_where_nothing_is_known_to_be_in_the_way_a_form_says_that_it_cannot_tell() -> None:
+    """As `plan` does for the same facts. One check that is known to be unmet blocks, whatever else is unread."""
+    unread = facts.Unobserved("nodes", "forbidden")
+    known = dataclasses.replace(replies.WITHOUT_REQUEST, etcd=unread)
+    found = _edges(known)
+    compact = next(edge for edge in found if edge.name == "sno-to-ha-compact" and edge.source == worlds.SNO)
+    assert (compact.verdict, compact.notes) == ("CannotTell", ("cannot tell", "EtcdHealthy"))
+    assert 'label="sno-to-ha-compact\\ncannot tell\\nEtcdHealthy"' in graph.dot(found, worlds.SNO)
+    assert '-.-o|"sno-to-ha-compact<br/>cannot tell<br/>EtcdHealthy"|' in graph.mermaid(found, worlds.SNO)
+    drawn = svg.svg(found, worlds.SNO)
+    assert '<g class="unknown"' in drawn
+    assert "HighlyAvailable/HighlyAvailable: cannot tell (EtcdHealthy: " in drawn
+    blocked = {edge.notes[0] for edge in _edges(dataclasses.replace(BLOCKED, etcd=unread)) if edge.verdict}
+    assert blocked == {"blocked"}
+
+
 def test_another_platform_is_said_on_the_edge() -> None:
     found = _edges(worlds.with_infrastructure(BLOCKED, platform="AWS"))
     notes = ("not for this cluster", "on platform None or External only; this is AWS")
@@ -56,7 +73,7 @@ def test_both_forms_draw_every_place_and_every_edge_once() -> None:
     assert dot.count("fillcolor") == 1
     assert "sno-to-ha-compact\\npossible" in dot
     assert len(re.findall(r"^  p\d+\[", mermaid, re.MULTILINE)) == len(places)
-    assert len(re.findall(r"(?:-->|==>|-\.->|--x)\|", mermaid)) == len(found)
+    assert len(re.findall(r"(?:-->|==>|-\.->|-\.-o|--x)\|", mermaid)) == len(found)
     assert "sno-to-ha-compact<br/>possible" in mermaid
     numbers = [int(one) for one in re.findall(r"linkStyle (\d+)", mermaid)]
     assert numbers == [number for number, edge in enumerate(found) if edge.verdict]
@@ -65,11 +82,12 @@ def test_both_forms_draw_every_place_and_every_edge_once() -> None:
 def test_verdicts_differ_in_their_lines_and_not_only_in_colour() -> None:
     edges = [
         graph.Edge(worlds.SNO, worlds.HA, f"way-{number}", verdict)
-        for number, verdict in enumerate(("Possible", "Blocked", "Unsupported", ""))
+        for number, verdict in enumerate(("Possible", "Blocked", "CannotTell", "Unsupported", ""))
     ]
     dot, mermaid = graph.dot(tuple(edges), worlds.SNO), graph.mermaid(tuple(edges), worlds.SNO)
-    assert re.findall(r'label="way-\d".*style=(\w+)', dot) == ["bold", "dashed", "dotted", "solid"]
-    assert re.findall(r"p0 ([^|]+)\|", mermaid) == ["==>", "-.->", "--x", "-->"]
+    styles = ["bold", "dashed", "dashed, arrowhead=odot", "dotted", "solid"]
+    assert re.findall(r'label="way-\d".*style=([^]]+)', dot) == styles
+    assert re.findall(r"p0 ([^|]+)\|", mermaid) == ["==>", "-.->", "-.-o", "--x", "-->"]
 
 
 def test_a_place_that_no_transition_knows_is_drawn_too() -> None:

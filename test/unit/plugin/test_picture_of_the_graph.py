@@ -290,7 +290,7 @@ def test_verdicts_can_be_told_apart_without_colour() -> None:
     marks = [path.attrib["d"] for path in found.root.findall(f".//{SVG}path[@class='mark']")]
     assert len(set(marks)) == len(marks) == len(svg.VERDICTS) - 1
     words = [box.texts[1] for box in found.boxes if box.texts[0].startswith("way-")]
-    assert words == ["possible", "blocked", "not for this cluster", "starts elsewhere"]
+    assert words == ["possible", "blocked", "cannot tell", "not for this cluster", "starts elsewhere"]
 
 
 def test_a_mark_stands_before_its_word_and_in_its_box() -> None:
@@ -324,7 +324,7 @@ def graphs(draw: st.DrawFn) -> tuple[tuple[graph.Edge, ...], TopologyPair]:
         TopologyPair(control_plane=word[:64], infrastructure=f"number {index}") for index, word in enumerate(words)
     ]
     ends = draw(st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)), max_size=16))
-    verdicts = st.sampled_from(("Possible", "Blocked", "Unsupported", ""))
+    verdicts = st.sampled_from(svg.VERDICTS)
     edges = tuple(
         graph.Edge(pairs[source], pairs[target], draw(NAMES), draw(verdicts), tuple(draw(st.lists(NAMES, max_size=4))))
         for source, target in ends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import socket
 
@@ -10,6 +11,7 @@ import pytest
 from topology_api import types
 from topology_api.vocabulary import CheckStatus
 from topology_controller.kube import errors as kube
+from topology_controller.observe import facts
 from topology_controller.plugin import cluster, errors
 from topology_controller.plugin.commands import set as setting
 
@@ -41,6 +43,38 @@ async def test_each_check_names_the_right_that_lacks() -> None:
     assert "\nBlocked" not in text
     assert text.count("list nodes") < len(found["checks"]), "one role is named, not each right again"
     assert text.count("oc adm policy add-cluster-role-to-user cluster-reader USER") == 1
+
+
+ADDED = f"once ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator."
+GRANT = "oc adm policy add-cluster-role-to-user cluster-reader USER"
+
+
+@pytest.mark.parametrize(
+    ("lacking", "installed", "words", "is_granted"),
+    [
+        (("nodes",), True, "Role cluster-reader grants that:", True),
+        (("nodes",), False, "Role cluster-reader grants that:", True),
+        (("nodes", "etcds.operator.openshift.io/cluster"), True, "Role cluster-reader grants that:", True),
+        (
+            ("nodes", "etcds.operator.openshift.io/cluster"), False,
+            f"Role cluster-reader grants 1 of them: {GRANT} Role cluster-reader grants the others {ADDED}", True,
+        ),
+        (("etcds.operator.openshift.io/cluster",), True, f"Role cluster-reader grants that {ADDED}", False),
+        (("etcds.operator.openshift.io/cluster",), False, f"Role cluster-reader grants that {ADDED}", False),
+    ],
+)  # fmt: skip
+def test_the_role_that_has_it_is_named_and_what_it_has_only_with_the_operator(
+    lacking: tuple[str, ...], *, installed: bool, words: str, is_granted: bool
+) -> None:
+    """Who lacks nothing but what the operator adds is not sent for the role that they have."""
+    unread = tuple({"what": what, "why": "forbidden", "right": f"get {what}"} for what in lacking)
+    known = replies.WITHOUT_REQUEST
+    if not installed:
+        known = dataclasses.replace(known, own_operator=worlds.MISSING)
+    holder = worlds.MISSING if not installed else facts.EtcdLease("leader_1", worlds.NOW, 137)
+    text = " ".join(replies.printed(replies.planned(known, unread=unread, operator=holder)).split())
+    assert (words in text, GRANT in text) == (True, is_granted)
+    assert (ADDED in text) is (ADDED in words)
 
 
 async def test_other_trouble_is_no_matter_of_rights() -> None:

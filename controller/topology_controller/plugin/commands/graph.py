@@ -15,7 +15,7 @@ from topology_api.types import TopologyPair
 
 from ... import terminal
 from ...decide import records
-from .. import cluster, errors, simulate
+from .. import answers, cluster, errors, simulate
 
 if TYPE_CHECKING:
     import argparse
@@ -23,10 +23,17 @@ if TYPE_CHECKING:
     from ...definitions import load
     from ...observe import facts
 
-_COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "Unsupported": "#6b6b6b", "": "#6b6b6b"}
-_STYLES = {"Possible": "bold", "Blocked": "dashed", "Unsupported": "dotted", "": "solid"}
+_GREY = "#6b6b6b"
+_COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "CannotTell": "#7a4d00", "Unsupported": _GREY, "": _GREY}
+_STYLES = {
+    "Possible": "bold",
+    "Blocked": "dashed",
+    "CannotTell": "dashed, arrowhead=odot",
+    "Unsupported": "dotted",
+    "": "solid",
+}
 """Of lines in Graphviz. Here and in Mermaid the line alone shows the verdict, without its colour."""
-_ARROWS = {"Possible": "==>", "Blocked": "-.->", "Unsupported": "--x", "": "-->"}
+_ARROWS = {"Possible": "==>", "Blocked": "-.->", "CannotTell": "-.-o", "Unsupported": "--x", "": "-->"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +80,9 @@ def edges(transitions: load.Transitions, here: TopologyPair, ways: tuple[simulat
                 notes = ("not for this cluster", way.elsewhere)
             elif way is not None and way.available is not None:
                 blockers = way.available.blockers
-                notes = (way.verdict.value.lower(), *(blocker.name for blocker in blockers))
+                notes = (answers.words(way.known_verdict).lower(), *(blocker.name for blocker in blockers))
                 details = tuple(f"{blocker.name}: {blocker.message}" for blocker in blockers)
-            verdict = "" if way is None else way.verdict.value
+            verdict = "" if way is None else way.known_verdict.value
             every.append(Edge(source, definition.target.pair, definition.name, verdict, notes, details))
     return tuple(every)
 
