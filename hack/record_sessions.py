@@ -213,7 +213,7 @@ async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scena
     process = await asyncio.create_subprocess_exec(
         str(_PROGRAM), *shlex.split(typed.text),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "KUBECONFIG": str(opened.kubeconfig), "COLUMNS": _COLUMNS},
+        env={**os.environ, "KUBECONFIG": str(opened.kubeconfig), "COLUMNS": _COLUMNS, "_": "/usr/bin/oc"},
     )  # fmt: skip
     if process.stdout is None:
         raise OSError(f"{_PROGRAM} has no output")
