@@ -53,4 +53,6 @@ def test_a_page_is_what_is_recorded_and_nothing_of_the_machine(name: str) -> Non
     for words, said, code in _COMMAND.findall(text):
         assert said.strip(), words
         assert int(code) in range(6), words
+    sections = [section for section in text.split("\n\n") if len(section) > 300 and "\n  " in section]
+    assert len(set(sections)) == len(sections), "what stands above is shown again"
     assert not re.search(r"127\.0\.0\.1|localhost|Traceback|/tmp/|\d{4}-\d\d-\d\dT", text)
