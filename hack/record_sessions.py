@@ -39,7 +39,8 @@ _PATIENCE = 180.0
 _COMMAND_PATIENCE = 60.0
 _BLURRED = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
-    (re.compile(r"\((?:\d+[smhd] ?)+ago\)"), "(<age> ago)"),
+    (re.compile(r"\b\d+ (?:s|min)(?= (?:ago|so far)\b|, at <time>)"), "<age>"),
+    (re.compile(r"((?:Stuck|overdue) for |\(in )\d+ (?:s|min)\b"), r"\1<age>"),
     (re.compile(r'(at version |"resourceVersion":")\d+'), r"\1<version>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<attempt>"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "<server>"),
@@ -140,6 +141,7 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         Typed("accept --check RouterReplicas --yes"),
         "A minute later the deadline has passed. What is not repaired can be accepted now; that is final.",
         {"wait-for": {"condition": {"type": "Degraded", "status": "True", "reason": "TransitionStuck"}}},
+        {"pause": 200},
         Typed("status"),
         Typed("accept --check RouterReplicas --reason 'one router is enough here' --yes"),
         Typed("wait --timeout 60s"),

@@ -94,7 +94,8 @@ async def wait(
                         tell(before)
                     await news.wait()
         except TimeoutError:
-            return Standing(f"not completed after {seconds:g} s. {before}".strip(), errors.ExitCode.TIMED_OUT)
+            text = f"not completed after {seconds:g} s. {before}".strip(". ")
+            return Standing(f"{text}. All of it: oc topology status", errors.ExitCode.TIMED_OUT)
 
 
 def standing(known: facts.Facts, transitions: load.Transitions) -> Standing:
