@@ -48,8 +48,8 @@ _BLURRED = (
 
 
 _ABOUT = f"""Recorded by `hack/record_sessions.py`, {_COLUMNS} columns wide.
-What differs each time is `<time>`, `<age>`, `<version>` or `<attempt>`; `...` stands for news that come and go,
-and below a title for what an earlier command printed there, word for word."""
+What differs each time is `<time>`, `<age>`, `<version>` or `<attempt>`; a wait is shown with
+the last of its news. `...` below a title stands for what an earlier command printed there, word for word."""
 _NEWS = re.compile(r"(?:Pending|Admitting|Converging|Completed)\b|\w+ is requested;")
 _LONG = 2
 """A section of so many rows is not shown twice."""
@@ -193,7 +193,7 @@ async def record(name: str) -> str:
                     written.append(part)
                 elif isinstance(part, Typed):
                     text, code = await _type(part, opened, player, story)
-                    shown = f"{_PROMPT}{part.text}\n{_once(text, seen)}$ echo $?\n{code}"
+                    shown = f"{_PROMPT}{part.text}\n{once(text, seen)}$ echo $?\n{code}"
                     written.append(f"<pre>\n{html.escape(shown, quote=False)}\n</pre>")
                 else:
                     await player.play(_only(story, part))
@@ -254,11 +254,11 @@ def _shortened(text: str) -> str:
     lines = text.splitlines()
     news = [number for number, line in enumerate(lines) if _NEWS.match(line)]
     if len(news) > 1:
-        lines[news[0] : news[-1]] = ["..."]
+        del lines[news[0] : news[-1]]
     return "\n".join(lines) + "\n"
 
 
-def _once(text: str, seen: set[str]) -> str:
+def once(text: str, seen: set[str]) -> str:
     """Shorten each section that stands above already to its title; `seen` has those of the session, and gets these."""
     sections = text.split("\n\n")
     for number, section in enumerate(sections):
