@@ -39,7 +39,8 @@ _PATIENCE = 180.0
 _COMMAND_PATIENCE = 60.0
 _BLURRED = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
-    (re.compile(r"\((?:\d+[smhd] ?)+ago\)"), "(<age> ago)"),
+    (re.compile(r"\b\d+ (?:s|min)(?= (?:ago|so far)\b|, at <time>)"), "<age>"),
+    (re.compile(r"((?:Stuck|overdue) for |\(in )\d+ (?:s|min)\b"), r"\1<age>"),
     (re.compile(r'(at version |"resourceVersion":")\d+'), r"\1<version>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<attempt>"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "<server>"),
@@ -47,8 +48,11 @@ _BLURRED = (
 
 
 _ABOUT = f"""Recorded by `hack/record_sessions.py`, {_COLUMNS} columns wide.
-What differs each time is `<time>`, `<age>`, `<version>` or `<attempt>`; `...` stands for news that come and go."""
+What differs each time is `<time>`, `<age>`, `<version>` or `<attempt>`; a wait is shown with
+the last of its news. `...` below a title stands for what an earlier command printed there, word for word."""
 _NEWS = re.compile(r"(?:Pending|Admitting|Converging|Completed)\b|\w+ is requested;")
+_LONG = 2
+"""A section of so many rows is not shown twice."""
 _PROGRESSING = "status.conditions[type=Progressing].status"
 
 
@@ -137,6 +141,7 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         Typed("accept --check RouterReplicas --yes"),
         "A minute later the deadline has passed. What is not repaired can be accepted now; that is final.",
         {"wait-for": {"condition": {"type": "Degraded", "status": "True", "reason": "TransitionStuck"}}},
+        {"pause": 200},
         Typed("status"),
         Typed("accept --check RouterReplicas --reason 'one router is enough here' --yes"),
         Typed("wait --timeout 60s"),
@@ -175,6 +180,7 @@ async def record(name: str) -> str:
         f"# Session: {name}",
         f"{story.summary}. {_ABOUT}",
     ]
+    seen: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="session-") as folder:
         place = pathlib.Path(folder)
         async with asyncio.timeout(_PATIENCE), box.opened(story, pace.FAST, place) as opened:
@@ -186,7 +192,9 @@ async def record(name: str) -> str:
                 if isinstance(part, str):
                     written.append(part)
                 elif isinstance(part, Typed):
-                    written.append(await _type(part, opened, player, story))
+                    text, code = await _type(part, opened, player, story)
+                    shown = f"{_PROMPT}{part.text}\n{once(text, seen)}$ echo $?\n{code}"
+                    written.append(f"<pre>\n{html.escape(shown, quote=False)}\n</pre>")
                 else:
                     await player.play(_only(story, part))
     return "\n\n".join(written) + "\n"
@@ -208,12 +216,12 @@ def _only(story: scenario.Scenario, step: dict[str, object]) -> scenario.Scenari
     return story.model_copy(update={"steps": [scenario.Step.model_validate(step)]})
 
 
-async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scenario.Scenario) -> str:
-    """Run the command as at a terminal without colours, and record its output in order."""
+async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scenario.Scenario) -> tuple[str, int]:
+    """Run the command as at a terminal without colours; return its output in order, and its exit code."""
     process = await asyncio.create_subprocess_exec(
         str(_PROGRAM), *shlex.split(typed.text),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "KUBECONFIG": str(opened.kubeconfig), "COLUMNS": _COLUMNS},
+        env={**os.environ, "KUBECONFIG": str(opened.kubeconfig), "COLUMNS": _COLUMNS, "_": "/usr/bin/oc"},
     )  # fmt: skip
     if process.stdout is None:
         raise OSError(f"{_PROGRAM} has no output")
@@ -232,8 +240,7 @@ async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scena
     text = _blurred(output.decode())
     if shlex.split(typed.text)[0] == "wait" or "--wait" in typed.text:
         text = _shortened(text)
-    shown = f"{_PROMPT}{typed.text}\n{text}$ echo $?\n{process.returncode}"
-    return f"<pre>\n{html.escape(shown, quote=False)}\n</pre>"
+    return text, process.returncode or 0
 
 
 def _blurred(text: str) -> str:
@@ -247,8 +254,21 @@ def _shortened(text: str) -> str:
     lines = text.splitlines()
     news = [number for number, line in enumerate(lines) if _NEWS.match(line)]
     if len(news) > 1:
-        lines[news[0] : news[-1]] = ["..."]
+        del lines[news[0] : news[-1]]
     return "\n".join(lines) + "\n"
+
+
+def once(text: str, seen: set[str]) -> str:
+    """Shorten each section that stands above already to its title; `seen` has those of the session, and gets these."""
+    sections = text.split("\n\n")
+    for number, section in enumerate(sections):
+        title, *rows = section.strip("\n").splitlines() or [""]
+        if len(rows) < _LONG or not all(row.startswith("  ") for row in rows):
+            continue
+        if (known := "\n".join((title, *rows))) in seen:
+            sections[number] = f"{title}\n  ..." + "\n" * section.endswith("\n")
+        seen.add(known)
+    return "\n\n".join(sections)
 
 
 def commands(text: str) -> list[list[str]]:

@@ -190,7 +190,7 @@ def _control_plane_nodes(cluster: _Cluster) -> Answer:
     else:
         meaning = (
             "The status has not followed the nodes: operators run as for fewer of them, and the loss of one node may "
-            "still be the loss of the cluster. If it is meant to stay so, a transition has to be asked for."
+            "still be the loss of the cluster. If it is meant to stay so, request a topology; see oc topology plan."
         )
     wanted = f"{_span(least, most)} for controlPlaneTopology {vector.control_plane}"
     return Disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "control-plane node"), wanted, meaning)

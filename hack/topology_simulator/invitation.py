@@ -38,19 +38,19 @@ def experiments(played: scenario.Scenario) -> Iterator[tuple[str, list[str]]]:
     joined = [name for step in played.steps for name in step.join or ()]
     if joined:
         power = f"kubectl annotate node {joined[-1]} {kubelets.POWER}"
-        yield "Kill a node; the second command starts it again:", [f"{power}=off", f"{power}-"]
+        yield (
+            "Kill a node (kubectl topology plan says what that blocks), and start it again:",
+            [f"{power}=off", f"{power}-"],
+        )
         yield (
             "Kill a node, request, and cancel the request while it waits:",
-            [request(played), "kubectl topology cancel"],
+            [f"{power}=off", request(played), "kubectl topology cancel", f"{power}-"],
         )
     if not played.cluster.hosted:
         router = f"ingresscontroller default -n {cluster.INGRESS_NAMESPACE}"
         yield (
             "Pin the router, then request; the status says how to release it:",
-            [
-                _merge(router, '{"spec":{"replicas":1}}'),
-                "kubectl topology status",
-            ],
+            [_merge(router, '{"spec":{"replicas":1}}'), request(played), "kubectl topology status"],
         )
 
 

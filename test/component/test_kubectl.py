@@ -294,22 +294,27 @@ async def test_the_experiments_that_a_kept_cluster_prints(terminal: Terminal) ->
     await nodes(3)
     await terminal.paste(killed[0])
     await nodes(2)
-    await terminal.paste(cancelled[0])
-    await phase("Pending")
-    assert "the topology has not changed" in await terminal.paste(cancelled[1])
-    await phase("Idle")
     await terminal.paste(killed[1])
     await nodes(3)
+    await terminal.paste(cancelled[0])
+    await nodes(2)
+    await terminal.paste(cancelled[1])
+    await phase("Pending")
+    assert "the topology was not changed" in await terminal.paste(cancelled[2])
+    await phase("Idle")
+    await terminal.paste(cancelled[3])
+    await nodes(3)
     await terminal.paste(pinned[0])
-    await terminal.paste(invitation.request(scenario.load("happy-path")))
+    await terminal.paste(pinned[1])
 
     async def advised() -> bool:
         return "RouterReplicasPinned" in str((await record()).get("advisories"))
 
     await polling.until("the pinned router is told of", advised)
     release = (
-        """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
+        '-n openshift-ingress-operator patch ingresscontroller default --type merge -p \'{"spec":{"replicas":2}}\''
     )
-    assert release in await terminal.paste(pinned[1])
-    await terminal.paste(release.replace("oc ", "kubectl ", 1))
+    assert release in await terminal.paste(pinned[2])
+    await terminal.paste(f"kubectl {release}")
+    assert "2 actions required, see: " in await terminal.paste("kubectl topology wait")
     await phase("Completed")

@@ -26,6 +26,7 @@ HERE = (
     (r"https?://127\.0\.0\.1:\d+", "https://SERVER"),
     (r"\b[0-9a-f]{32}\b", "ATTEMPT"),
     (r"\b\d+(\.\d+)? (s|seconds?)\b", "N s"),
+    (r"\(in \d+ (h|min)\)", "(in AGE)"),
     (r"\b(\d+[smh])+ ago\b", "AGE ago"),
     (r"\b(operator-a)_[-0-9a-z]+", r"\1_ID"),
     (r"((?:resourceVersion|\"resourceVersion\"|generation)\W+)\d+", r"\1N"),

@@ -58,7 +58,7 @@ def disruption(
         _machine_config(known, asking, source, target),
         *_static_pods(asking, source, target),
         *_replicas(known, asking, source, target, left),
-        simulate.item("Duration", f"Deadline: {minutes} minutes after the change; nothing is rolled back then"),
+        simulate.item("Duration", f"Deadline: {minutes} min after the change; nothing is rolled back then"),
     ]
 
 

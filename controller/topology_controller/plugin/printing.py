@@ -91,6 +91,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
         document.add("", [source])
     _checks(document, "Preflight", answer["checks"])
     _checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
+    _explained(document, [*answer["checks"], *answer["onlyOperator"]])
     _steps(document, _REQUIRED, answer["advisories"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
@@ -172,6 +173,7 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
     _objects(document, answer)
     if (answer["desired"] is None or phase == "Unsupported") and answer["disabled"] is None:
         _available(document, answer["available"], clock)
+    _explained(document, [check for check in unmet if check["name"] not in gone])
     if answer["cancel"]:
         document.add("Cancel the request with", [command("oc topology cancel", rank=Rank.IN_ORDER)])
     _unread(document, answer["unread"], answer["operator"])
@@ -318,7 +320,7 @@ def offer(document: Document, answer: accept.Offer) -> None:
         document,
         [
             ("Check", f"{check.status.value}  {check.name}"),
-            ("Found", check.message),
+            ("Message", check.message),
             ("Transition", f"{record.name} to {record.target}, attempt {answer.attempt}"),
             ("Operator", answer.operator),
         ],
@@ -374,6 +376,13 @@ def _checks(document: Document, title: str, checks: Sequence[answers.Check | sta
     document.add(title, [(check["status"], check["name"], check["message"]) for check in ordered], Rank.UNMET)
 
 
+def _explained(document: Document, checks: Iterable[answers.Check | state.Check]) -> None:
+    """Where to read on about the first check that is not met; its message says only what was found."""
+    name = next((check["name"] for check in checks if check["status"] != "Met"), "")
+    if name:
+        document.add("What a check asks, and what to do", [command(f"oc topology explain {name}", rank=Rank.IN_ORDER)])
+
+
 def _objects(document: Document, answer: answers.Status) -> None:
     """Components that are not updated, control-plane nodes, and etcd members."""
     operands = answer["operands"]["items"]
@@ -393,12 +402,14 @@ def _objects(document: Document, answer: answers.Status) -> None:
     else:
         document.add("", [followed], Rank.IN_ORDER)
     words = {True: "eligible", False: "not eligible", None: "cannot tell"}
+    # While nothing is requested no check asks whether a node is eligible: then there is no answer to show.
+    asked = any(node["eligible"] is not None or node["why"] for node in answer["nodes"]["items"])
     document.add(
         "Control-plane nodes",
         [
             Row(
-                (node["name"], f"Ready={node['ready']}", words[node["eligible"]], node["why"]),
-                Rank.IN_ORDER if node["eligible"] and node["ready"] == "True" else Rank.PROGRESS,
+                (node["name"], f"Ready={node['ready']}", *((words[node["eligible"]], node["why"]) if asked else ())),
+                Rank.IN_ORDER if node["ready"] == "True" and (node["eligible"] or not asked) else Rank.PROGRESS,
             )
             for node in answer["nodes"]["items"]
         ],

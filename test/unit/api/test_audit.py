@@ -124,7 +124,8 @@ def test_a_disagreement_says_what_was_found_what_it_would_have_to_be_and_what_it
     [
         (
             cluster(SINGLE, SINGLE, CARRY, 3, 0, 0),
-            "3 control-plane nodes", "1 for controlPlaneTopology SingleReplica", "a transition has to be asked for",
+            "3 control-plane nodes", "1 for controlPlaneTopology SingleReplica",
+            "request a topology; see oc topology plan",
         ),
         (
             cluster(HA, HA, CARRY, 2, 0, 0),

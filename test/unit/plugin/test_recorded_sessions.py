@@ -45,6 +45,14 @@ def test_every_verb_is_shown_and_understood(name: str) -> None:
     assert asked == {(False, None), (True, None), (True, False), (True, True)}
 
 
+def test_a_section_is_shown_once() -> None:
+    seen: set[str] = set()
+    head, section, other = "Cluster  x\nPhase    Idle", "Checks\n  Met  A\n  Met  B", "Checks\n  Met  A\n  Unmet  B"
+    assert RECORDER.once(f"{head}\n\n{section}\n", seen) == f"{head}\n\n{section}\n"
+    assert RECORDER.once(f"{head}\n\n{other}\n", seen) == f"{head}\n\n{other}\n"
+    assert RECORDER.once(f"{head}\n\n{section}\n", seen) == f"{head}\n\nChecks\n  ...\n"
+
+
 @pytest.mark.parametrize("name", RECORDER.SESSIONS)
 def test_a_page_is_what_is_recorded_and_nothing_of_the_machine(name: str) -> None:
     text = RECORDER.page(name).read_text(encoding="utf-8")
@@ -53,4 +61,6 @@ def test_a_page_is_what_is_recorded_and_nothing_of_the_machine(name: str) -> Non
     for words, said, code in _COMMAND.findall(text):
         assert said.strip(), words
         assert int(code) in range(6), words
+    seen: set[str] = set()
+    assert all(RECORDER.once(said, seen) == said for _, said, _ in _COMMAND.findall(text)), "it stands above already"
     assert not re.search(r"127\.0\.0\.1|localhost|Traceback|/tmp/|\d{4}-\d\d-\d\dT", text)

@@ -94,7 +94,8 @@ async def wait(
                         tell(before)
                     await news.wait()
         except TimeoutError:
-            return Standing(f"not completed after {seconds:g} s. {before}".strip(), errors.ExitCode.TIMED_OUT)
+            text = f"not completed after {seconds:g} s. {before}".strip(". ")
+            return Standing(f"{text}. All of it: oc topology status", errors.ExitCode.TIMED_OUT)
 
 
 def standing(known: facts.Facts, transitions: load.Transitions) -> Standing:
@@ -118,7 +119,8 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Standing:
         raise errors.PluginError(degraded["message"])
     if record.phase is Phase.COMPLETED:
         return Standing(
-            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}", errors.ExitCode.DONE
+            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}{_left(len(record.advisories))}",
+            errors.ExitCode.DONE,
         )
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
         return Standing(f"Fulfilled: the cluster is {records.pair(here)}", errors.ExitCode.DONE)
@@ -127,6 +129,11 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Standing:
         why = [condition["message"] for condition in shown["conditions"] if condition["reason"] == reason]
         return Standing("".join(why) or f"No transition leads to {here.desired}", errors.ExitCode.UNSUPPORTED)
     return Standing(progress(record, degraded))
+
+
+def _left(actions: int) -> str:
+    """What an administrator reads next, where it is not over with that."""
+    return f". {actions} action{'s' * (actions > 1)} required, see: oc topology status" if actions else ""
 
 
 def progress(record: TopologyTransition, degraded: state.Said | None = None) -> str:
