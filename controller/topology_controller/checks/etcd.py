@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .result import CheckContext, CheckResult
 
 ENDPOINTS = "configmaps/etcd-endpoints in namespace openshift-etcd"
+_LOOK = "oc -n openshift-etcd get configmap etcd-endpoints -o yaml"
 _MEMBER_ID = re.compile(r"[1-9a-f][0-9a-f]{0,15}\Z")
 _HEALTH = (
     ("EtcdMembersAvailable", "True"),
@@ -76,11 +77,11 @@ def voting_members(context: CheckContext) -> CheckResult:
     aim = f"Wanted: {wanted} etcd voters, each on a control-plane node."
     if strangers:
         text = f"Found: {result.listed(strangers)} is no address of a control-plane node"
-        return context.unmet(f"{aim} {text}. Look at {ENDPOINTS}")
+        return context.unmet(f"{aim} {text}. Look at {_LOOK}")
     if len(housed) < wanted:
         return context.unmet(
             f"{aim} Found: {len(housed)}: {result.listed(housed) or 'none'}. A learner becomes a voter once it has "
-            f"caught up, and none is added while a member is unhealthy. Look at {ENDPOINTS}",
+            f"caught up, and none is added while a member is unhealthy. Look at {_LOOK}",
             count=result.Count(len(housed), wanted, "voters"),
         )
     return context.met(f"{len(housed)} etcd voters, on {result.listed(housed)}")

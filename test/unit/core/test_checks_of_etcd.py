@@ -36,6 +36,7 @@ def test_fewer_voters_are_named_by_the_nodes_that_house_them() -> None:
     status, message = voting(("cafe", A), ("2", B))
     assert status is CheckStatus.UNMET
     assert "Found: 2: node-0, node-1" in message
+    assert message.endswith("Look at oc -n openshift-etcd get configmap etcd-endpoints -o yaml")
     assert voting()[0] is CheckStatus.UNMET
 
 
