@@ -28,6 +28,7 @@ HERE = (
     (r"\b\d+(\.\d+)? (s|seconds?)\b", "N s"),
     (r"\(in \d+ (h|min)\)", "(in AGE)"),
     (r"\b(\d+[smh])+ ago\b", "AGE ago"),
+    (r"\bin 119 min\b", "in 2 h"),
     (r"\b(operator-a)_[-0-9a-z]+", r"\1_ID"),
     (r"((?:resourceVersion|\"resourceVersion\"|generation)\W+)\d+", r"\1N"),
 )
