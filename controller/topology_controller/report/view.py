@@ -84,7 +84,9 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
     stage = None if record is None or disabled is not None else _STAGES.get(phase)
     checks = () if stage is None else records.of_stage(record, stage)
     advisories = () if record is None else record.advisories
-    required = assessment.awaited(advisories, [check for check in checks if check.status is not CheckStatus.MET])
+    accepted = {item.name for item in record.accepted} if record is not None else set()
+    open_ = [check for check in checks if check.status is not CheckStatus.MET and check.name not in accepted]
+    required = assessment.awaited(advisories, open_)
     desired = None if infrastructure is None else infrastructure.desired
     operands: state.Operands = {"items": [], "said": evidence.unwatched(leads=leads)}
     if leads and phase is Phase.CONVERGING and disabled is None:

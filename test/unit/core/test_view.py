@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from topology_api.types import AvailableTransition, Blocker
+from topology_api.types import Accepted, AvailableTransition, Blocker
 from topology_api.vocabulary import CheckName, Phase, Topology
 from topology_controller.decide import context as contexts
 from topology_controller.decide import discovery
@@ -322,6 +322,15 @@ def test_advisories_come_with_their_commands():
     assert "RouterReplicasPinned" in shown["required"], "RouterReplicas waits for it"
     assert page_state.row(shown, "advisories", "EtcdBackupOutdated")
     assert "EtcdBackupOutdated" not in shown["required"], "nothing waits for it"
+
+
+def test_an_action_whose_check_was_accepted_is_not_required():
+    accepted = Accepted(name="RouterReplicas", message="one router", accepted_time=worlds.NOW)
+    record = worlds.converging().model_copy(update={"accepted": (accepted,)})
+    known = worlds.moved(worlds.healthy(ingress_controller=facts.IngressController(1, 1)), record)
+    shown = page_state.led(known)
+    assert page_state.row(shown, "advisories", "RouterReplicasPinned")
+    assert shown["required"] == []
 
 
 def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
