@@ -43,12 +43,14 @@ _BLURRED = (
     (re.compile(r"((?:Stuck|overdue) for |\(in )\d+ (?:s|min)\b"), r"\1<age>"),
     (re.compile(r'(at version |"resourceVersion":")\d+'), r"\1<version>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<attempt>"),
+    # What it has come to in that moment.
+    (re.compile(r"^Operator  (?:Admitting|Converging) .*(?:\n {10}\S.*)*", re.MULTILINE), "Operator  <progress>"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "<server>"),
 )
 
 
 _ABOUT = f"""Recorded by `hack/record_sessions.py`, {_COLUMNS} columns wide.
-What differs each time is `<time>`, `<age>`, `<version>` or `<attempt>`; a wait is shown with
+What differs each time is `<time>`, `<age>`, `<progress>`, `<version>` or `<attempt>`; a wait is shown with
 the last of its news. `...` below a title stands for what an earlier command printed there, word for word."""
 _NEWS = re.compile(r"(?:Pending|Admitting|Converging|Completed)\b|\w+ is requested;")
 _LONG = 2
