@@ -19,6 +19,8 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
+from topology_api import vocabulary
+
 from . import box, client, etcd, install, invitation, kinds, operator_process, play, stopwatch, story, terminal
 from .envtest import binaries
 from .envtest import server as real
@@ -135,6 +137,7 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
         async with box.opened(
             played, speeds, folder, port=port, operator=operator, apiserver=apiserver, etcd=etcd
         ) as opened:
+            await _furnish(opened.api)
             _invite(screen, opened, played, apiserver)
             await opened.beside(_keep(opened, played, speeds, screen), story.Story(opened.api, screen).run())
     except _FAILURES as error:
@@ -168,6 +171,13 @@ def _player(
     return play.Player(
         opened.api, opened.actors, speeds, tell, operator=opened.operator, request_by_person=request_by_person
     )
+
+
+async def _furnish(api: client.Client) -> None:
+    """Make the ConfigMap that the operator's manifests bring and `oc topology accept` writes to."""
+    if await api.find(kinds.CONFIG_MAPS, vocabulary.ACCEPTED_CHECKS, vocabulary.DEFAULT_NAMESPACE) is None:
+        accepted = kinds.CONFIG_MAPS.new(vocabulary.ACCEPTED_CHECKS, vocabulary.DEFAULT_NAMESPACE)
+        await api.create(kinds.CONFIG_MAPS, accepted)
 
 
 async def _keep(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal) -> None:

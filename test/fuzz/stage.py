@@ -349,7 +349,8 @@ class Stage:
             self.judge.at_rest(leader)
             self._raise()
             seen = (leader.name, self.server.version, self.loop.time(), leader.client.requests)
-            if seen != self._poked and not self._about_to_look(leader) and not self._unaware():
+            waits = self._about_to_look(leader) or self._unaware() or self._discovers_again(leader)
+            if seen != self._poked and not waits:
                 self._poke(leader)
                 self._poked = (leader.name, self.server.version, self.loop.time(), leader.client.requests)
             self._raise()
@@ -409,6 +410,11 @@ class Stage:
     def _unaware(self) -> bool:
         """Have our fields come back to the definition, and is it not yet time to look? Another look has news then."""
         return self.server.phase is None and self.loop.time() < self.judge.unaware_until
+
+    def _discovers_again(self, leader: Process) -> bool:
+        """Has its hourly look failed, so that it is made again within half a minute? Another look has news then."""
+        due = 0.0 if leader.reconciler is None else leader.reconciler._discoverer._due
+        return 0.0 < due <= self.loop.time() and self.server.phase not in {"Pending", "Admitting", "Converging"}
 
     def _poke(self, leader: Process) -> None:
         work, before = leader.queue, len(leader.client.written)
