@@ -89,13 +89,22 @@ class Side:
         return str(self.lookout.record().get("phase", "none"))
 
     async def set_back(self, record: Raw | None = None, report: Raw | None = None) -> None:
-        """Undo a change; `record` and `report` are what the floor's side then shows."""
+        """Undo a change; `record` and `report` are what the floor's side then shows.
+
+        The operator has to say that it misses the voter before it finds its record gone. Otherwise it may begin the
+        next admission with what it knew, read that live evidence differs, and begin none for a minute.
+        """
         await self.fact(there=False)
+        if not self.floor and self.phase() == "Converging":
+            await self.lookout.until(self._missed, "a report that names EtcdVotingMembers")
         await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {**_SINGLE, "topologyTransition": None})
         if record is not None:
             await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": record})
         if report is not None:
             await self.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", report)
+
+    def _missed(self) -> bool:
+        return "EtcdVotingMembers" in conditions.of(self.lookout.report(), "Progressing").get("message", "")
 
     async def to_pending(self, record: Raw | None = None, report: Raw | None = None, *, quiet: bool = True) -> None:
         """After a change: the request stands, one fact is missing, the echo is there."""

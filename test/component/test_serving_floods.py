@@ -36,6 +36,8 @@ _PAGE = "the status page is on port "
 _SECONDS = 5.0
 _QUIET_SECONDS = 2.0
 _LONGEST = 1.0
+_ROOM = 2_000
+"""Connects a second for which the kernel always has a place: see `assert_in_time`."""
 _MEMORY_MIB = 32.0
 """How much more an attack may take than there was before it: about half of what the operator has."""
 
@@ -87,9 +89,22 @@ async def probes(operator: Operator, seconds: float = _SECONDS) -> list[float]:
     return took
 
 
-def assert_in_time(took: list[float], quiet: list[float]) -> None:
-    """Within a second each; on a crowded machine, where a probe takes long without an attack, ten times as long."""
-    assert max(took) <= max(_LONGEST, 10 * max(quiet)), (took, quiet)
+def assert_in_time(took: list[float], quiet: list[float], rate: int = _ROOM) -> None:
+    """Within a second each; on a crowded machine, where a probe takes long without an attack, ten times as long.
+
+    At a higher rate 4,096 connects fill the kernel's queue whenever the machine gives the operator no time for a sixth
+    of a second. A connect that finds no place there is sent again after one second: then most are answered within a
+    second, and each before the kubelet gives up.
+    """
+    limit = max(_LONGEST, 10 * max(quiet))
+    assert statistics.median(took) <= limit, (took, quiet)
+    assert max(took) <= (limit if rate <= _ROOM else _patience()), (took, quiet)
+
+
+def _patience() -> float:
+    """Return how many seconds a kubelet waits for each of the Deployment's probes."""
+    container = _container()
+    return float(min(container[probe]["timeoutSeconds"] for probe in ("livenessProbe", "readinessProbe")))
 
 
 def resident(operator: Operator, name: str = "VmRSS") -> float:
@@ -130,7 +145,7 @@ async def test_a_probe_is_answered_in_time_and_memory_is_bounded(  # noqa: PLR09
         f"{max(quiet) * 1000:.0f} before; "
         f"{before:.1f} MiB before, {highest:.1f} at most; {found['codes']}"
     )
-    assert_in_time(took, quiet)
+    assert_in_time(took, quiet, rate)
     assert highest - before <= _MEMORY_MIB
     assert await world.holder() == operator.name
 
@@ -169,9 +184,13 @@ async def test_everything_at_once_fits_into_the_memory_of_the_pod(
 
 def limit_of_the_pod() -> float:
     """Return the memory limit of the Deployment, in MiB."""
+    return float(_container()["resources"]["limits"]["memory"].removesuffix("Mi"))
+
+
+def _container() -> dict[str, Any]:
     (place,) = (bindata.root() / "manifests").glob("*_deployment.yaml")
     (container,) = yaml.safe_load(place.read_text(encoding="utf-8"))["spec"]["template"]["spec"]["containers"]
-    return float(container["resources"]["limits"]["memory"].removesuffix("Mi"))
+    return dict(container)
 
 
 async def _read(answer: aiohttp.ClientResponse) -> None:
