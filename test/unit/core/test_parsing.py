@@ -348,7 +348,7 @@ def test_a_quantity_is_a_finite_number_or_none(written: object) -> None:
     ],
 )
 def test_addresses(written: str, short: str | None) -> None:
-    assert parse.address(written) == short
+    assert fields.address(written) == short
 
 
 @pytest.mark.parametrize("field", ["f:controlPlaneTopology", "f:infrastructureTopology"])
