@@ -172,7 +172,7 @@ def _wrong(backends: facts.Backends) -> str:
         return f"it is longer than {observed.LONGEST} bytes, and was not read"
     if not backends.wrong:
         return ""
-    entries = [f"entry {position}, {_quoted(text)}," for position, text in backends.wrong]
+    entries = [f"entry {position} ({_quoted(text)})" for position, text in backends.wrong]
     is_no = "is no address" if len(entries) == 1 else "are no addresses"
     return f"{result.listed(entries, _MOST_QUOTED)} {is_no}: write {_EXAMPLE}"
 

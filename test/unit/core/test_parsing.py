@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from topology_api import quantities
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
-from topology_controller.observe import catalog, facts, fields, parse
+from topology_controller.observe import catalog, facts, fields
 
 from . import worlds
 
