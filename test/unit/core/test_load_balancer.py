@@ -16,7 +16,7 @@ from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase,
 from topology_controller.checks import catalog, load_balancer
 from topology_controller.checks.load_balancer import Manager
 from topology_controller.decide import discovery
-from topology_controller.definitions import load, model, settings
+from topology_controller.definitions import model, registry, settings
 from topology_controller.observe import facts, parse
 from topology_controller.observe import load_balancer as observed
 
@@ -81,12 +81,15 @@ def test_what_is_no_address_is_kept_with_its_place(value: str, wrong: tuple[tupl
     assert (annotated(value) or facts.Backends()).wrong == wrong
 
 
+NO_TEXT: tuple[object, ...] = (None, 7, [A], {})
+
+
 def test_what_is_longer_than_it_may_be_is_not_read_and_what_is_no_text_is_not_there() -> None:
     fits = ",".join([A] * 400)[: observed.LONGEST].rpartition(",")[0]
     assert annotated(fits) == facts.Backends((A,), repeated=(A,))
     assert annotated(f"{A}," + " " * observed.LONGEST) == facts.Backends(too_long=True)
     assert annotated("é" * (observed.LONGEST // 2 + 1)) == facts.Backends(too_long=True), "bytes, not characters"
-    assert [annotated(value) for value in (None, 7, [A], {})] == [None] * 4
+    assert all(annotated(value) is None for value in NO_TEXT)
 
 
 IPS = st.ip_addresses().map(str)
@@ -171,6 +174,7 @@ def test_the_host_of_a_url(url: object, host: str | None) -> None:
 # -- who manages it
 
 VIPS = {"apiServerInternalIPs": ["192.0.2.5", "2001:0db8::5"]}
+BARE: tuple[object, ...] = (None, {"loadBalancer": {"type": "OpenShiftManagedDefault"}}, {"apiServerInternalIPs": []})
 USER = {"loadBalancer": {"type": "UserManaged"}}
 DEFAULT = {"loadBalancer": {"type": "OpenShiftManagedDefault"}}
 
@@ -193,9 +197,9 @@ DEFAULT = {"loadBalancer": {"type": "OpenShiftManagedDefault"}}
             for platform in PLATFORMS
         ),
         *((platform, front, Manager.UNKNOWN, "has no apiServerInternalIPs for it")
-          for platform in PLATFORMS[:3] for front in (None, DEFAULT, {"apiServerInternalIPs": []})),
+          for platform in PLATFORMS[:3] for front in BARE),
         *(("VSphere", front, Manager.OUTSIDE, "no apiServerInternalIPs: its load balancer is the user's")
-          for front in (None, DEFAULT)),
+          for front in BARE),
         *((platform, {"loadBalancer": 7}, Manager.UNKNOWN, "malformed: ") for platform in PLATFORMS),
         *((platform, {"apiServerInternalIPs": ["x"]}, Manager.UNKNOWN, "malformed: ") for platform in PLATFORMS),
     ],
@@ -408,7 +412,7 @@ def test_a_definition_may_ask_it_by_itself_and_then_the_message_has_the_command(
 
 def test_no_shipped_definition_asks_it_and_it_is_never_acceptable() -> None:
     assert asked(cluster(None), worlds.COMPACT) == []
-    assert CheckName.LOAD_BALANCER_BACKENDS not in load.registry.ACCEPTABLE_CHECKS
+    assert CheckName.LOAD_BALANCER_BACKENDS not in registry.ACCEPTABLE_CHECKS
 
 
 def test_what_is_available_is_judged_by_it_where_the_configuration_asks() -> None:
