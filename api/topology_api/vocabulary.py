@@ -55,6 +55,10 @@ PAUSED_ANNOTATION: Final = "topology.openshift.io/paused"
 ETCD_BACKUP_ANNOTATION: Final = "topology.openshift.io/etcd-backup-taken"
 """On ClusterOperator `topology`: when an administrator took the last backup of etcd, RFC 3339."""
 
+LOAD_BALANCER_BACKENDS_ANNOTATION: Final = "topology.openshift.io/load-balancer-backends"
+"""On ClusterOperator `topology`: the addresses that the load balancer of the control plane leads to, as an
+administrator says; separated by commas or blanks, 4 KiB at most."""
+
 IMAGE_BASED_INSTALL_LABEL: Final = "topology.openshift.io/image-based-install"
 """On Infrastructure `cluster`: the cluster was installed from an image; its topology is fixed by that image."""
 
@@ -180,6 +184,11 @@ class CheckName(StrEnum):
     """The members of etcd say so themselves: enough voters that each answer, healthy, with one leader in one term, the
     same member list from all of them through the quorum, no other member, no alarm, and the same voters as ConfigMap
     openshift-etcd/etcd-endpoints. Asked only where certificates are given."""
+    LOAD_BALANCER_BACKENDS = "LoadBalancerBackends"
+    """Where the cluster does not manage the load balancer of its control plane, annotation
+    `topology.openshift.io/load-balancer-backends` of ClusterOperator `topology` lists an InternalIP of every
+    control-plane node, and nothing that is no address. Asked where the configuration has
+    `requireLoadBalancerBackends: true`."""
     UPGRADES_BLOCKED = "UpgradesBlocked"
     """ClusterVersion echoes our Upgradeable=False. Shown when an admission ran out of time waiting for it; no
     definition asks it."""
@@ -259,6 +268,10 @@ class AdvisoryName(StrEnum):
     """After: the newest known etcd backup is older than the change, or none is known; a restored one
     would bring the old topology back. The command takes one with cluster-backup.sh on a control-plane node, and records
     it."""
+    LOAD_BALANCER_BACKENDS_UNCONFIRMED = "LoadBalancerBackendsUnconfirmed"
+    """Before and after, where the control plane changes and the cluster does not manage its load balancer: nothing in
+    the cluster can see where api and api-int lead. The command records the addresses of all control-plane nodes in
+    annotation `topology.openshift.io/load-balancer-backends`; run it once the load balancer leads to them."""
     LIFECYCLE_AGENT_PRESENT = "LifecycleAgentPresent"
     """Before: the lifecycle agent runs here, and the label that marks an image-based install is not set. The command
     sets the label; only for a cluster that was installed from an image."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, Phase
 
-from .checks import advisories
+from .checks import advisories, load_balancer
 from .decide import applicability, discovery, records
 from .observe import catalog, facts, live
 
@@ -72,9 +72,9 @@ class Discoverer:
         """Ask by other definitions from now on: what was found by those before is due again."""
         self._transitions, self._place = transitions, None
 
-    def due_in(self, infrastructure: facts.Infrastructure) -> float:
+    def due_in(self, known: facts.Facts) -> float:
         """Seconds until a look is due; 0 where the place has changed since the last one, or there was none."""
-        if self._place != _place(infrastructure):
+        if self._place != _place(known):
             return 0.0
         return max(0.0, self._due - asyncio.get_running_loop().time())
 
@@ -93,7 +93,7 @@ class Discoverer:
     async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
         """Read everything and answer, None when Infrastructure could not be read."""
         self._tried = asyncio.get_running_loop().time()
-        left = _left(infrastructure, again=self._place == _place(infrastructure))
+        left = _left(infrastructure, again=self._place == _place(known))
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
         if left is not None:
             sources = (*sources, *_advised(self._transitions))
@@ -101,10 +101,12 @@ class Discoverer:
         available = discovery.available(evidence.facts, self._transitions, self._now())
         if available is None:
             return None
-        self._place = _place(infrastructure)
+        self._place = _place(known)
         self._due = asyncio.get_running_loop().time() + PERIOD
         self._empty = not available and left is None
-        return Found(available, None if left is None else self._left(evidence.facts, left, sources))
+        if left is not None:
+            return Found(available, self._left(evidence.facts, left, sources))
+        return Found(available, _told_again(evidence.facts, infrastructure))
 
     def _left(
         self, known: facts.Facts, record: TopologyTransition, sources: tuple[catalog.Source, ...]
@@ -141,25 +143,51 @@ def _left(infrastructure: facts.Infrastructure, *, again: bool) -> TopologyTrans
     A record that was rebuilt from its copy has no checks, and may have lost its advisories. So has one whose next
     request was cancelled: it is looked at once, and `again` only while something is left.
     """
+    record = _arrived(infrastructure)
+    if record is None or record.advisories:
+        return record
+    lost = record.phase is Phase.COMPLETED and not record.checks
+    return record if lost or (record.phase is not Phase.COMPLETED and not again) else None
+
+
+def _arrived(infrastructure: facts.Infrastructure) -> TopologyTransition | None:
+    """The record of the transition that has led to where the cluster is, None where none has."""
     record = infrastructure.record
     if not isinstance(record, TopologyTransition):
         return None
     if record.phase is Phase.COMPLETED:
-        return record if record.advisories or not record.checks else None
+        return record
     last = record.last_transition
-    if last is None or last.target != records.pair(infrastructure) or (again and not record.advisories):
+    if last is None or last.target != records.pair(infrastructure):
         return None
     head = {"source": last.source, "target": last.target, "admitted_time": last.admitted_time}
     return record.model_copy(update=head)
 
 
-def _place(infrastructure: facts.Infrastructure) -> tuple[object, ...]:
+def _told_again(known: facts.Facts, infrastructure: facts.Infrastructure) -> tuple[Advisory, ...] | None:
+    """What is to be done again although all was done, by what is read anyway: a node may have joined, or been replaced.
+
+    None where no transition has led here, or where that cannot be seen.
+    """
+    record = _arrived(infrastructure)
+    if record is None or record.target is None or isinstance(known.control_plane_nodes, facts.Unobserved):
+        return None
+    advisory = load_balancer.unconfirmed(known, record.target, record)
+    return () if advisory is None else (advisory,)
+
+
+def _place(known: facts.Facts) -> tuple[object, ...]:
     """What the answers depend on and the idle watches see."""
+    infrastructure, own = known.infrastructure, known.own_operator
+    if isinstance(infrastructure, facts.Unobserved):
+        return ()
     return (
         infrastructure.generation,
         infrastructure.control_plane,
         infrastructure.infrastructure,
         infrastructure.platform,
+        infrastructure.load_balancer,
+        None if isinstance(own, facts.Unobserved) else own.backends,
     )
 
 

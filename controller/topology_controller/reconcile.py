@@ -386,7 +386,7 @@ class Reconciler:
             self._deps.queue.add_after(due)
         if decision.watch or decision.disabled or decision.degraded or isinstance(infrastructure, facts.Unobserved):
             return
-        if (due := self._discoverer.due_in(infrastructure)) > 0:
+        if (due := self._discoverer.due_in(known)) > 0:
             self._deps.queue.add_after(due)
             return
         answer = await self._discoverer.look(known, infrastructure)

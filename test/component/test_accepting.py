@@ -123,7 +123,7 @@ async def test_past_the_deadline_it_is_completed_without_the_check_and_that_is_s
     waited = await command.run("wait")
     assert (
         waited.printed
-        == f"{sentences.COMPLETED}, accepted without: {CHECK}. 2 actions required, see: oc topology status\n"
+        == f"{sentences.COMPLETED}, accepted without: {CHECK}. 3 actions required, see: oc topology status\n"
     )
     assert len(world.server.topology_changes) == 1
 

@@ -316,5 +316,5 @@ async def test_the_experiments_that_a_kept_cluster_prints(terminal: Terminal) ->
     )
     assert release in await terminal.paste(pinned[2])
     await terminal.paste(f"kubectl {release}")
-    assert "2 actions required, see: " in await terminal.paste("kubectl topology wait")
+    assert "3 actions required, see: " in await terminal.paste("kubectl topology wait")
     await phase("Completed")

@@ -74,7 +74,7 @@ async def test_what_is_planned_is_what_the_operator_publishes_until_it_is_comple
         await cluster.set_ready(world.api, "master-2", ready=True)
         printed, _ = await waiting.communicate()
     assert waiting.returncode == plugin.DONE
-    assert printed.decode() == f"{sentences.COMPLETED}. 2 actions required, see: oc topology status\n"
+    assert printed.decode() == f"{sentences.COMPLETED}. 3 actions required, see: oc topology status\n"
     code, told = await command.json("status")
     assert (code, told["phase"], told["topologyWriter"]) == (plugin.DONE, "Completed", "cluster-topology-operator")
     assert (await command.json("plan", worlds.DESIRED))[1]["verdict"] == "Fulfilled"

@@ -86,7 +86,7 @@ async def test_a_request_is_refused_then_made_then_cancelled_then_carried_out(
     await cluster.set_ready(here.api, "master-2", ready=True)
     carried = await command.run(*CONFIRMED, "--wait", "--timeout", "50s")
     assert carried.code == plugin.DONE, carried
-    assert carried.printed.endswith(f"{sentences.COMPLETED}. 2 actions required, see: oc topology status\n")
+    assert carried.printed.endswith(f"{sentences.COMPLETED}. 3 actions required, see: oc topology status\n")
     removed = await command.run("cancel")
     assert removed.code == plugin.DONE
     text = " ".join(removed.printed.split())

@@ -16,7 +16,7 @@ from topology_api import types, vocabulary
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
 
 from ..observe import facts
-from . import operands
+from . import load_balancer, operands
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -53,6 +53,7 @@ def advise(
         _registry_fixed(known, target, matrix),
         _read_at_start(known, matrix, record, changed, now),
         _backup_outdated(known, changed, now),
+        load_balancer.unconfirmed(known, target, record),
         _lifecycle_agent(known, changed),
     )
     return tuple(advisory for advisory in advisories if advisory is not None)

@@ -10,7 +10,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from ..observe import facts, parse
+from ..observe import facts, fields
 from . import result
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
             return facts.Unobserved(ENDPOINTS, why)
         if not _MEMBER_ID.match(key):
             return facts.Unobserved(ENDPOINTS, f"key {key} is not a member id")
-        address = parse.address(value)
+        address = fields.address(value)
         if address is None:
             return facts.Unobserved(ENDPOINTS, f"member {key} has no IP address")
         voters[key] = address

@@ -173,10 +173,7 @@ class Definition(read.Strict):
             wanted.append(CheckName.MACHINE_CONFIG_POOLS_READY)
         if self.workers != Workers():
             wanted.append(CheckName.DEDICATED_WORKERS)
-        if (
-            self.target.control_plane is Topology.HIGHLY_AVAILABLE
-            and self.source.control_plane != self.target.control_plane
-        ):
+        if self.target.control_plane is Topology.HIGHLY_AVAILABLE and self.changes_control_plane:
             wanted += [CheckName.ETCD_HEALTHY, CheckName.ETCD_OPERATOR_ALIVE, *_COUNTED]
             for name in (*_COUNTED, CheckName.ETCD_MEMBERS_DIRECT):
                 if name in asked and (asked[name].at_least or 0) < _QUORUM:
@@ -217,6 +214,11 @@ class Definition(read.Strict):
             if spec.check is CheckName.ETCD_VOTING_MEMBERS:
                 asked.append(spec.model_copy(update={"check": CheckName.ETCD_MEMBERS_DIRECT}))
         return self.model_copy(update={"preflight": tuple(asked)})
+
+    @property
+    def changes_control_plane(self) -> bool:
+        """Does it lead to another topology of the control plane, and not only of the infrastructure?"""
+        return self.source.control_plane != self.target.control_plane
 
     @property
     def stages(self) -> dict[Stage, tuple[CheckSpec, ...]]:

@@ -17,14 +17,13 @@ from pydantic import BeforeValidator, Field
 from topology_api import quantities, types
 from topology_api.vocabulary import CheckName
 
-from . import read
+from . import model, read
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Iterable
 
     from . import load as transitions
-    from .model import CheckSpec, Definition
 
 LARGEST: Final = 16 * 1024
 """Bytes: a file that says everything has one thousand, and the worst one of this size is read in a quarter second."""
@@ -80,6 +79,8 @@ class Configuration(Pace):
     log_level: Literal["error", "warning", "info", "debug"] | None = None
     """The words of --log-level."""
     minimum_node_resources: MinimumNodeResources = MinimumNodeResources()
+    require_load_balancer_backends: bool = False
+    """Does every transition of the control plane ask LoadBalancerBackends?"""
     transitions: dict[str, Pace] = Field(default_factory=dict)
     """By the name of the definition."""
 
@@ -123,7 +124,7 @@ def applied(loaded: transitions.Transitions, configuration: Configuration) -> tr
     return dataclasses.replace(loaded, definitions=definitions)
 
 
-def _definition(definition: Definition, configuration: Configuration) -> Definition:
+def _definition(definition: model.Definition, configuration: Configuration) -> model.Definition:
     own = configuration.transitions.get(definition.name, Pace())
     changes: dict[str, object] = {
         name: value
@@ -137,15 +138,26 @@ def _definition(definition: Definition, configuration: Configuration) -> Definit
     resources = configuration.minimum_node_resources
     convergence = definition.convergence
     changes["checks"] = tuple(_asked(spec, resources) for spec in convergence.checks)
+    preflight = tuple(_asked(spec, resources) for spec in definition.preflight)
+    if configuration.require_load_balancer_backends and definition.changes_control_plane:
+        preflight = _with_backends(preflight)
     return definition.model_copy(
         update={
-            "preflight": tuple(_asked(spec, resources) for spec in definition.preflight),
+            "preflight": preflight,
             "convergence": convergence.model_copy(update=changes),
         }
     )
 
 
-def _asked(spec: CheckSpec, resources: MinimumNodeResources) -> CheckSpec:
+def _with_backends(preflight: tuple[model.CheckSpec, ...]) -> tuple[model.CheckSpec, ...]:
+    """The same checks and, once, whether the load balancer leads to every control-plane node."""
+    check = CheckName.LOAD_BALANCER_BACKENDS
+    if any(spec.check is check for spec in preflight):
+        return preflight
+    return (*preflight, model.CheckSpec(check=check))
+
+
+def _asked(spec: model.CheckSpec, resources: MinimumNodeResources) -> model.CheckSpec:
     if spec.check is not CheckName.CONTROL_PLANE_NODES:
         return spec
     minimum = {"min_cpus": resources.cpu, "min_memory_gib": resources.memory}

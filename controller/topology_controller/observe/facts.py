@@ -80,6 +80,34 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadBalancer:
+    """What Infrastructure says of what stands before the control plane."""
+
+    type: str | None = None
+    """loadBalancer.type of the platform, None when it is not set."""
+    addresses: tuple[str, ...] = ()
+    """apiServerInternalIPs of the platform in their shortest form: virtual addresses that the cluster keeps itself."""
+    api_host: str | None = None
+    """Host of status.apiServerURL, an address in its shortest form; None when there is none that can be read."""
+    api_internal_host: str | None = None
+    """Host of status.apiServerInternalURI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """Annotation LOAD_BALANCER_BACKENDS_ANNOTATION: where the load balancer leads, as an administrator says."""
+
+    addresses: tuple[str, ...] = ()
+    """In their shortest form and in their order, each once."""
+    wrong: tuple[tuple[int, str], ...] = ()
+    """Entries that are no address, with their position, counted from 1."""
+    repeated: tuple[str, ...] = ()
+    """Addresses that are there more than once."""
+    too_long: bool = False
+    """It is longer than it may be, and was not read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Infrastructure:
     """Infrastructure `cluster`: the request, the topology, our record."""
 
@@ -102,6 +130,8 @@ class Infrastructure:
     """Field manager that wrote one of the two topologies last (metadata.managedFields)."""
     cluster_name: str | None = None
     """status.infrastructureName, which the installer gave it."""
+    load_balancer: Fact[LoadBalancer] = LoadBalancer()
+    """Unobserved when what stands there is not what the API promises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +145,8 @@ class OwnOperator:
     """Head of the record, in case Infrastructure lost it."""
     backup_time: datetime | None = None
     """Last backup of etcd according to an administrator (ETCD_BACKUP_ANNOTATION); None when it is no time."""
+    backends: Backends | None = None
+    """Where the load balancer leads according to an administrator; None when nothing says so."""
 
 
 @dataclass(frozen=True, slots=True)

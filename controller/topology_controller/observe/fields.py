@@ -10,12 +10,14 @@ against that it is neither shorter nor faster (MachineConfigPool 10 µs against 
 from __future__ import annotations
 
 import functools
+import ipaddress
 import re
 from datetime import UTC, datetime
 from typing import Any
 
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?\Z")
 _LONGEST_NAME = 253
+_LONGEST_ADDRESS = 64
 
 
 class Malformed(ValueError):  # noqa: N818 - what the field is; callers see the module's name before it
@@ -99,6 +101,19 @@ def name(raw: object) -> str:
     if value is None or len(value) > _LONGEST_NAME or not _NAME.match(value):
         raise Malformed("metadata.name", "a DNS subdomain", value)
     return value
+
+
+def address(value: str) -> str | None:
+    """An IP address in its shortest form, None when it is none; brackets around IPv6 are accepted."""
+    return _address(value) if len(value) <= _LONGEST_ADDRESS else None
+
+
+@functools.lru_cache(maxsize=256)
+def _address(value: str) -> str | None:
+    try:
+        return str(ipaddress.ip_address(value.strip().removeprefix("[").removesuffix("]")))
+    except ValueError:
+        return None
 
 
 def time(value: object, path: str = "") -> datetime | None:

@@ -8,13 +8,12 @@ of the wrong type raises `fields.Malformed`; the caller turns it into `Unobserve
 from __future__ import annotations
 
 import functools
-import ipaddress
 import json
 from typing import TYPE_CHECKING, Any
 
 from topology_api import quantities, served, types, vocabulary
 
-from . import facts, fields, record
+from . import facts, fields, load_balancer, record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -39,19 +38,6 @@ _LONGEST_LABEL = 400
 _LONGEST_ATTEMPT = 64
 _MOST_UNKNOWN_CHECKS = 16
 """Entries of the ConfigMap of accepted checks that name no check are reported, but only so many of them are kept."""
-
-
-def address(value: str) -> str | None:
-    """An IP address in its shortest form, None when it is none; brackets around IPv6 are accepted."""
-    return _address(value) if len(value) <= _LONGEST_WORD else None
-
-
-@functools.lru_cache(maxsize=256)
-def _address(value: str) -> str | None:
-    try:
-        return str(ipaddress.ip_address(value.strip().removeprefix("[").removesuffix("]")))
-    except ValueError:
-        return None
 
 
 def conditions(raw: Raw) -> facts.Conditions:
@@ -92,6 +78,7 @@ def infrastructure(raw: Raw) -> facts.Infrastructure:
         raw_record=raw_record if isinstance(raw_record, dict) else None,
         topology_writer=_topology_writer(raw),
         cluster_name=fields.text(raw, "status.infrastructureName"),
+        load_balancer=load_balancer.load_balancer(raw),
     )
 
 
@@ -119,6 +106,7 @@ def own_operator(raw: Raw) -> facts.OwnOperator:
         status=fields.mapping(raw, "status"),
         copy=record.copy(fields.at(raw, "status.extension")),
         backup_time=_time_or_none(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
+        backends=load_balancer.backends(annotations.get(vocabulary.LOAD_BALANCER_BACKENDS_ANNOTATION)),
     )
 
 
@@ -225,7 +213,7 @@ def node(raw: Raw) -> facts.Node:
     capacity = fields.mapping(raw, "status.capacity")
     memory = quantities.parse(capacity.get("memory"))
     addresses = (
-        address(fields.text(item, "address") or "")
+        fields.address(fields.text(item, "address") or "")
         for item in fields.items(raw, "status.addresses")
         if item.get("type") == "InternalIP"
     )

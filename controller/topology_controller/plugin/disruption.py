@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName, Topology
 
-from ..checks import etcd, operands
+from ..checks import etcd, load_balancer, operands
 from ..decide import convergence
 from ..definitions import operands as matrices
 from ..observe import facts
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..definitions import load, model
 
 _QUORUM = 3
-_WITHOUT_LOAD_BALANCER = frozenset({"None", "External"})
-"""Platforms on which the cluster manages neither a load balancer nor names."""
 _BACKUP = "oc debug node/{node} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup"
 
 
@@ -140,14 +138,13 @@ def _replicas(
 def checklist(known: facts.Facts, definition: model.Definition, source: TopologyPair) -> list[answers.Expected]:
     """What an administrator has to do beforehand, because no check can verify it."""
     items = [_backup(known)]
-    infrastructure = known.infrastructure
-    platform = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.platform
+    managed = load_balancer.manager(known.infrastructure)
     grows = source.control_plane == Topology.SINGLE_REPLICA and definition.target.control_plane != source.control_plane
-    if platform in _WITHOUT_LOAD_BALANCER and grows:
+    if managed.by is load_balancer.Manager.OUTSIDE and grows:
         items += [
             simulate.item(
                 "LoadBalancer",
-                f"On platform {platform} the cluster manages no load balancer. Yours has to lead to every "
+                f"{managed.why}. Yours has to lead to every "
                 "control-plane node: API on 6443 (healthy by /readyz), machine config server on 22623 (from inside "
                 "only); ingress on 80 and 443 to every node that runs a router",
             ),

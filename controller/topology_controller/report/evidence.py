@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckName, CheckStatus, Stage
 
 from ..checks import etcd
-from ..observe import facts, parse
+from ..observe import facts, fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -96,7 +96,7 @@ def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> state.Me
         why = facts.NOT_READ if known.etcd_endpoints is facts.NOT_READ else published
         return {"items": [], "said": _unobserved(why, leads=leads)}
     homes = {
-        parse.address(address) or address: node.name
+        fields.address(address) or address: node.name
         for node in (() if isinstance(nodes, facts.Unobserved) else nodes)
         if isinstance(node, facts.Node)
         for address in node.addresses

@@ -96,6 +96,18 @@ def test_the_log_level_has_the_words_of_the_flag(level):
     assert good(f"logLevel: {level}\n").log_level == level
 
 
+def test_a_confirmed_load_balancer_is_asked_for_once_and_only_where_the_control_plane_changes():
+    found = settings.applied(TRANSITIONS, good("requireLoadBalancerBackends: true\n"))
+    for before in TRANSITIONS.definitions:
+        after = found.named(before.name)
+        assert after is not None
+        added = () if before.name == "infra-to-ha" else (CheckName.LOAD_BALANCER_BACKENDS,)
+        assert [spec.check for spec in after.preflight] == [*(spec.check for spec in before.preflight), *added]
+        assert after.convergence == before.convergence
+    assert settings.applied(found, good("requireLoadBalancerBackends: true\n")) == found, "it is asked once"
+    assert settings.applied(TRANSITIONS, good("requireLoadBalancerBackends: false\n")) is TRANSITIONS
+
+
 # -- what is answered to a mistake
 
 
@@ -115,6 +127,10 @@ def test_the_log_level_has_the_words_of_the_flag(level):
         ("minimumNodeResources: {disk: 100Gi}\n", 3, ["unknown key 'disk' in minimumNodeResources", "cpu, memory"]),
         ("transitions:\n  sno-to-ha-compac: {settleSeconds: 1}\n", 4, ["'sno-to-ha-compac'", f"mean '{COMPACT}'?"]),
         (f"transitions:\n  {COMPACT}: {{settle: 1}}\n", 4, ["unknown key 'settle'", "deadlineMinutes, settleSeconds"]),
+        ('requireLoadBalancerBackends: "yes"\n', 3, ["requireLoadBalancerBackends is 'yes'", "boolean"]),
+        ("requireLoadBalancerBackends: yes\n", 3, ["'yes' reads as bool", "true or false"]),
+        ("requireLoadBalancerBackends: 1\n", 3, ["requireLoadBalancerBackends is 1", "boolean"]),
+        ("requireLoadBalancerBackend: true\n", 3, ["unknown key", "did you mean 'requireLoadBalancerBackends'?"]),
         ("transitions: [a]\n", 3, ["transitions is a list"]),
         ("settleSeconds: 60\nsettleSeconds: 61\n", 4, ["'settleSeconds' stands here twice (first in line 3)"]),
         ("  settleSeconds: 60\n", 3, ["is not YAML"]),

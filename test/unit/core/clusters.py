@@ -36,6 +36,7 @@ INFRASTRUCTURE: Key = cluster_objects.INFRASTRUCTURE
 OPERATOR: Key = ("clusteroperators", None, "topology")
 VERSION: Key = cluster_objects.VERSION
 MASTER_POOL: Key = cluster_objects.MASTER_POOL
+BACKENDS = "topology.openshift.io/load-balancer-backends"
 ROUTER: Key = ("ingresscontrollers", "openshift-ingress-operator", "default")
 
 
@@ -61,6 +62,8 @@ class Cluster:
         self.latency: Callable[[], float] = lambda: 0.0
         self.fault: Callable[[str, Raw], None] = accept
         self.after: Callable[[str, Raw], None] = accept
+        self.annotations: dict[str, str] = {BACKENDS: ",".join(worlds.ADDRESSES)}
+        """What an administrator sets on ClusterOperator topology, as soon as it is there."""
         self.before_get: Callable[[str], None] = accept
         self._watching: dict[int, tuple[resource.Selection, asyncio.Queue[tuple[str, Raw]]]] = {}
         for key, raw in cluster_objects.objects().items():
@@ -213,7 +216,7 @@ class Cluster:
             raise self.error(errors.Conflict, 409)
         self.writes.append((where, copy.deepcopy(body)))
         if create:
-            made = self.put(key, body)
+            made = self.put(key, merge_patches.merge(body, {"metadata": {"annotations": self.annotations}}))
         elif merge_patches.merge(self.objects[key], {"status": body["status"]}) == self.objects[key]:
             made = copy.deepcopy(self.objects[key])  # what changes nothing has no new version, and no watch tells of it
         else:

@@ -13,12 +13,16 @@ from hypothesis import strategies as st
 from topology_api import types
 from topology_api.vocabulary import CheckName, CheckStatus, Stage
 from topology_controller.checks import catalog, result
-from topology_controller.definitions import model, registry
+from topology_controller.definitions import model, registry, settings
 from topology_controller.observe import facts
 
 from . import measured_cluster, operand_worlds, strategies, worlds
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
+STRICT = settings.applied(
+    worlds.TRANSITIONS, settings.DEFAULTS.model_copy(update={"require_load_balancer_backends": True})
+)
+"""Asking all that a configuration can ask besides."""
 MEASURED = result.ConvergenceContext(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)
 
 
@@ -31,10 +35,9 @@ def test_a_check_is_entered_wherever_it_has_to_be(check: CheckName) -> None:
         assert check not in catalog.CHECKS, f"{check} cannot be asked, and checks/catalog.py answers it"
         return
     assert check in catalog.CHECKS, f"{check} has no function in checks/catalog.py"
-    asked = {
-        spec.check for one in DEFINITIONS + worlds.DIRECTLY.definitions for stage in Stage for spec in one.stages[stage]
-    }
-    assert check in asked, f"{check} is asked by no definition in bindata/transitions"
+    definitions = DEFINITIONS + worlds.DIRECTLY.definitions + STRICT.definitions
+    asked = {spec.check for one in definitions for stage in Stage for spec in one.stages[stage]}
+    assert check in asked, f"{check} is asked by no definition in bindata/transitions, and by no configuration"
     assert traits.parameters <= {field.alias for field in model.CheckSpec.model_fields.values()}, (
         f"{check} takes parameters that definitions/model.py does not know"
     )

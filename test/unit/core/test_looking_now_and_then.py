@@ -11,7 +11,7 @@ import pytest
 from topology_controller.kube import errors
 
 from . import raw_operands, worlds
-from .clusters import INFRASTRUCTURE, OPERATOR, ROUTER, VERSION, Cluster, accept, running, virtual_now
+from .clusters import BACKENDS, INFRASTRUCTURE, OPERATOR, ROUTER, VERSION, Cluster, accept, running, virtual_now
 
 if TYPE_CHECKING:
     from .clusters import Key, Raw, Running
@@ -403,3 +403,65 @@ async def test_a_process_that_does_not_lead_any_more_reads_nothing_for_a_reader(
         operator.latest.wanted()
         await asyncio.sleep(5)
         assert len(cluster.asked) == asked
+
+
+# -- where the load balancer leads
+
+
+def forgotten() -> Cluster:
+    """A cluster whose load balancer is not confirmed."""
+    cluster = Cluster()
+    cluster.annotations = {}
+    return cluster
+
+
+def confirm(cluster: Cluster, *addresses: str) -> None:
+    annotation = ",".join(addresses) or None
+    cluster.change(OPERATOR, {"metadata": {"annotations": {BACKENDS: annotation}}})
+
+
+async def test_a_load_balancer_that_was_forgotten_is_told_until_it_is_confirmed_and_again_after_that() -> None:
+    """The annotation is watched always: what it says is seen at once, also long after the request is removed."""
+    cluster = forgotten()
+    async with running(cluster):
+        await completed(cluster)
+        assert "LoadBalancerBackendsUnconfirmed" in advised(cluster)
+        cluster.ask_for(None)
+        await asyncio.sleep(70)
+        assert (cluster.phase, "LoadBalancerBackendsUnconfirmed" in advised(cluster)) == ("Idle", True)
+        confirm(cluster, *worlds.ADDRESSES)
+        await asyncio.sleep(5)
+        assert "LoadBalancerBackendsUnconfirmed" not in advised(cluster)
+        # The record is written once a minute, and less often when nothing but this changes in it.
+        await asyncio.sleep(130)
+        confirm(cluster)
+        await asyncio.sleep(5)
+        assert "LoadBalancerBackendsUnconfirmed" in advised(cluster)
+
+
+async def test_a_node_that_joins_when_all_is_done_is_told_of_within_the_hour_and_costs_no_read_more() -> None:
+    cluster = Cluster()
+    async with running(cluster):
+        await completed(cluster)
+        restart_the_readers(cluster)
+        said = f"{virtual_now() - timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}"
+        cluster.change(OPERATOR, {"metadata": {"annotations": {"topology.openshift.io/etcd-backup-taken": said}}})
+        await asyncio.sleep(2 * 3600)
+        assert advised(cluster) == []
+        before = len(cluster.asked)
+        await asyncio.sleep(3600)
+        usual = sorted(cluster.asked[before:])
+        first = ("nodes", None, worlds.NAMES[0])
+        fourth = cluster.objects[first]
+        address = {"type": "InternalIP", "address": "192.0.2.13"}
+        cluster.put(("nodes", None, "node-3"), {**fourth, "metadata": {"labels": fourth["metadata"]["labels"]}})
+        cluster.change(("nodes", None, "node-3"), {"status": {"addresses": [address]}})
+        before = len(cluster.asked)
+        await asyncio.sleep(3600)
+        assert advised(cluster) == ["LoadBalancerBackendsUnconfirmed"]
+        assert "Not confirmed: 192.0.2.13 (node-3). Confirmed: " in cluster.record["advisories"][0]["message"]
+        writes = [("write", "infrastructures/cluster"), ("write", "clusteroperators/topology")]
+        assert [one for one in sorted(cluster.asked[before:]) if one not in writes] == usual
+        confirm(cluster, *worlds.ADDRESSES, "192.0.2.13")
+        await asyncio.sleep(130)
+        assert advised(cluster) == []

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from topology_api import quantities
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
-from topology_controller.observe import catalog, facts, fields, parse
+from topology_controller.observe import catalog, facts, fields
 
 from . import worlds
 
@@ -348,7 +348,7 @@ def test_a_quantity_is_a_finite_number_or_none(written: object) -> None:
     ],
 )
 def test_addresses(written: str, short: str | None) -> None:
-    assert parse.address(written) == short
+    assert fields.address(written) == short
 
 
 @pytest.mark.parametrize("field", ["f:controlPlaneTopology", "f:infrastructureTopology"])

@@ -21,7 +21,7 @@ from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 
 from . import worlds
-from .clusters import INFRASTRUCTURE, Cluster, running
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running
 
 if TYPE_CHECKING:
     from topology_controller.decide.decision import Decision
@@ -47,6 +47,7 @@ def told(cluster: Cluster) -> dict[str, str]:
 def with_a_request_that_waits() -> Cluster:
     """A cluster with a request that one preflight check keeps Pending."""
     cluster = Cluster()
+    cluster.put(OPERATOR, {"metadata": {"annotations": cluster.annotations}})
     cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
     cluster.ask_for("HighlyAvailable")
     return cluster

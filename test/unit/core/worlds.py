@@ -115,8 +115,9 @@ def infrastructure(**changes: Any) -> facts.Infrastructure:
 
 
 def own(**changes: Any) -> facts.OwnOperator:
-    """ClusterOperator topology before its first report."""
-    return dataclasses.replace(facts.OwnOperator(resource_version="7", paused=False, status={}), **changes)
+    """ClusterOperator topology before its first report; where the load balancer leads is confirmed."""
+    made = facts.OwnOperator(resource_version="7", paused=False, status={}, backends=facts.Backends(ADDRESSES))
+    return dataclasses.replace(made, **changes)
 
 
 def pool(name: str = "master", **changes: Any) -> facts.MachineConfigPool:

@@ -108,6 +108,7 @@ async def test_a_request_takes_the_way_of_the_page():
 async def test_a_node_event_takes_the_way_of_the_page():
     """Traced: the files of the page are entered in its order, from the event to the write."""
     cluster = clusters.Cluster()
+    cluster.put(clusters.OPERATOR, {"metadata": {"annotations": cluster.annotations}})
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
     cluster.ask_for("HighlyAvailable")
     async with clusters.running(cluster):

@@ -34,7 +34,7 @@ def test_the_shipped_scenarios_are_those_that_were_promised():
     promised = {"happy-path", "learner-stuck", "node-flaps", "hosted", "upgrade-starts", "router-pinned", "quorum-lost"}
     promised |= {"stuck", "evicted-mid-transition", "node-lost-converging", "native-takes-over", "native-downgrade"}
     promised |= {"infra-only", "with-workers", "registry-removed", "registry-managed", "slow-echo", "main-echo"}
-    promised |= {"paused-pool", "pool-paused-after", "degraded-pool", "custom-pool"}
+    promised |= {"paused-pool", "pool-paused-after", "degraded-pool", "custom-pool", "load-balancer-forgotten"}
     assert promised <= set(scenario.names())
 
 

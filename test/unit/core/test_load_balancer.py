@@ -1,0 +1,434 @@
+"""Who manages the load balancer of the control plane, and what counts as a confirmation that it leads to every node."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import shlex
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from topology_api.types import MESSAGE_LIMIT, TopologyPair, TopologyTransition
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase, Stage
+from topology_controller.checks import catalog, load_balancer
+from topology_controller.checks.load_balancer import Manager
+from topology_controller.decide import discovery
+from topology_controller.definitions import model, registry, settings
+from topology_controller.observe import facts, parse
+from topology_controller.observe import load_balancer as observed
+
+from . import worlds
+
+A, B, C = worlds.ADDRESSES
+NAME = AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED
+ANNOTATION = "topology.openshift.io/load-balancer-backends"
+COMMAND = f"oc annotate clusteroperator topology --overwrite {ANNOTATION}="
+PLATFORMS = ("BareMetal", "Nutanix", "OpenStack", "VSphere")
+STRICT = settings.applied(
+    worlds.TRANSITIONS, settings.DEFAULTS.model_copy(update={"require_load_balancer_backends": True})
+)
+COMPLETED = TopologyTransition(
+    phase=Phase.COMPLETED, source=worlds.SNO, target=worlds.HA, admitted_time=worlds.NOW, checks=()
+)
+
+
+# -- what is read
+
+
+def infrastructure(platform: object, front: object = None, **status: object) -> facts.Infrastructure:
+    """Infrastructure as the API server has it, with that object under the name of the platform."""
+    key = platform.lower() if isinstance(platform, str) else "none"
+    body = {"controlPlaneTopology": "SingleReplica", "platformStatus": {"type": platform, key: front}, **status}
+    return parse.infrastructure({"metadata": {"name": "cluster"}, "status": body})
+
+
+def annotated(value: object) -> facts.Backends | None:
+    """ClusterOperator topology with that annotation."""
+    return parse.own_operator({"metadata": {"name": "topology", "annotations": {ANNOTATION: value}}}).backends
+
+
+@pytest.mark.parametrize(
+    ("value", "addresses"),
+    [
+        (f"{A},{B},{C}", (A, B, C)),
+        (f" {A} ,\t{B}\n{C},, ", (A, B, C)),
+        (f"{A} {B}", (A, B)),
+        ("2001:0DB8:0000::0001,[2001:db8::2]", ("2001:db8::1", "2001:db8::2")),
+        ("", ()),
+        (" , ", ()),
+    ],
+)
+def test_an_annotation_is_addresses_between_commas_and_blanks(value: str, addresses: tuple[str, ...]) -> None:
+    assert annotated(value) == facts.Backends(addresses)
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        (f"{A},foo", ((2, "foo"),)),
+        ("master-1", ((1, "master-1"),)),
+        ("10.0.0.0/24", ((1, "10.0.0.0/24"),)),
+        (f"{A}:6443,{B}", ((1, f"{A}:6443"),)),
+        ("192.0.2.010", ((1, "192.0.2.010"),)),
+        (f"{A};{B}", ((1, f"{A};{B}"),)),
+        ("all of them", ((1, "all"), (2, "of"), (3, "them"))),
+    ],
+)
+def test_what_is_no_address_is_kept_with_its_place(value: str, wrong: tuple[tuple[int, str], ...]) -> None:
+    assert (annotated(value) or facts.Backends()).wrong == wrong
+
+
+NO_TEXT: tuple[object, ...] = (None, 7, [A], {})
+
+
+def test_what_is_longer_than_it_may_be_is_not_read_and_what_is_no_text_is_not_there() -> None:
+    fits = ",".join([A] * 400)[: observed.LONGEST].rpartition(",")[0]
+    assert annotated(fits) == facts.Backends((A,), repeated=(A,))
+    assert annotated(f"{A}," + " " * observed.LONGEST) == facts.Backends(too_long=True)
+    assert annotated("é" * (observed.LONGEST // 2 + 1)) == facts.Backends(too_long=True), "bytes, not characters"
+    assert all(annotated(value) is None for value in NO_TEXT)
+
+
+IPS = st.ip_addresses().map(str)
+WRITTEN = IPS.flatmap(lambda ip: st.sampled_from((ip, ipaddress.ip_address(ip).exploded, ip.upper())))
+BLANKS = st.text(" \t\n,", max_size=3)
+
+
+@given(st.lists(st.tuples(WRITTEN, BLANKS), max_size=12))
+def test_however_addresses_are_written_they_are_the_same(entries: list[tuple[str, str]]) -> None:
+    read = annotated("".join(f"{text},{blank}" for text, blank in entries))
+    assert read is not None
+    assert read.addresses == tuple(dict.fromkeys(str(ipaddress.ip_address(text)) for text, _ in entries))
+    assert len(read.addresses) + len(read.repeated) <= len(entries) or not entries
+    assert not read.wrong
+
+
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text()
+    | IPS
+    | st.sampled_from(("UserManaged", "https://[::", "\x1b[2J")),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(("loadBalancer", "type", "apiServerInternalIPs", "apiServerInternalIP", "x")),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.sampled_from((*PLATFORMS, "None", "External", "AWS", "Odd")), ANYTHING, ANYTHING, ANYTHING, ANYTHING)
+@example("BareMetal", {"loadBalancer": "x"}, None, None, "\ud800")
+@example("BareMetal", {"apiServerInternalIPs": ["api.example.com"]}, "https://[::", 7, None)
+def test_whatever_stands_there_the_rest_is_read_and_only_an_address_makes_it_the_clusters(
+    platform: str, front: Any, url: Any, uri: Any, annotation: Any
+) -> None:
+    read = infrastructure(platform, front, apiServerURL=url, apiServerInternalURI=uri)
+    assert read.control_plane == "SingleReplica"
+    managed = load_balancer.manager(read)
+    assert managed.why.isprintable()
+    assert len(managed.why) < MESSAGE_LIMIT
+    if managed.by is Manager.CLUSTER:
+        assert isinstance(read.load_balancer, facts.LoadBalancer)
+        assert read.load_balancer.addresses
+        assert read.load_balancer.type in {None, "OpenShiftManagedDefault"}
+    own = worlds.own(backends=annotated(annotation))
+    known = dataclasses.replace(worlds.healthy(), infrastructure=read, own_operator=own)
+    (answer,) = asked(known)
+    assert answer.message.isprintable()
+    assert len(answer.message) <= MESSAGE_LIMIT
+    told = load_balancer.unconfirmed(known, worlds.HA, None)
+    assert (told is None) == (managed.by is not Manager.OUTSIDE)
+    if told is not None:
+        assert told.message.isprintable()
+        assert told.command == COMMAND + ",".join(worlds.ADDRESSES)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://api.example.com:6443", "api.example.com"),
+        (f"https://{A}:6443", A),
+        ("https://[2001:DB8:0::1]:6443", "2001:db8::1"),
+        ("api.example.com", None),
+        ("https://api example.com", None),
+        ("https://\x1b[2J.example.com", None),
+        (f"https://{'a' * 2000}", None),
+        ("", None),
+        (7, None),
+    ],
+)
+def test_the_host_of_a_url(url: object, host: str | None) -> None:
+    front = infrastructure("None", apiServerURL=url, apiServerInternalURI=url).load_balancer
+    assert front == facts.LoadBalancer(api_host=host, api_internal_host=host)
+
+
+# -- who manages it
+
+VIPS = {"apiServerInternalIPs": ["192.0.2.5", "2001:0db8::5"]}
+BARE: tuple[object, ...] = (None, {"loadBalancer": {"type": "OpenShiftManagedDefault"}}, {"apiServerInternalIPs": []})
+USER = {"loadBalancer": {"type": "UserManaged"}}
+DEFAULT = {"loadBalancer": {"type": "OpenShiftManagedDefault"}}
+
+
+@pytest.mark.parametrize(
+    ("platform", "front", "by", "why"),
+    [
+        ("None", None, Manager.OUTSIDE, "On platform None the cluster manages no load balancer"),
+        ("External", None, Manager.OUTSIDE, "On platform External"),
+        ("AWS", None, Manager.NOT_ASKED, "On platform AWS"),
+        ("Odd", None, Manager.NOT_ASKED, "On platform Odd"),
+        (None, None, Manager.UNKNOWN, "names no platform"),
+        *((platform, USER, Manager.OUTSIDE, "UserManaged") for platform in PLATFORMS),
+        *((platform, {**USER, **VIPS}, Manager.OUTSIDE, "UserManaged") for platform in PLATFORMS),
+        *((platform, VIPS, Manager.CLUSTER, "192.0.2.5, 2001:db8::5") for platform in PLATFORMS),
+        *((platform, {**DEFAULT, **VIPS}, Manager.CLUSTER, "192.0.2.5") for platform in PLATFORMS),
+        *((platform, {"apiServerInternalIP": "192.0.2.5"}, Manager.CLUSTER, "192.0.2.5") for platform in PLATFORMS),
+        *(
+            (platform, {**VIPS, "loadBalancer": {"type": "Odd\x1b"}}, Manager.UNKNOWN, 'type "Odd\\x1b"')
+            for platform in PLATFORMS
+        ),
+        *((platform, front, Manager.UNKNOWN, "has no apiServerInternalIPs for it")
+          for platform in PLATFORMS[:3] for front in BARE),
+        *(("VSphere", front, Manager.OUTSIDE, "no apiServerInternalIPs: its load balancer is the user's")
+          for front in BARE),
+        *((platform, {"loadBalancer": 7}, Manager.UNKNOWN, "malformed: ") for platform in PLATFORMS),
+        *((platform, {"apiServerInternalIPs": ["x"]}, Manager.UNKNOWN, "malformed: ") for platform in PLATFORMS),
+    ],
+)  # fmt: skip
+def test_who_manages_the_load_balancer(platform: str | None, front: object, by: Manager, why: str) -> None:
+    managed = load_balancer.manager(infrastructure(platform, front))
+    assert managed.by is by
+    assert why in managed.why
+
+
+def test_of_an_infrastructure_that_cannot_be_read_it_is_not_known() -> None:
+    assert load_balancer.manager(worlds.BROKEN) == load_balancer.Managed(Manager.UNKNOWN, str(worlds.BROKEN))
+
+
+# -- the advisory
+
+
+def cluster(backends: facts.Backends | None, **changes: Any) -> facts.Facts:
+    return dataclasses.replace(worlds.healthy(), own_operator=worlds.own(backends=backends), **changes)
+
+
+def told(
+    known: facts.Facts, target: TopologyPair = worlds.HA, record: TopologyTransition | None = None
+) -> tuple[str, str] | None:
+    advisory = load_balancer.unconfirmed(known, target, record)
+    return None if advisory is None else (advisory.message, advisory.command)
+
+
+def nodes(*addresses: tuple[str, ...]) -> tuple[facts.Node, ...]:
+    return tuple(worlds.node(0, name=f"node-{index}", addresses=own) for index, own in enumerate(addresses))
+
+
+@pytest.mark.parametrize("record", [None, COMPLETED], ids=["before", "after"])
+def test_it_names_every_node_until_each_is_confirmed(record: TopologyTransition | None) -> None:
+    front = facts.LoadBalancer(api_host="api.example.com", api_internal_host="api-int.example.com")
+    known = cluster(None, infrastructure=worlds.infrastructure(load_balancer=front))
+    message, command = told(known, record=record) or ("", "")
+    assert message == (
+        "On platform None the cluster manages no load balancer, and nothing inside can see where api.example.com and "
+        f"api-int.example.com lead. Not confirmed: {A} (node-0), {B} (node-1), {C} (node-2). Let the load balancer "
+        "lead to every control-plane node on 6443 and, from inside only, 22623; then the command confirms it"
+    )
+    assert command == f"{COMMAND}{A},{B},{C}"
+    message, command = told(cluster(facts.Backends((C, A))), record=record) or ("", "")
+    assert f"Not confirmed: {B} (node-1). Confirmed: {A} (node-0), {C} (node-2). " in message
+    assert command == f"{COMMAND}{A},{B},{C}"
+    assert told(cluster(facts.Backends((C, A, B))), record=record) is None
+
+
+def test_a_node_that_joins_or_is_replaced_is_asked_for_again() -> None:
+    confirmed = facts.Backends(worlds.ADDRESSES)
+    for later in (nodes((A,), (B,), (C,), ("192.0.2.13",)), nodes((A,), (B,), (), ("192.0.2.13",))):
+        message, _ = told(cluster(confirmed, control_plane_nodes=later)) or ("", "")
+        assert "192.0.2.13 (node-3)" in message
+    assert told(cluster(confirmed, control_plane_nodes=nodes((A,), (B,)))) is None, "one that left is no reason"
+
+
+def test_its_command_confirms_what_it_asks_for() -> None:
+    """Of two families one address is enough, and what was confirmed stays confirmed."""
+    both = nodes((A, "2001:db8::1"), ("2001:db8::2",), (C, "2001:db8::3"))
+    known = cluster(facts.Backends(("2001:db8::3", "192.0.2.99")), control_plane_nodes=both)
+    message, command = told(known) or ("", "")
+    assert command == f"{COMMAND}{A},2001:db8::2,2001:db8::3"
+    assert "No control-plane node has 192.0.2.99" in message
+    done = annotated(shlex.split(command)[-1].partition("=")[2])
+    assert told(dataclasses.replace(known, own_operator=worlds.own(backends=done))) is None
+
+
+def test_an_entry_that_is_no_address_is_quoted_and_nothing_is_confirmed_by_such_an_annotation() -> None:
+    message, _ = told(cluster(annotated(f"{A},{B},{C},master-1"))) or ("", "")
+    assert f'entry 4 ("master-1") is no address: write {A},{B},{C}' in message
+    message, _ = told(cluster(annotated("all five of them\x1b[2J, please do"))) or ("", "")
+    assert 'entry 1 ("all"), entry 2 ("five"), entry 3 ("of") and 3 more are no addresses: write ' in message
+    assert "\x1b" not in message
+    message, _ = told(cluster(facts.Backends(too_long=True))) or ("", "")
+    assert "longer than 4096 bytes" in message
+
+
+def test_what_is_listed_twice_is_said_and_confirms_all_the_same() -> None:
+    assert told(cluster(annotated(f"{A},{B},{C},{B}"))) is None
+    message, _ = told(cluster(annotated(f"{A},{B},{B}"))) or ("", "")
+    assert f"It lists {B} more than once" in message
+
+
+def test_an_api_at_the_address_of_a_node_is_that_node() -> None:
+    front = facts.LoadBalancer(api_host=A, api_internal_host="api-int.example.com")
+    message, _ = told(cluster(None, infrastructure=worlds.infrastructure(load_balancer=front))) or ("", "")
+    assert f"{A} is node node-0 itself: without it there is no API. " in message
+
+
+@pytest.mark.parametrize("platform", ["AWS", "BareMetal"])
+def test_it_is_for_what_is_outside_only(platform: str) -> None:
+    assert told(cluster(None, infrastructure=worlds.infrastructure(platform=platform))) is None
+
+
+def test_it_is_for_a_control_plane_that_changes_and_for_what_could_be_read() -> None:
+    known = cluster(None)
+    assert told(known, worlds.SNO) is None
+    moved = worlds.infrastructure(control_plane="HighlyAvailable")
+    only_infrastructure = COMPLETED.model_copy(
+        update={"source": TopologyPair(control_plane="HighlyAvailable", infrastructure="SingleReplica")}
+    )
+    assert told(dataclasses.replace(known, infrastructure=moved)) is None
+    assert told(known, record=only_infrastructure) is None
+    assert told(dataclasses.replace(known, infrastructure=moved), record=COMPLETED) is not None
+    rebuilt = COMPLETED.model_copy(update={"source": None})
+    assert told(dataclasses.replace(known, infrastructure=moved), record=rebuilt) is not None
+    for field in ("infrastructure", "own_operator", "control_plane_nodes"):
+        assert told(worlds.unread(known, field)) is None
+    assert told(dataclasses.replace(known, control_plane_nodes=())) is None
+    assert told(dataclasses.replace(known, own_operator=worlds.MISSING)) is not None, "nothing was confirmed yet"
+
+
+def test_a_message_and_a_command_fit_whatever_there_is() -> None:
+    many = tuple(
+        worlds.node(0, name=f"{'n' * 200}-{index}", addresses=(f"192.0.{index // 250}.{index % 250}",))
+        for index in range(1000)
+    )
+    message, command = told(cluster(facts.Backends(("192.0.2.10",)), control_plane_nodes=many)) or ("", "")
+    assert len(message) <= MESSAGE_LIMIT
+    assert command == "oc get nodes -l node-role.kubernetes.io/control-plane -o wide", (
+        "half a command is worse than none"
+    )
+    message, command = told(cluster(None, control_plane_nodes=nodes(()))) or ("", "")
+    assert command == "oc get nodes -l node-role.kubernetes.io/control-plane -o wide"
+    assert "node-0 (has no InternalIP)" in message
+    _, command = told(cluster(None, control_plane_nodes=many[:250])) or ("", "")
+    assert len(command) <= MESSAGE_LIMIT
+    assert command.startswith(COMMAND)
+    assert annotated(command.removeprefix(COMMAND)) == facts.Backends(
+        tuple(node.addresses[0] for node in sorted(many[:250], key=lambda node: node.name))
+    )
+
+
+# -- the check
+
+
+def asked(known: facts.Facts, definition: model.Definition | None = None) -> list[Any]:
+    found = definition or STRICT.named("sno-to-ha-compact")
+    assert found is not None
+    results = catalog.ask(Stage.PREFLIGHT, found, known, worlds.NOW)
+    return [result for result in results if result.name is CheckName.LOAD_BALANCER_BACKENDS]
+
+
+def test_it_waits_for_every_node_and_names_the_advisory() -> None:
+    (answer,) = asked(cluster(facts.Backends((A,))))
+    assert answer.status is CheckStatus.UNMET
+    assert answer.message == (
+        f"Wanted: {B} (node-1), {C} (node-2) in annotation {ANNOTATION} of ClusterOperator topology. Found: {A}. See "
+        f"advisory {NAME}"
+    )
+    assert (answer.count.have, answer.count.wanted) == (1, 3)
+    assert [(finding.name, finding.met) for finding in answer.findings] == [
+        ("node-0", True),
+        ("node-1", False),
+        ("node-2", False),
+    ]
+    (answer,) = asked(cluster(None))
+    assert "Found: no such annotation" in answer.message
+    (answer,) = asked(cluster(annotated(f"{A},{B},{C},foo")))
+    assert answer.status is CheckStatus.UNMET
+    assert "Wanted: addresses only in annotation" in answer.message
+    assert 'Found: entry 4 ("foo") is no address' in answer.message
+
+
+def test_it_is_met_as_the_annotation_says_and_names_what_is_no_node() -> None:
+    (answer,) = asked(cluster(facts.Backends((*worlds.ADDRESSES, "192.0.2.99"))))
+    assert answer.status is CheckStatus.MET
+    assert answer.message == (
+        f"As annotation {ANNOTATION} of ClusterOperator topology names {A} (node-0), {B} (node-1), {C} (node-2); "
+        "nothing inside the cluster can look at the load balancer. No control-plane node has 192.0.2.99"
+    )
+
+
+@pytest.mark.parametrize(
+    ("front", "status", "words"),
+    [
+        (VIPS, CheckStatus.MET, "The cluster manages its load balancer itself, at 192.0.2.5, 2001:db8::5"),
+        (None, CheckStatus.UNKNOWN, "has no apiServerInternalIPs for it"),
+        (USER, CheckStatus.UNMET, f"Wanted: {A} (node-0)"),
+        ({"loadBalancer": {"type": "Odd"}}, CheckStatus.UNKNOWN, 'loadBalancer.type "Odd"'),
+    ],
+)
+def test_on_bare_metal_it_goes_by_who_manages_it(front: object, status: CheckStatus, words: str) -> None:
+    (answer,) = asked(cluster(None, infrastructure=infrastructure("BareMetal", front)))
+    assert answer.status is status
+    assert words in answer.message
+
+
+def test_what_was_not_read_is_never_met() -> None:
+    for field in ("own_operator", "control_plane_nodes", "infrastructure"):
+        (answer,) = asked(worlds.unread(worlds.healthy(), field))
+        assert answer.status is CheckStatus.UNKNOWN
+        assert str(worlds.BROKEN) in answer.message
+    (answer,) = asked(cluster(facts.Backends(worlds.ADDRESSES), control_plane_nodes=(worlds.node(), worlds.BROKEN)))
+    assert answer.status is CheckStatus.UNKNOWN
+    (answer,) = asked(cluster(facts.Backends(worlds.ADDRESSES), control_plane_nodes=()))
+    assert answer.status is CheckStatus.UNKNOWN, "an empty list proves nothing"
+
+
+def test_a_definition_may_ask_it_by_itself_and_then_the_message_has_the_command() -> None:
+    spec = model.CheckSpec(check=CheckName.LOAD_BALANCER_BACKENDS)
+    infra = worlds.named("infra-to-ha")
+    definition = infra.model_copy(update={"preflight": (*infra.preflight, spec)})
+    (answer,) = asked(cluster(None), definition)
+    assert answer.message.endswith(f"Once the load balancer leads to every node: {COMMAND}{A},{B},{C}")
+    with pytest.raises(ValueError, match="does not take atLeast"):
+        model.CheckSpec.model_validate_json('{"check": "LoadBalancerBackends", "atLeast": 3}')
+
+
+def test_no_shipped_definition_asks_it_and_it_is_never_acceptable() -> None:
+    assert asked(cluster(None), worlds.COMPACT) == []
+    assert CheckName.LOAD_BALANCER_BACKENDS not in registry.ACCEPTABLE_CHECKS
+
+
+def test_what_is_available_is_judged_by_it_where_the_configuration_asks() -> None:
+    known = worlds.unread(cluster(None), "acceptances")
+    for transitions, possible in ((worlds.TRANSITIONS, True), (STRICT, False)):
+        items = discovery.available(known, transitions, worlds.NOW) or ()
+        (item,) = (each for each in items if each.name == "sno-to-ha-compact")
+        assert item.available is possible
+        assert [blocker.name for blocker in item.blockers] == ([] if possible else ["LoadBalancerBackends"])
+
+
+def test_a_request_waits_for_it_and_shows_what_is_required() -> None:
+    decided = worlds.decide(cluster(None), transitions=STRICT)
+    assert decided.phase is Phase.PENDING
+    assert "1 of 10 preflight checks not met: LoadBalancerBackends (0 of 3)" in decided.note
+    assert decided.record is not None
+    assert [item.name for item in decided.record.advisories] == [NAME]
+    confirmed = worlds.decide(worlds.healthy(), transitions=STRICT)
+    assert confirmed.phase is Phase.ADMITTING
