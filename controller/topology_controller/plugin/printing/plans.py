@@ -38,6 +38,8 @@ def overview(document: Document, answer: answers.Overview) -> None:
         document.add(f"What blocks {way['name']}{when}", blockers)
     targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in ways if not way["elsewhere"])
     document.add("For details", [command(f"oc topology plan {target}") for target in targets])
+    sections.steps(document, sections.REQUIRED, answer.get("advisories", []))
+    sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
 
 
@@ -78,6 +80,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
         ("Verify yourself, outside the cluster", answer["checklist"]),
     ):
         sections.steps(document, title, steps, wide=max((len(step["name"]) for step in steps), default=0))
+    sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
     if manifest is not None:
         skipped = [(file["file"], file["why"]) for file in manifest["skipped"]]

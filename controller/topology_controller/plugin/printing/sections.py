@@ -97,6 +97,17 @@ def steps(
     document.add(title, rows)
 
 
+def following(document: Document, expected: Sequence[answers.Expected]) -> None:
+    """What a person can do next; what goes on by itself is a sentence before that."""
+    rows: list[Row | str] = []
+    for step in expected:
+        if step["command"]:
+            rows += [f"{step['message']}:", command(step["command"], 4)]
+        else:
+            document.add("", [sentence(step["message"])])
+    document.add("What can be done now", rows)
+
+
 def unread(document: Document, objects: Sequence[answers.Unread], operator: answers.Operator | None = None) -> None:
     """What could not be read; of all rights that lack, the one role that has them, and who gives it.
 

@@ -11,11 +11,9 @@ from ..document import command
 from . import plans, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .. import answers
     from ..commands import accept
-    from ..document import Document, Row
+    from ..document import Document
 
 _REFUSED: Final = "Nothing was written"
 _FINAL: Final = (
@@ -61,7 +59,7 @@ def request(document: Document, answer: answers.Set) -> None:
     else:
         operator_says = [("Operator", answer["operatorSays"])] if answer["operatorSays"] else []
         document.add("", [(result, sections.sentence(answer["message"])), *operator_says])
-    _next(document, answer["next"])
+    sections.following(document, answer["next"])
 
 
 def cancel(document: Document, answer: answers.Cancel) -> None:
@@ -74,17 +72,7 @@ def cancel(document: Document, answer: answers.Cancel) -> None:
     document.add("Warning", map(sections.sentence, answer["warnings"]))
     refused = f" {_REFUSED}." if answer["result"] == "Refused" else ""
     document.add("", [(answer["result"], f"{sections.sentence(answer['message'])}{refused}")])
-    _next(document, answer["next"])
-
-
-def _next(document: Document, steps: Sequence[answers.Expected]) -> None:
-    rows: list[Row | str] = []
-    for step in steps:
-        if step["command"]:
-            rows += [f"{step['message']}:", command(step["command"], 4)]
-        else:
-            document.add("", [sections.sentence(step["message"])])
-    document.add("What can be done now", rows)
+    sections.following(document, answer["next"])
 
 
 def offer(document: Document, answer: accept.Offer) -> None:
