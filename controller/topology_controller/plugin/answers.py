@@ -24,6 +24,7 @@ Verdict = Literal["Possible", "Fulfilled", "UnderWay", "NothingToDo", "Blocked",
 Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
 Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
 Consistency = Literal["Consistent", "Inconsistent", "CannotTell"]
+Ownership = Literal["Consistent", "Inconsistent", "CannotTell", "NothingToLookAt"]
 Expected: TypeAlias = "state.Advisory"
 """What to expect, to do beforehand, or to do next; `command` may be empty."""
 

@@ -3,8 +3,8 @@
 HyperShift fixes controllerAvailabilityPolicy when a HostedCluster is made (an immutable field of its API), while
 infrastructureAvailabilityPolicy may change and becomes status.infrastructureTopology of the hosted cluster. The numbers
 of routers and image registries are written once, when their objects are made (hypershift
-control-plane-operator/hostedclusterconfigoperator/controllers/resources/{ingress,registry}, 2026-08), so two of the
-operator's advisories hold here too. They are read with the rights of the person who asks; the operator reads none of it.
+control-plane-operator/hostedclusterconfigoperator/controllers/resources/{ingress,registry}, 2026-08), so two advisories
+of the operator hold here too. They are read with the rights of the person who asks; the operator reads none of it.
 
 Which HostedCluster it is, and in which namespace, no object of the hosted cluster says. Pure.
 """

@@ -42,8 +42,8 @@ def guest(
 
 
 def audited(known: facts.Facts) -> tuple[dict[str, Any], int]:
-    answer, code = audit.audit(replies.seen(known), worlds.TRANSITIONS)
-    answer = replies.through_json(answer)
+    made, code = audit.audit(replies.seen(known), worlds.TRANSITIONS)
+    answer = replies.through_json(made)
     conforms(answer)
     return answer, code
 

@@ -36,6 +36,13 @@ _NAMES: Final = {
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print what was found."""
+    if options.capi:
+        from .. import capi  # noqa: PLC0415 - `audit` without it does not need it
+
+        reading = await capi.read(connection)
+        owners, code = capi.audit(reading)
+        show(options, owners, printing.definitions)
+        return code
     snapshot = await cluster.census(connection, transitions, options.operator_namespace)
     answer, code = audit(snapshot, transitions)
     show(options, answer, printing.audit)
@@ -58,7 +65,7 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
     elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
     answer: answers.Audit = {
-        **head("TopologyAudit", snapshot),
+        **head("TopologyAudit", snapshot),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict,
         "phase": snapshot.phase,
         "shape": None if result.shape is None else result.shape.value,

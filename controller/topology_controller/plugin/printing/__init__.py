@@ -4,7 +4,7 @@ Takes the structures that `-o json` prints (`answers`), so that people and scrip
 
 * `plans`: `plan`, with a target and without.
 * `progress`: `status`, also drawn by the live view.
-* `audits`: `audit`.
+* `audits`: `audit`; `definitions`: `audit --capi`.
 * `writes`: `set`, `cancel` and `accept`.
 * `sections`: what several of them have.
 """
@@ -12,8 +12,9 @@ Takes the structures that `-o json` prints (`answers`), so that people and scrip
 from __future__ import annotations
 
 from .audits import audit
+from .definitions import definitions
 from .plans import overview, plan
 from .progress import status
 from .writes import cancel, offer, request
 
-__all__ = ["audit", "cancel", "offer", "overview", "plan", "request", "status"]
+__all__ = ["audit", "cancel", "definitions", "offer", "overview", "plan", "request", "status"]
