@@ -123,7 +123,7 @@ async def read(connection: cluster.Connection) -> Reading:
     unread: list[answers.Unread] = []
     lanes = asyncio.Semaphore(_LANES)
 
-    async def one(name: str) -> capi_findings.Definition | None:
+    async def read_definition(name: str) -> capi_findings.Definition | None:
         async with lanes:
             asked = client.get(catalog.CRDS, name)
             what = catalog.CRDS.describe(name)
@@ -134,7 +134,7 @@ async def read(connection: cluster.Connection) -> Reading:
     if not wanted:
         return Reading(infrastructure, names, (), None, (), (), datetime.now(UTC))
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(name)) for name in wanted]
+        tasks = [group.create_task(read_definition(name)) for name in wanted]
         operator = group.create_task(_operator(connection, names, unread))
         requirements = group.create_task(_requirements(connection, names, unread))
     definitions = tuple(definition for task in tasks if (definition := task.result()) is not None)
@@ -200,8 +200,8 @@ def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     is_known = not isinstance(operator, facts.Unobserved)
     listed = () if capi is None else capi.unmanaged
     absent = [name for name in listed if name not in reading.names]
-    found = capi_findings.findings(reading.definitions, capi, absent, known=is_known)
-    blocking = [item for item in found if item.finding is not capi_findings.Finding.UNMANAGED_ABSENT]
+    every = capi_findings.findings(reading.definitions, capi, absent, known=is_known)
+    blocking = [item for item in every if item.finding is not capi_findings.Finding.UNMANAGED_ABSENT]
     verdict: answers.Ownership = "Consistent"
     code = errors.ExitCode.DONE
     if blocking:
@@ -241,7 +241,7 @@ def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
                 "command": item.command,
                 "informational": item not in blocking,
             }
-            for item in found
+            for item in every
         ],
         "unread": list(reading.unread),
     }

@@ -49,8 +49,8 @@ class Finding(enum.StrEnum):
 
     VERSION_MISSING = "CAPIVersionMissing"
     """A core definition of Cluster API is on the list of those that the platform leaves alone, and does not serve
-    v1beta2, which the controllers of the platform's cluster-capi-operator need. They crash, and neither side mends it:
-    the platform may not touch the definition, and its owner does not know of the need (OCPBUGS-86792)."""
+    v1beta2, which the controllers of the platform's cluster-capi-operator need. They crash, and neither side repairs
+    it: the platform may not touch the definition, and its owner does not know of the need (OCPBUGS-86792)."""
 
     TWO_OWNERS = "CAPITwoOwners"
     """Two parties apply the same definition, and each forces its own versions over those of the other. Objects that one
@@ -63,7 +63,7 @@ class Finding(enum.StrEnum):
 
     UNMANAGED_ABSENT = "CAPIUnmanagedAbsent"
     """The list of those that the platform leaves alone names a definition that does not exist. That is no trouble: it
-    may be listed before an upgrade brings it. Nobody installs it, should something need it."""
+    may be listed before an upgrade brings it. Until its owner installs it, what needs it does not work."""
 
 
 class Manager(NamedTuple):
@@ -180,7 +180,7 @@ def findings(
     what holds either way is found.
     """
     unmanaged = frozenset(() if capi is None else capi.unmanaged)
-    found = [
+    every = [
         *(item for each in definitions for item in _about(each, unmanaged, known=known)),
         *(
             Found(
@@ -193,7 +193,7 @@ def findings(
         ),
     ]
     order = list(Finding)
-    return tuple(sorted(found, key=lambda item: order.index(item.finding)))
+    return tuple(sorted(every, key=lambda item: order.index(item.finding)))
 
 
 def _about(each: Definition, unmanaged: frozenset[str], *, known: bool) -> Iterator[Found]:
@@ -207,7 +207,7 @@ def _about(each: Definition, unmanaged: frozenset[str], *, known: bool) -> Itera
             "ClusterAPI cluster lists it as unmanaged",
             show,
         )
-    # What the platform once applied to a definition that it leaves alone now is nobody's any more.
+    # What the platform once applied to a definition that it leaves alone now counts no more.
     parties = [party for party in each.parties if party != PLATFORM or (known and not is_listed)]
     if len(parties) > 1:
         yield Found(Finding.TWO_OWNERS, each.name, f"is applied by {' and by '.join(parties)}", show)

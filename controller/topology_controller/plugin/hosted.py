@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from ..report import state
     from . import answers
 
-_HOLD: Final = frozenset({AdvisoryName.ROUTER_REPLICAS_PINNED.value, AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED.value})
+REQUIRED: Final = AdvisoryName.ROUTER_REPLICAS_PINNED.value
+"""The one that always can be followed; whether a second registry can run depends on its storage."""
+_HOLD: Final = frozenset({REQUIRED, AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED.value})
 _PATCH: Final = (
     "oc -n NAMESPACE patch hostedcluster NAME --type merge "
     """-p '{"spec":{"infrastructureAvailabilityPolicy":"HighlyAvailable"}}'"""
@@ -68,7 +70,7 @@ def instead(infrastructure: facts.Infrastructure) -> list[answers.Expected]:
     return step(infrastructure) or [audit]
 
 
-def required(
+def advised(
     known: facts.Facts, infrastructure: facts.Infrastructure, transitions: load.Transitions, now: datetime
 ) -> list[state.Advisory]:
     """What was fixed when the cluster was made and no longer fits, with its command. `now` is aware UTC."""

@@ -23,7 +23,7 @@ INSTALLER = "capi-operator.openshift.io/InstallerController"
 VALID = jsonschema.Draft202012Validator(
     json.loads((pathlib.Path(__file__).parents[3] / "docs" / "schemas" / "audit-capi.json").read_text())
 )
-_ALL = {"f:group": {}, "f:names": {"f:kind": {}}, "f:scope": {}, "f:versions": {}}
+_ALL: dict[str, Any] = {"f:group": {}, "f:names": {"f:kind": {}}, "f:scope": {}, "f:versions": {}}
 
 
 def crd(
@@ -89,7 +89,7 @@ def test_a_core_definition_that_the_platform_needs_and_may_not_touch_is_the_know
     text = printed(answer)
     assert "serves v1beta1; the platform needs v1beta2 and may not add it" in text
     assert "oc topology explain CAPIVersionMissing" in text
-    assert "cluster-capi-operator has applied 4.22.1-a, wants 4.22.1-b, and leaves 1 definitions alone" in text
+    assert "cluster-capi-operator has applied 4.22.1-a, wants 4.22.1-b, and leaves 1 definition alone" in text
 
 
 @pytest.mark.parametrize(

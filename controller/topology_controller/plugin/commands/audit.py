@@ -52,7 +52,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[answers.Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked when something disagrees, an error when nothing could be read.
 
-    What is left open is no disagreement. On a hosted cluster an action that is required blocks too.
+    What is left open is no disagreement. On a hosted cluster an action that is required blocks.
     """
     here = snapshot.infrastructure
     workers = node_counts.control_plane_workers(snapshot.known)
@@ -88,7 +88,8 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
         "unread": list(snapshot.unread),
     }
     if hosted.is_hosted(here):
-        answer["advisories"] = hosted.required(snapshot.known, here, transitions, snapshot.now)
+        answer["advisories"] = hosted.advised(snapshot.known, here, transitions, snapshot.now)
         answer["next"] = hosted.step(here)
-        code = errors.ExitCode.BLOCKED if answer["advisories"] else code
+        if any(advisory["name"] == hosted.REQUIRED for advisory in answer["advisories"]):
+            code = errors.ExitCode.BLOCKED
     return answer, code

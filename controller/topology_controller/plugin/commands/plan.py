@@ -112,7 +112,7 @@ def _plan(
         ]
     here = snapshot.infrastructure
     if hosted.is_hosted(here):
-        plan["advisories"] = hosted.required(snapshot.known, here, transitions, snapshot.now)
+        plan["advisories"] = hosted.advised(snapshot.known, here, transitions, snapshot.now)
         plan["next"] = hosted.step(here)
     return plan
 
@@ -147,7 +147,7 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
         "unread": list(snapshot.unread),
     }
     if hosted.is_hosted(snapshot.infrastructure):
-        answer["advisories"] = hosted.required(snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
+        answer["advisories"] = hosted.advised(snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
         answer["next"] = hosted.step(snapshot.infrastructure)
     return answer, verdict
 

@@ -45,7 +45,7 @@ def audit(document: Document, answer: answers.Audit) -> None:
     secrets = "Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would show it."
     questions = [(item["question"], f"Not known: {', '.join(item['missing'])}") for item in answer["open"]]
     document.add("Not determined", [*questions, secrets] if unfenced else questions)
-    sections.steps(document, sections.REQUIRED, answer.get("advisories", []))
+    sections.advised(document, answer.get("advisories", []))
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"])
 

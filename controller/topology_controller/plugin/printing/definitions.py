@@ -52,7 +52,8 @@ def _platform(platform: capi.Platform) -> str:
     progress = "has applied no revision" if current is None else f"has applied {current}"
     following = f", wants {desired}" if desired not in {None, current} else ""
     count = len(platform["unmanaged"] or ())
-    return f"cluster-capi-operator {progress}{following}, and leaves {count} definitions alone"
+    alone = "1 definition" if count == 1 else f"{count} definitions"
+    return f"cluster-capi-operator {progress}{following}, and leaves {alone} alone"
 
 
 def _row(item: capi.Definition) -> tuple[str, ...]:

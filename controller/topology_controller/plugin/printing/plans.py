@@ -38,7 +38,7 @@ def overview(document: Document, answer: answers.Overview) -> None:
         document.add(f"What blocks {way['name']}{when}", blockers)
     targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in ways if not way["elsewhere"])
     document.add("For details", [command(f"oc topology plan {target}") for target in targets])
-    sections.steps(document, sections.REQUIRED, answer.get("advisories", []))
+    sections.advised(document, answer.get("advisories", []))
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .. import cluster
+from .. import cluster, hosted
 from ..document import Rank, Row, command
 
 if TYPE_CHECKING:
@@ -95,6 +95,13 @@ def steps(
         if step["command"]:
             rows.append(command(step["command"], 4, rank))
     document.add(title, rows)
+
+
+def advised(document: Document, advisories: Sequence[answers.Expected]) -> None:
+    """What a person should do on a hosted cluster: what is required first."""
+    required = [advisory for advisory in advisories if advisory["name"] == hosted.REQUIRED]
+    steps(document, REQUIRED, required)
+    steps(document, "Left to do", [advisory for advisory in advisories if advisory not in required])
 
 
 def following(document: Document, expected: Sequence[answers.Expected]) -> None:
