@@ -25,7 +25,7 @@ import yaml
 
 from topology_api import audit, crd, install_config, shape, vocabulary
 from topology_controller.definitions import model, registry
-from topology_controller.plugin import answers, errors
+from topology_controller.plugin import answers, capi_findings, errors
 from topology_controller.report import metrics
 
 if TYPE_CHECKING:
@@ -208,6 +208,7 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
     yield from (Name("result", word) for word in typing.get_args(answers.Result))
     yield from _words("audit question", audit.Question)
     yield from _words("shape rule", install_config.Rule)
+    yield from _words("CAPI finding", capi_findings.Finding)
     yield from _columns()
     yield from _parameters()
     yield from _objects()
@@ -339,7 +340,9 @@ def _below(body: Iterable[ast.stmt], prefix: str) -> dict[str, str]:
     return docstrings
 
 
-_MEANINGS = meanings(vocabulary) | meanings(shape) | meanings(audit) | meanings(install_config)
+_MEANINGS = (
+    meanings(vocabulary) | meanings(shape) | meanings(audit) | meanings(install_config) | meanings(capi_findings)
+)
 
 
 def meaning(name: str) -> str:

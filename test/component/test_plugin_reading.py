@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from test.component import backend, real
     from test.component.world import World
 
+PATCH = (
+    "oc -n NAMESPACE patch hostedcluster NAME --type merge "
+    """-p '{"spec":{"infrastructureAvailabilityPolicy":"HighlyAvailable"}}'"""
+)
+HOSTED_READS = frozenset({
+    "clusteroperators", "configs", "customresourcedefinitions", "events", "featuregates", "infrastructures", "leases",
+})  # fmt: skip
+"""All that the operator asks about on a hosted cluster: no routers, and no ClusterVersion."""
+
 
 @pytest.fixture
 def command(world: World, tmp_path: pathlib.Path) -> plugin.Plugin:
@@ -136,6 +145,46 @@ async def test_a_hosted_cluster_is_unsupported(apiserver: backend.Place, tmp_pat
             code, found = await command.json(*words)
             assert (code, found["verdict"]) == (plugin.UNSUPPORTED, "Unsupported")
             assert "hosted" in found["message"]
+
+
+@pytest.mark.on_real
+@pytest.mark.parametrize("routers", [1, 2])
+async def test_the_routers_of_a_hosted_cluster_are_audited_and_the_operator_reads_none_of_it(
+    apiserver: backend.Place, tmp_path: pathlib.Path, routers: int
+) -> None:
+    async with worlds.opened(apiserver, tmp_path, simulated.Shape(hosted=True, router_replicas=routers)) as world:
+        command = plugin.Plugin(tmp_path, world.server.kubeconfig())
+        await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"infrastructureTopology": "HighlyAvailable"})
+        await world.operator()
+        await world.until_condition("Disabled", "True", "HostedControlPlane")
+        ended = await command.run("audit")
+        assert ended.code == (plugin.BLOCKED if routers == 1 else plugin.DONE)
+        patch = (
+            "    oc -n openshift-ingress-operator patch ingresscontroller default --type merge "
+            """-p '{"spec":{"replicas":2}}'\n"""
+        )
+        assert (patch in ended.printed) is (routers == 1)
+        assert "hostedcluster NAME" not in (await command.run("plan")).printed, (
+            "its infrastructure is redundant already"
+        )
+        assert (await command.json("audit"))[1]["next"] == []
+        assert {request.resource for request in world.server.asked()} <= HOSTED_READS
+
+
+@pytest.mark.on_real
+async def test_a_hosted_cluster_with_one_of_each_is_told_the_patch_for_the_management_cluster(
+    apiserver: backend.Place, tmp_path: pathlib.Path
+) -> None:
+    async with worlds.opened(apiserver, tmp_path, simulated.Shape(hosted=True, router_replicas=1)) as world:
+        command = plugin.Plugin(tmp_path, world.server.kubeconfig())
+        await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"infrastructureTopology": "SingleReplica"})
+        for words in (("plan",), ("plan", worlds.DESIRED)):
+            ended = await command.run(*words)
+            assert ended.code == plugin.UNSUPPORTED
+            assert ended.printed.endswith(f"    {PATCH}\n")
+        ended = await command.run("audit")
+        assert (ended.code, PATCH in ended.printed, "Action required" in ended.printed) == (plugin.DONE, True, False)
+        assert PATCH in (await command.run("cancel")).printed
 
 
 async def test_a_plain_kubernetes_cluster_is_no_openshift(tmp_path: pathlib.Path) -> None:

@@ -31,6 +31,7 @@ SKEW = timedelta(minutes=5)
 _REGISTRIES = 2
 """What the registry operator writes where storage is shared (pkg/storage/storage.go)."""
 _BACKUP_FOLDER = "/home/core/assets/backup"
+_HOSTED = "HyperShift wrote it when the cluster was made, and does not change it"
 
 
 def advise(
@@ -63,6 +64,11 @@ def _advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
     return types.Advisory(name=name.value, message=types.fit(message), command=command)
 
 
+def _is_hosted(target: TopologyPair) -> bool:
+    """A cluster that no transition leads to: the plugin alone asks about it, with the rights of a person."""
+    return target.control_plane == vocabulary.EXTERNAL
+
+
 def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix) -> Advisory | None:
     """An explicit number of routers wins over the topology (reference: upstream-controller c.3)."""
     group = matrix.group(CheckName.ROUTER_REPLICAS)
@@ -72,10 +78,11 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
         if not isinstance(routers, facts.IngressController) or isinstance(count, facts.Unobserved):
             continue
         if routers.wanted_replicas is not None and routers.wanted_replicas < count:
+            waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
             return _advisory(
                 AdvisoryName.ROUTER_REPLICAS_PINNED,
                 f"{operand.key} has spec.replicas set to {routers.wanted_replicas}, so the ingress operator will not "
-                f"scale it to the {count} that {target} implies. {CheckName.ROUTER_REPLICAS} waits until it is changed",
+                f"scale it to the {count} that {target} implies. {_HOSTED if _is_hosted(target) else waits}",
                 f"oc -n {operand.namespace} patch ingresscontroller {operand.name} --type merge "
                 f"""-p '{{"spec":{{"replicas":{count}}}}}'""",
             )
@@ -108,12 +115,14 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
         return None
     if registry.state != "Managed" or registry.replicas is None or registry.replicas >= _REGISTRIES:
         return None
+    follows = "The number follows no topology on this platform, so nothing waits for it"
     return _advisory(
         AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
         f"{group.managed_by.key} has spec.replicas set to {registry.replicas}, which is no redundancy: without its "
-        "node images cannot be pulled from it or pushed to it. The number follows no topology on this platform, so "
-        f"nothing waits for it. {_REGISTRIES} replicas need storage that several nodes can mount at once, an object "
-        "store or a volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
+        "node images cannot be pulled from it or pushed to it. "
+        f"{_HOSTED if _is_hosted(target) else follows}. {_REGISTRIES} replicas need storage that several nodes can "
+        "mount at once, an object store or a volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it "
+        "is",
         f"""oc patch {group.managed_by.key} --type merge -p '{{"spec":{{"replicas":{_REGISTRIES}}}}}'""",
     )
 

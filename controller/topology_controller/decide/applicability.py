@@ -42,8 +42,9 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
     if control_plane == EXTERNAL:
         return Cause(
             Reason.HOSTED_CONTROL_PLANE,
-            "The control plane is hosted: its availability is set on the management cluster, by "
-            "controllerAvailabilityPolicy and infrastructureAvailabilityPolicy of the HostedCluster",
+            "The control plane is hosted: its availability is set on the management cluster. There "
+            "controllerAvailabilityPolicy is fixed when a HostedCluster is made; infrastructureAvailabilityPolicy can "
+            "be changed",
         )
     unknown = ""
     if control_plane is None:

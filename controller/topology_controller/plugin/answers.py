@@ -24,6 +24,7 @@ Verdict = Literal["Possible", "Fulfilled", "UnderWay", "NothingToDo", "Blocked",
 Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
 Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
 Consistency = Literal["Consistent", "Inconsistent", "CannotTell"]
+Ownership = Literal["Consistent", "Inconsistent", "CannotTell", "NothingToLookAt"]
 Expected: TypeAlias = "state.Advisory"
 """What to expect, to do beforehand, or to do next; `command` may be empty."""
 
@@ -120,6 +121,7 @@ class Plan(Judged):
     """`plan TARGET`: what would come of the request `target` if it were made now.
 
     `manifest` is there only when manifests took the place of TARGET; `target` is empty when they ask for nothing.
+    `next` is there only on a hosted cluster: what can be done on the management cluster instead.
     `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
     `recorded` is when the operator evaluated what this goes by, where the caller may not read that; else None.
     """
@@ -139,6 +141,7 @@ class Plan(Judged):
     recorded: str | None
     unread: list[Unread]
     manifest: NotRequired[Manifest]
+    next: NotRequired[list[Expected]]
     notCompleteUntil: NotRequired[list[Left]]
 
 
@@ -159,12 +162,14 @@ class Way(TypedDict):
 
 
 class Overview(Judged):
-    """`plan`: what can be requested from here."""
+    """`plan`: what can be requested from here. On a hosted cluster alone, what is required and can be done instead."""
 
     verdict: Verdict
     message: str
     transitions: list[Way]
     unread: list[Unread]
+    advisories: NotRequired[list[state.Advisory]]
+    next: NotRequired[list[Expected]]
 
 
 class Awaited(TypedDict):
@@ -280,7 +285,8 @@ class OpenQuestion(TypedDict):
 class Audit(Answer):
     """`audit`: which kind of cluster this is, and what in it does not fit together.
 
-    `shape` is None while what is known leaves several; those are `candidates`.
+    `shape` is None while what is known leaves several; those are `candidates`. `advisories` and `next` are there only
+    on a hosted cluster: what was fixed when it was made and no longer fits, and what the management cluster can change.
     """
 
     verdict: Consistency
@@ -291,6 +297,8 @@ class Audit(Answer):
     disagreements: list[Disagreement]
     open: list[OpenQuestion]
     unread: list[Unread]
+    advisories: NotRequired[list[state.Advisory]]
+    next: NotRequired[list[Expected]]
 
 
 def stamp(moment: datetime) -> str:

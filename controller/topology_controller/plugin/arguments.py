@@ -241,7 +241,12 @@ def parser() -> argparse.ArgumentParser:
     graph.add_argument("-o", "--output", choices=("dot", "mermaid", "svg"), default="dot", help="default: %(default)s")
     audit = _verb(
         verbs, "audit", "which kind of cluster this is, and where status, scheduler and nodes disagree",
-        "audit", "audit -o json",
+        "audit -o json", "audit --capi",
+    )  # fmt: skip
+    audit.add_argument(
+        "--capi", action="store_true",
+        help="instead: who owns each Cluster API definition (*.cluster.x-k8s.io) of a management cluster, and known "
+        "dead ends",
     )  # fmt: skip
     _output(audit)
     accept = _verb(

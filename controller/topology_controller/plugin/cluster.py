@@ -33,7 +33,7 @@ from ..kube import errors as kube
 from ..kube import lease as leases
 from ..kube import resource as resources
 from ..observe import catalog, facts, live, parse
-from . import answers, errors, naming
+from . import answers, errors, hosted, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -210,8 +210,8 @@ class Snapshot:
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the transitions that start here are judged by."""
     here = await _infrastructure(connection)
-    sources = catalog.offered(*transitions.starting_at(records.pair(here)))
-    return await _read(connection, namespace, (*_IDLE, *sources))
+    sources = (*catalog.offered(*transitions.starting_at(records.pair(here))), *hosted.sources(here, transitions))
+    return await _read(connection, namespace, (*_IDLE, *dict.fromkeys(sources)))
 
 
 async def everything(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
@@ -256,10 +256,10 @@ async def head(connection: Connection, namespace: str) -> Snapshot:
     return await _read(connection, namespace, _IDLE, served=isinstance(here.record, TopologyTransition))
 
 
-async def census(connection: Connection, namespace: str) -> Snapshot:
+async def census(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the shape of a cluster is derived from. The API need not have our fields."""
-    await _infrastructure(connection)
-    return await _read(connection, namespace, _CENSUS, served=True)
+    here = await _infrastructure(connection)
+    return await _read(connection, namespace, (*_CENSUS, *hosted.sources(here, transitions)), served=True)
 
 
 async def _infrastructure(connection: Connection) -> facts.Infrastructure:

@@ -31,9 +31,12 @@ def controller_manager() -> pathlib.Path:
 
 
 @functools.cache
-def definitions() -> pathlib.Path:
-    """Return the folder that holds the definitions of the Go module openshift/api. Raises MissingError."""
-    return _asked("crds")
+def definitions(of: str = "openshift") -> pathlib.Path:
+    """Return the folder that holds a set of definitions: those of openshift/api, or another one of hack/envtest.
+
+    Raises MissingError.
+    """
+    return _asked("crds", of)
 
 
 def _asked(*what: str) -> pathlib.Path:

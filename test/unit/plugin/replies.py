@@ -39,7 +39,7 @@ def told(known: facts.Facts, **changes: Any) -> dict[str, Any]:
 
 
 def audited(known: facts.Facts, **changes: Any) -> dict[str, Any]:
-    found, _ = audit.audit(seen(known, **changes))
+    found, _ = audit.audit(seen(known, **changes), worlds.TRANSITIONS)
     return through_json(found)
 
 

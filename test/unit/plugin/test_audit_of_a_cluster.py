@@ -23,7 +23,7 @@ HA = {"desired": None, "control_plane": "HighlyAvailable", "infrastructure": "Hi
 
 
 def _ended(known: facts.Facts) -> tuple[dict[str, Any], int]:
-    answer, code = audit.audit(replies.seen(known))
+    answer, code = audit.audit(replies.seen(known), worlds.TRANSITIONS)
     found = replies.through_json(answer)
     conforms(found)
     return found, code
@@ -138,8 +138,8 @@ def test_any_cluster_gets_an_answer_and_what_is_unknown_is_named(known: facts.Fa
 
 async def test_rights_that_lack_are_named_and_a_crd_without_our_fields_is_not_even_asked_for() -> None:
     server = infrastructure_api.Api()
-    census = await cluster.census(server.made(), "openshift-topology-operator")
-    answer, code = audit.audit(census)
+    census = await cluster.census(server.made(), worlds.TRANSITIONS, "openshift-topology-operator")
+    answer, code = audit.audit(census, worlds.TRANSITIONS)
     found = replies.through_json(answer)
     conforms(found)
     assert (found["verdict"], code) == ("CannotTell", errors.ExitCode.FAILED)
@@ -156,4 +156,4 @@ async def test_without_infrastructure_there_is_no_audit() -> None:
     server = infrastructure_api.Api()
     server.unreadable = infrastructure_api.error(kube.NotFound, 404, "NotFound", "no")
     with pytest.raises(errors.PluginError, match="does not exist"):
-        await cluster.census(server.made(), "openshift-topology-operator")
+        await cluster.census(server.made(), worlds.TRANSITIONS, "openshift-topology-operator")

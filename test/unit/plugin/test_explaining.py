@@ -23,7 +23,7 @@ import runbooks
 from topology_api import audit, crd, shape, vocabulary
 from topology_controller import bindata
 from topology_controller.definitions import load
-from topology_controller.plugin import answers, arguments, completion, errors, explanations, main
+from topology_controller.plugin import answers, arguments, capi_findings, completion, errors, explanations, main
 from topology_controller.report import metrics
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -54,6 +54,7 @@ SHOWN = {
     *itertools.chain.from_iterable(
         typing.get_args(words) for words in (answers.Verdict, answers.Running, answers.Result)
     ),
+    *(finding.value for finding in capi_findings.Finding),
     *(str(code.value) for code in errors.ExitCode),
     *(column["name"] for column in crd.columns()),
     *CONSTANTS,
@@ -67,7 +68,7 @@ QUIET = {
 """Names of which there is nothing to do: all is well, or it goes on by itself."""
 ABOUT_TROUBLE = {
     "check", "check status", "advisory", "phase", "problem", "condition", "reason", "event", "alert", "transition",
-    "verdict", "audit question",
+    "verdict", "audit question", "CAPI finding",
 }  # fmt: skip
 LONG = 50
 WORDS = {"TARGET": "HighlyAvailable", "NAME": "RouterReplicas", "CHECK": "Met", "REASON": "Stuck", "ALERT": "Stuck"}

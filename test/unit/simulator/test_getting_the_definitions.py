@@ -29,9 +29,15 @@ _TOOLS = (
     "tar",
 )
 _MANIFEST = "config/v1/zz_generated.crd-manifests/a.crd.yaml"
+_OTHERS = (
+    "config/crd/bases/b.yaml",
+    "operator/v1alpha1/zz_generated.crd-manifests/c_clusterapis.crd.yaml",
+    "apiextensions/v1alpha1/zz_generated.crd-manifests/d.crd.yaml",
+)
+_OF_CLUSTER_API = {"capi-v1beta1": set(_OTHERS[:1]), "capi-v1beta2": set(_OTHERS)}
 _GO = """#!/usr/bin/env bash
 echo "$*" >>{calls}
-printf '{{\\n\\t"Path": "x",\\n\\t"Dir": "{module}",\\n\\t"Sum": "h1:"\\n}}\\n'
+printf '{{\\n\\t"Path": "x",\\n\\t"Error": "{error}",\\n\\t"Dir": "{module}",\\n\\t"Sum": "h1:"\\n}}\\n'
 exit {code}
 """
 
@@ -42,8 +48,9 @@ class Machine:
     def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder
         self.module = folder / "module"
-        (self.module / _MANIFEST).parent.mkdir(parents=True)
-        (self.module / _MANIFEST).write_text("kind: CustomResourceDefinition\n")
+        for manifest in (_MANIFEST, *_OTHERS):
+            (self.module / manifest).parent.mkdir(parents=True)
+            (self.module / manifest).write_text("kind: CustomResourceDefinition\n")
         (self.module / "config" / "v1" / "types.go").write_text("package v1\n")
         for place in ("bin", "assets"):
             (folder / place).mkdir()
@@ -59,7 +66,8 @@ class Machine:
     def install_go(self, code: int = 0) -> None:
         """Put a Go there that has the module already, or ends with this code because the module is another one."""
         module = self.module if code == 0 else ""
-        text = _GO.format(calls=self.folder / "calls", module=module, code=code)
+        error = r"x: 404 Not Found\\n\\tserver response: not found" if code else ""
+        text = _GO.format(calls=self.folder / "calls", module=module, code=code, error=error)
         self._executable(
             self.folder / "bin" / "go", text.replace("/usr/bin/env bash", str(self.folder / "bin" / "bash"))
         )
@@ -132,16 +140,30 @@ def test_they_are_copied_out_of_the_module_once(machine: Machine) -> None:
     assert (code, complaint) == (0, [])
     (folder,) = printed
     found = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
-    assert [str(path.relative_to(folder)) for path in found] == [_MANIFEST]
+    assert {str(path.relative_to(folder)) for path in found} == {_MANIFEST, *_OTHERS[1:]}
+    for name, files in _OF_CLUSTER_API.items():
+        folder = machine.run("crds", name)[1][0]
+        found = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+        assert {str(path.relative_to(folder)) for path in found} == files
     assert machine.run("build")[0] == 0
-    assert len(machine.calls()) == 1
-    assert machine.calls()[0].startswith("mod download -json github.com/openshift/api@v0.0.0-")
+    asked = [call.removeprefix("mod download -json ").partition("@")[0] for call in machine.calls()]
+    ours, theirs = "github.com/openshift/api", "sigs.k8s.io/cluster-api"
+    assert asked == [ours, theirs, theirs, ours], "each set once"
+
+
+def test_a_set_that_is_not_there_is_refused_with_those_that_are(machine: Machine) -> None:
+    code, printed, complaint = machine.run("crds", "metal")
+    assert (code, printed) == (1, [])
+    known = "openshift capi-v1beta1 capi-v1beta2"
+    assert complaint == [f'envtest: unknown set of definitions "metal"; choose from: {known}']
 
 
 def test_a_module_that_go_refuses_leaves_nothing_behind(machine: Machine) -> None:
     machine.install_go(code=1)
     code, printed, complaint = machine.run("build")
     assert (code, printed) == (1, [])
-    assert "could not download github.com/openshift/api" in complaint[-1]
+    assert len(complaint) == 1
+    assert complaint[0].startswith("envtest: Go could not download github.com/openshift/api v0.0.0-")
+    assert complaint[0].endswith(": x: 404 Not Found")
     assert not (machine.folder / "cache").exists()
     assert machine.run("crds")[0] == 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from topology_api import audit as rules
 
 from ...observe import node_counts
-from .. import cluster, errors, printing
+from .. import cluster, errors, hosted, printing
 from . import head, show
 
 if TYPE_CHECKING:
@@ -34,18 +34,27 @@ _NAMES: Final = {
 """How the answer names what the rules go by."""
 
 
-async def run(connection: cluster.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print what was found."""
-    answer, code = audit(await cluster.census(connection, options.operator_namespace))
+    if options.capi:
+        from .. import capi  # noqa: PLC0415 - `audit` without it does not need it
+
+        reading = await capi.read(connection)
+        owners, code = capi.audit(reading)
+        show(options, owners, printing.definitions)
+        return code
+    snapshot = await cluster.census(connection, transitions, options.operator_namespace)
+    answer, code = audit(snapshot, transitions)
     show(options, answer, printing.audit)
     return code
 
 
-def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
+def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[answers.Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked when something disagrees, an error when nothing could be read.
 
-    What is left open is no disagreement.
+    What is left open is no disagreement. On a hosted cluster an action that is required blocks.
     """
+    here = snapshot.infrastructure
     workers = node_counts.control_plane_workers(snapshot.known)
     result = rules.audit(node_counts.shape_vector(snapshot.known, snapshot.infrastructure), workers)
     values = {**dataclasses.asdict(result.vector), "control_plane_workers": workers}
@@ -56,7 +65,7 @@ def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
     elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
     answer: answers.Audit = {
-        **head("TopologyAudit", snapshot),
+        **head("TopologyAudit", snapshot),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict,
         "phase": snapshot.phase,
         "shape": None if result.shape is None else result.shape.value,
@@ -78,4 +87,9 @@ def audit(snapshot: cluster.Snapshot) -> tuple[answers.Audit, errors.ExitCode]:
         ],
         "unread": list(snapshot.unread),
     }
+    if hosted.is_hosted(here):
+        answer["advisories"] = hosted.advised(snapshot.known, here, transitions, snapshot.now)
+        answer["next"] = hosted.step(here)
+        if any(advisory["name"] == hosted.REQUIRED for advisory in answer["advisories"]):
+            code = errors.ExitCode.BLOCKED
     return answer, code

@@ -14,7 +14,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
 from ...decide import records
-from .. import cluster, errors, printing, simulate, write
+from .. import cluster, errors, hosted, printing, simulate, write
 from . import head, show
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def judged(
 ) -> tuple[answers.Cancel, errors.ExitCode]:
     """Whether there is a request that can be cancelled. `by` is the field manager that made it."""
     result, message, code = _result(snapshot, transitions)
-    desired, version = snapshot.infrastructure.desired, snapshot.infrastructure.resource_version
+    here = snapshot.infrastructure
+    desired, version = here.desired, here.resource_version
     plan = simulate.item("Plan", "What can be requested from here", "oc topology plan")
     return {
         **head("TopologyCancel", snapshot),
@@ -103,7 +104,7 @@ def judged(
         "message": message,
         "patch": write.patch(version, None, acting) if result == "WouldWrite" else None,
         "warnings": [],
-        "next": _instead() if result == "Refused" else [plan],
+        "next": _instead() if result == "Refused" else hosted.instead(here) if hosted.is_hosted(here) else [plan],
     }, code
 
 

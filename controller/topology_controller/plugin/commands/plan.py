@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
-from .. import answers, cluster, disruption, printing, simulate, write
+from .. import answers, cluster, disruption, hosted, printing, simulate, write
 from . import head, show
 
 if TYPE_CHECKING:
@@ -110,6 +110,10 @@ def _plan(
             {"check": check.value, "advisory": advisory.name, "command": advisory.command}
             for check, advisory in judgement.left
         ]
+    here = snapshot.infrastructure
+    if hosted.is_hosted(here):
+        plan["advisories"] = hosted.advised(snapshot.known, here, transitions, snapshot.now)
+        plan["next"] = hosted.step(here)
     return plan
 
 
@@ -132,8 +136,8 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
         message = f"Possible now: {', '.join(possible)}"
     elif verdict is simulate.Verdict.CANNOT_TELL:
         message = "Cannot tell whether a transition is possible: what decides that could not be read"
-    return {
-        **head("TopologyPlanList", snapshot),
+    answer: answers.Overview = {
+        **head("TopologyPlanList", snapshot),  # type: ignore[typeddict-item] # it has no key that may be left out
         "desired": snapshot.infrastructure.desired,
         "phase": snapshot.phase,
         "operator": cluster.operator_state(snapshot),
@@ -141,7 +145,11 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
         "message": message or "No transition is possible now; see below what blocks each of them",
         "transitions": [_way(way) for way in ways],
         "unread": list(snapshot.unread),
-    }, verdict
+    }
+    if hosted.is_hosted(snapshot.infrastructure):
+        answer["advisories"] = hosted.advised(snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
+        answer["next"] = hosted.step(snapshot.infrastructure)
+    return answer, verdict
 
 
 def _way(way: simulate.Way) -> answers.Way:
