@@ -49,6 +49,14 @@ def _parser() -> argparse.ArgumentParser:
         "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the lease; default: %(default)s"
     )
     run.add_argument(
+        "--lease-kubeconfig", metavar="F", default="",
+        help="placement elsewhere: the cluster where the lease is held and scrapers are authenticated, while "
+        "--kubeconfig leads to the one that is acted on; in-cluster: that of this pod; default: the same cluster",
+    )  # fmt: skip
+    run.add_argument(
+        "--lease-namespace", metavar="NS", default="", help="with --lease-kubeconfig: namespace of the lease"
+    )
+    run.add_argument(
         "--bind-address", default="0.0.0.0:8443", metavar="HOST:PORT",
         help="where probes and metrics are served; default: %(default)s",
     )  # fmt: skip
@@ -280,7 +288,7 @@ def _run(options: argparse.Namespace) -> None:
     except bindata.BindataMissingError as error:
         raise _CommandError(FAILED, error) from error
     from . import process
-    from .kube import config
+    from .kube import config, placement
 
     gc.enable()
     gc.freeze()
@@ -290,7 +298,9 @@ def _run(options: argparse.Namespace) -> None:
         raise _CommandError(USAGE, error) from error
     try:
         asyncio.run(process.run(settings, transitions))
-    except (config.ConfigError, OSError) as error:
+    except placement.SameClusterError as error:
+        raise _CommandError(USAGE, f"--kubeconfig and --lease-kubeconfig: {error}") from error
+    except (config.ConfigError, placement.ReplacedError, OSError) as error:
         raise _CommandError(FAILED, error) from error
     except lease.LeaseLost as error:
         raise _CommandError(LOST_LEASE, error) from error
@@ -326,7 +336,28 @@ def _process_options(options: argparse.Namespace) -> process.Options:
         etcd_endpoints=options.etcd_endpoints,
         configuration=options.config,
         log_level=logs.follow if options.log_level is None and options.v is None else None,
+        elsewhere=_elsewhere(options),
     )
+
+
+def _elsewhere(options: argparse.Namespace) -> process.Elsewhere | None:
+    from . import process
+
+    if not options.lease_kubeconfig:
+        if options.lease_namespace:
+            raise ValueError(
+                "--lease-namespace goes with --lease-kubeconfig; without it --namespace is that of the lease"
+            )
+        return None
+    if not options.lease_namespace:
+        raise ValueError("--lease-kubeconfig goes with --lease-namespace, a namespace of its own for each target")
+    if not options.leader_elect:
+        raise ValueError(
+            "--lease-kubeconfig does not go with --no-leader-elect: without a lease there is none to place"
+        )
+    if options.kubeconfig is None:
+        raise ValueError("--lease-kubeconfig goes with --kubeconfig, which leads to the cluster that is acted on")
+    return process.Elsewhere(options.lease_kubeconfig, options.lease_namespace)
 
 
 def _page_address(options: argparse.Namespace) -> server.Address | None:
