@@ -55,6 +55,9 @@ PAUSED_ANNOTATION: Final = "topology.openshift.io/paused"
 ETCD_BACKUP_ANNOTATION: Final = "topology.openshift.io/etcd-backup-taken"
 """On ClusterOperator `topology`: when an administrator took the last backup of etcd, RFC 3339."""
 
+ELSEWHERE_ANNOTATION: Final = "topology.openshift.io/operator-elsewhere"
+"""On ClusterOperator `topology`: the operator runs in another cluster, and so does its Lease."""
+
 IMAGE_BASED_INSTALL_LABEL: Final = "topology.openshift.io/image-based-install"
 """On Infrastructure `cluster`: the cluster was installed from an image; its topology is fixed by that image."""
 

@@ -115,6 +115,8 @@ class OwnOperator:
     """Head of the record, in case Infrastructure lost it."""
     backup_time: datetime | None = None
     """Last backup of etcd according to an administrator (ETCD_BACKUP_ANNOTATION); None when it is no time."""
+    elsewhere: bool = False
+    """Does the operator run in another cluster (ELSEWHERE_ANNOTATION)?"""
 
 
 @dataclass(frozen=True, slots=True)

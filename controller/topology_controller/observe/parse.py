@@ -119,6 +119,7 @@ def own_operator(raw: Raw) -> facts.OwnOperator:
         status=fields.mapping(raw, "status"),
         copy=record.copy(fields.at(raw, "status.extension")),
         backup_time=_time_or_none(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
+        elsewhere=annotations.get(vocabulary.ELSEWHERE_ANNOTATION, "false") != "false",
     )
 
 
