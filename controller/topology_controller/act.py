@@ -90,7 +90,8 @@ class Act:
 
         Raises KubeError (Conflict: another client wrote in between), RecordDropped, Voided (the lease).
         """
-        await self._hold_lease()
+        await self._ask()
+        self._hold_lease()
         return await self._write(infrastructure, record, {})
 
     async def change(
@@ -110,7 +111,8 @@ class Act:
             raise Voided("nothing was read live for it")
         if target is None:
             raise Voided("the record has no target")
-        await self._hold_lease()
+        await self._ask()
+        self._hold_lease()
         age = evidence.age()
         if age > EVIDENCE_SECONDS:
             raise Voided(f"the evidence is older than {EVIDENCE_SECONDS:g} s", age)
@@ -127,14 +129,16 @@ class Act:
         """
         if not clusteroperator.differs(status, own):
             return None
-        await self._hold_lease()
+        await self._ask()
+        self._hold_lease()
         version: str | None = None
         before: Raw = {}
         if isinstance(own, facts.Unobserved):
             created = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())
             version = created["metadata"]["resourceVersion"]
+            await self._ask()
             # Creating it may have taken all the time that the lease had to spare.
-            await self._hold_lease()
+            self._hold_lease()
         else:
             version, before = own.resource_version, own.status
         known = {key: before.get(key) for key in status}
@@ -143,9 +147,12 @@ class Act:
             catalog.CLUSTER_OPERATORS, vocabulary.CLUSTER_OPERATOR, body, subresource="status"
         )
 
-    async def _hold_lease(self) -> None:
+    async def _ask(self) -> None:
+        """Ask the guard, before the lease and the evidence are looked at: its answer takes time."""
         if self._guard is not None:
             await self._guard()
+
+    def _hold_lease(self) -> None:
         if self._lease.time_left() < self._client.request_timeout:
             raise Voided("the lease has less than one request timeout left")
 
