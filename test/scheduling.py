@@ -26,7 +26,7 @@ _SHARING = frozenset({
     "test_serving_revoked_tokens", "test_serving_to_others", "test_stale_status_applied",
 })  # fmt: skip
 _WITH_THEIR_OWN = frozenset({
-    "test_certified_clients", "test_installing_and_leaving", "test_parity", "test_real_server",
+    "test_certified_clients", "test_elsewhere", "test_installing_and_leaving", "test_parity", "test_real_server",
     "test_several_api_servers", "test_stand_ins",
 })  # fmt: skip
 _DEAR = frozenset({"test/unit/image/test_bill_of_materials.py"})
