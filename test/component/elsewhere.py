@@ -8,13 +8,13 @@ while that write waits to be executed: a write by an operator that does not hold
 from __future__ import annotations
 
 import contextlib
-import datetime
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from test import polling
-from test.component import backend, cluster, process, real
+from test.component import backend, cluster, real
 from topology_controller import manifests_elsewhere
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator
 
+    from test.component import process
     from test.component.world import World
     from topology_simulator.apiserver.requests import Request
 
@@ -145,7 +146,7 @@ class Pair:
 
     async def hold_in_site(self, holder: str = "master-0_in-cluster") -> None:
         """Let an operator of the site itself hold the site's own lease."""
-        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = {"holderIdentity": holder, "leaseDurationSeconds": 270, "acquireTime": now, "renewTime": now}
         await self.world.api.create(kinds.LEASES, kinds.LEASES.new(cluster.OWN_LEASE, cluster.OWN_NAMESPACE, spec=spec))
 
@@ -160,8 +161,8 @@ class Pair:
         spec = await self.lease()
         name = backend.who(request)
         holder = str(spec.get("holderIdentity") or "").partition("_")[0]
-        renewed = datetime.datetime.fromisoformat(spec.get("renewTime", "1970-01-01T00:00:00Z"))
-        age = (datetime.datetime.now(datetime.UTC) - renewed).total_seconds()
+        renewed = dt.datetime.fromisoformat(spec.get("renewTime", "1970-01-01T00:00:00Z"))
+        age = (dt.datetime.now(dt.UTC) - renewed).total_seconds()
         if holder != self.elsewhere[name] or age > spec.get("leaseDurationSeconds", 0):
             self.unfenced.append(f"{name}: {request.verb} {request.path}; the lease is {holder}'s, {age:.1f} s old")
 
