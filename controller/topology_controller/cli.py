@@ -223,8 +223,8 @@ def _manifests(options: argparse.Namespace) -> None:
             "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring",
         ),
         (
-            options.console is not None and only_definition,
-            "--console does not go with --crd-only or --crd-patch: these print nothing for it",
+            options.console is not None and (only_definition or options.elsewhere),
+            "--console does not go with --crd-only, --crd-patch or --elsewhere: these print nothing for it",
         ),
         (
             options.runbooks is not None and (only_definition or options.without_monitoring),

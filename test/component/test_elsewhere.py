@@ -69,6 +69,23 @@ async def pair(
         yield made
 
 
+@pytest.fixture
+async def real_pair(site: Site, management: Management, tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
+    """For what the embedded servers do not know: rights and tokens."""
+    async with (
+        worlds.opened(backend.Place(site), tmp_path) as world,
+        elsewhere.opened(world, management, tmp_path) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+async def embedded_pair(tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
+    """For what cannot be done to a real server: another one takes over its port."""
+    async with worlds.opened(backend.Place(), tmp_path) as world, elsewhere.opened(world, None, tmp_path) as made:
+        yield made
+
+
 async def nothing_written(pair: Pair, seconds: float = 1.5) -> None:
     before = len(pair.world.server.writes)
 
@@ -116,12 +133,9 @@ async def test_an_external_control_plane_is_left_alone_from_elsewhere_too(pair: 
 
 
 async def test_scrapers_are_known_where_it_runs(
-    pair: Pair, apiserver: backend.Place, tmp_path: pathlib.Path, request: pytest.FixtureRequest
+    real_pair: Pair, management: Management, tmp_path: pathlib.Path
 ) -> None:
-    """On the real server only: the other one reviews no tokens."""
-    if not apiserver.is_real:
-        pytest.skip("the embedded server reviews no tokens")
-    management: Management = request.getfixturevalue("management")
+    pair = real_pair
     here, there = metrics_clients.MetricsClients(pair.api), metrics_clients.MetricsClients(pair.world.api)
     given = serving.Serving(tmp_path / "tls", management.server.client_authority)
     operator = await pair.operator("operator-a", "--serving-cert-dir", str(given.certificates), wait=False)
@@ -278,11 +292,9 @@ async def test_kubeconfigs_that_are_exchanged_under_a_running_operator_change_no
     assert await pair.holder() == "operator-a"
 
 
-@pytest.mark.on_real
-async def test_kubeconfigs_that_are_exchanged_from_the_start_lead_nowhere(pair: Pair, apiserver: backend.Place) -> None:
+async def test_kubeconfigs_that_are_exchanged_from_the_start_lead_nowhere(real_pair: Pair) -> None:
     """Neither account has the rights of the other: no lease in the site, no request to act on in the other cluster."""
-    if not apiserver.is_real:
-        pytest.skip("the embedded server knows no rights")
+    pair = real_pair
     operator = await pair.operator(exchanged=True, wait=False)
     await pair.not_ready(operator, "the target cluster: cannot get leases")
     await nothing_written(pair)
@@ -293,11 +305,9 @@ async def test_kubeconfigs_that_are_exchanged_from_the_start_lead_nowhere(pair: 
     pair.world.server.refusals()
 
 
-async def test_another_cluster_at_the_same_address_is_left_alone(pair: Pair, tmp_path: pathlib.Path) -> None:
-    """On the embedded server only: another one takes over its port, as a site that is installed anew."""
-    world = pair.world
-    if world.server.is_real:
-        pytest.skip("the real server cannot be replaced at its port")
+async def test_another_cluster_at_the_same_address_is_left_alone(embedded_pair: Pair, tmp_path: pathlib.Path) -> None:
+    """As a site that is installed anew, or a name that leads to the wrong one."""
+    pair, world = embedded_pair, embedded_pair.world
     world.echo.on = False
     operator = await pair.operator()
     await world.ask_for()
