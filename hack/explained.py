@@ -295,7 +295,7 @@ def _parameters() -> Iterator[Name]:
 def _objects() -> Iterator[Name]:
     for kind, constants in (
         ("field", ("DESIRED", "RECORD")),
-        ("annotation", ("PAUSED_ANNOTATION", "ETCD_BACKUP_ANNOTATION")),
+        ("annotation", ("PAUSED_ANNOTATION", "ETCD_BACKUP_ANNOTATION", "ELSEWHERE_ANNOTATION")),
         ("label", ("IMAGE_BASED_INSTALL_LABEL",)),
         ("ConfigMap", ("ACCEPTED_CHECKS", "CONFIGURATION")),
         ("ClusterOperator", ("CLUSTER_OPERATOR",)),
