@@ -6,25 +6,29 @@ lease (`elsewhere.Pair` asks at each write). The topology changes once, and the 
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import json
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from test import polling
-from test.component import backend, elsewhere, metrics_clients, real
+from test.component import backend, documented, elsewhere, installing, metrics_clients, real
 from test.component import world as worlds
 from test.component.rights import pod
 from topology_simulator import kinds, serving
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import AsyncIterator, Iterator
 
     from test.component import process
     from test.component.elsewhere import Management, Pair, Site
     from topology_simulator.apiserver.requests import Request
 
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "elsewhere.md"
 FAILED, USAGE, LOST_THE_LEASE = 1, 2, 3
 OWN_LEASE = "leases.coordination.k8s.io/cluster-topology-operator in namespace openshift-topology-operator"
 
@@ -459,3 +463,48 @@ async def test_in_cluster_is_the_cluster_of_the_pod(pair: Pair, tmp_path: pathli
     await pair.world.ask_for()
     await pair.world.completed_once()
     assert await pair.holder() == "operator-pod"
+
+
+async def test_the_commands_of_the_page_lead_there(real_pair: Pair, tmp_path: pathlib.Path) -> None:
+    """Both sets are applied, the kubeconfig is made and stored: the operator has all that it needs."""
+    pair, desk = real_pair, tmp_path / "desk"
+    desk.mkdir()
+    administrator = installing.Administrator(two_contexts(pair), desk)
+    for command in documented.below(PAGE, "## Commands"):
+        bare = command.text.replace("--namespace topology-edge-1", "--namespace topology-edge-1 --without-monitoring")
+        await administrator.types(bare)
+    hub = ("--context", "hub", "-n", elsewhere.NAMESPACE)
+    deployment = json.loads(await administrator.oc(*hub, "get", "deployment", installing.NAME, "-o", "json"))
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    (folder,) = (one["mountPath"] for one in container["volumeMounts"] if one["name"] == "target")
+    secret = json.loads(await administrator.oc(*hub, "get", "secret", "topology-target", "-o", "json"))
+    stored = {name: base64.b64decode(content) for name, content in secret["data"].items()}
+    for name, content in stored.items():
+        (tmp_path / name).write_bytes(content)
+    (user,) = yaml.safe_load(stored["kubeconfig"])["users"]
+    pair.elsewhere[user["user"]["token"]] = "operator-pod"
+
+    account = pod.ServiceAccount(tmp_path / "account", pair.local.kubeconfig())
+    account.write((await administrator.oc(*hub, "create", "token", installing.NAME)).strip())
+    flags = [flag.replace(folder, str(tmp_path)) for flag in container["args"] if "kubeconfig" in flag]
+    flags.append(f"--lease-namespace={elsewhere.NAMESPACE}")
+    port = int(pair.local.kubeconfig()["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+    operator = await pod.start(account, port, tmp_path / "pod.log", *flags)
+    pair.world.operators.append(operator)
+    await operator.ready()
+    await pair.world.ask_for()
+    await pair.world.completed_once()
+    assert await pair.holder() == "operator-pod"
+    assert {one.who for one in pair.world.server.writes} == {user["user"]["token"]}
+
+
+def two_contexts(pair: Pair) -> dict[str, Any]:
+    """A kubeconfig of an administrator of both clusters."""
+    made: dict[str, Any] = {"apiVersion": "v1", "kind": "Config", "current-context": "edge-1"}
+    made |= {"clusters": [], "users": [], "contexts": []}
+    for name, server in (("edge-1", pair.world.server), ("hub", pair.local)):
+        access = server.kubeconfig()
+        made["clusters"].append({"name": name, "cluster": access["clusters"][0]["cluster"]})
+        made["users"].append({"name": name, "user": access["users"][0]["user"]})
+        made["contexts"].append({"name": name, "context": {"cluster": name, "user": name}})
+    return made

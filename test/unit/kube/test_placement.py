@@ -64,7 +64,7 @@ async def why(one: placement.Placement) -> str:
     return str(refused.value)
 
 
-@pytest.mark.looptime
+@pytest.mark.looptime(end=10_000)
 async def test_two_clusters_and_no_operator_there_allow_a_write_after_one_round_of_questions(looptime: Any) -> None:
     target, local = Cluster("a", delay=0.2), Cluster("b", delay=0.1)
     one = placed(target, local)
@@ -75,7 +75,7 @@ async def test_two_clusters_and_no_operator_there_allow_a_write_after_one_round_
     assert one.trouble == ""
 
 
-@pytest.mark.looptime
+@pytest.mark.looptime(end=10_000)
 @pytest.mark.parametrize("kind", [errors.Forbidden, errors.Malformed, errors.Unreachable, errors.TimedOut])
 @pytest.mark.parametrize(
     ("cluster", "plural", "named"),
@@ -119,7 +119,7 @@ async def test_one_cluster_by_both_ways_is_the_end_whichever_is_read_first(first
         await one.run()
 
 
-@pytest.mark.looptime
+@pytest.mark.looptime(end=10_000)
 @pytest.mark.parametrize("changed", ["target", "local"])
 async def test_another_cluster_at_the_same_address_ends_it_at_once_and_for_good(changed: str) -> None:
     clusters = {"target": Cluster("a"), "local": Cluster("b")}
@@ -136,7 +136,7 @@ async def test_another_cluster_at_the_same_address_ends_it_at_once_and_for_good(
         assert asyncio.get_running_loop().time() == 1
 
 
-@pytest.mark.looptime
+@pytest.mark.looptime(end=10_000)
 async def test_it_looks_every_period_and_sooner_while_something_is_in_the_way() -> None:
     target = Cluster("a")
     async with running(placed(target, Cluster("b"))):
@@ -148,7 +148,7 @@ async def test_it_looks_every_period_and_sooner_while_something_is_in_the_way() 
     assert [at for at, what in target.asked if what == LEASE] == [0, 52, 104, 114, 124, 134, 186]
 
 
-@pytest.mark.looptime
+@pytest.mark.looptime(end=10_000)
 async def test_the_targets_own_operator_goes_before_until_it_gives_its_lease_back() -> None:
     target = Cluster("a", spec={"holderIdentity": "in-cluster", "leaseDurationSeconds": 137, "renewTime": "1"})
     one = placed(target, Cluster("b"))
@@ -164,7 +164,7 @@ async def test_the_targets_own_operator_goes_before_until_it_gives_its_lease_bac
         await one.free()
 
 
-@pytest.mark.looptime
+@pytest.mark.looptime(end=10_000)
 @pytest.mark.parametrize(("duration", "seconds"), [(137, 137), (None, 270), (10**9, 600), ("x", 270), (-1, 270)])
 async def test_a_lease_that_is_not_renewed_counts_for_its_duration_by_our_clock(duration: Any, seconds: int) -> None:
     target = Cluster("a", spec={"holderIdentity": "dead", "leaseDurationSeconds": duration, "renewTime": "1"})
@@ -176,7 +176,7 @@ async def test_a_lease_that_is_not_renewed_counts_for_its_duration_by_our_clock(
     await one.guard()
 
 
-@pytest.mark.looptime
+@pytest.mark.looptime(end=10_000)
 async def test_a_target_that_cannot_be_read_is_no_operator_there() -> None:
     """What reconciles goes on with what it knows, as with any API server that is away; its writes are refused."""
     target = Cluster("a")
