@@ -22,7 +22,7 @@ def state(annotation: str | None, lease: dict[str, Any] | None) -> tuple[str, st
     own = parse.own_operator({"metadata": {"resourceVersion": "1", "annotations": annotations}})
     held = NO_LEASE if lease is None else parse.etcd_lease({"metadata": {"name": "a"}, "spec": lease})
     known = dataclasses.replace(worlds.healthy(), own_operator=own)
-    said = cluster.operator_state(cluster.Snapshot(known, frozenset(), held, NOW, ()))
+    said = cluster.operator_state(cluster.Snapshot(known, worlds.infrastructure(), held, NOW))
     return said["state"], said["message"]
 
 
