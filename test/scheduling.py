@@ -30,6 +30,8 @@ _WITH_THEIR_OWN = frozenset({
     "test_certified_clients", "test_installing_and_leaving", "test_parity", "test_real_server",
     "test_several_api_servers", "test_stand_ins",
 })  # fmt: skip
+_WITH_THEIR_OWN_TOO = frozenset({"test_elsewhere"})
+"""The same, and embedded ones besides, which may be anywhere."""
 _DEAR = frozenset({"test/unit/image/test_bill_of_materials.py"})
 """Each worker that runs some of these would make what they share: an environment of packages takes seconds."""
 
@@ -42,6 +44,8 @@ def group(test: str) -> str:
     name = file.removeprefix(_COMPONENT).removesuffix(".py")
     if name.startswith("rights/"):
         return "rights"
+    if name in _WITH_THEIR_OWN_TOO:
+        return test if _ON_EMBEDDED.search(test) else "servers"
     if name.startswith("admission/") or _ON_REAL.search(test) or (name in _SHARING and not _ON_EMBEDDED.search(test)):
         return "real"
     return "servers" if name in _WITH_THEIR_OWN else test

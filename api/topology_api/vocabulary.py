@@ -59,6 +59,9 @@ LOAD_BALANCER_BACKENDS_ANNOTATION: Final = "topology.openshift.io/load-balancer-
 """On ClusterOperator `topology`: the addresses that the load balancer of the control plane leads to, as an
 administrator says; separated by commas or blanks, 4 KiB at most."""
 
+ELSEWHERE_ANNOTATION: Final = "topology.openshift.io/operator-elsewhere"
+"""On ClusterOperator `topology`: the operator runs in another cluster, and so does its Lease."""
+
 IMAGE_BASED_INSTALL_LABEL: Final = "topology.openshift.io/image-based-install"
 """On Infrastructure `cluster`: the cluster was installed from an image; its topology is fixed by that image."""
 

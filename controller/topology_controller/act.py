@@ -4,7 +4,7 @@ Three writes exist: the record (Infrastructure status, topology untouched), the 
 the change (Infrastructure status, topology and record together). Those to Infrastructure carry the resourceVersion that
 the decision was made from, so that a request that changed, another leader's record, or anybody else's write turns ours
 into a conflict instead of a mistake. The change asks twice more, right before it is sent: how old is the evidence, and
-how long is the lease still ours?
+how long is the lease still ours? Where the lease is in another cluster, `guard` asks both clusters before that.
 
 `reconcile` calls it; it knows nothing about why a decision was made.
 """
@@ -20,6 +20,8 @@ from .observe import catalog, facts
 from .report import clusteroperator
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from topology_api.types import TopologyTransition
 
     from .kube import client as clients
@@ -71,17 +73,24 @@ def merge_patch(before: object, after: object) -> Any:
 
 
 class Act:
-    """The hands of the operator. Every method sends one write and returns what the server made of it."""
+    """The hands of the operator. Every method sends one write and returns what the server made of it.
 
-    def __init__(self, client: clients.Client, lease: Lease) -> None:
+    `guard` raises KubeError where nothing may be written; None where the lease is in the cluster that is written to.
+    """
+
+    def __init__(
+        self, client: clients.Client, lease: Lease, guard: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self._client = client
         self._lease = lease
+        self._guard = guard
 
     async def save(self, infrastructure: facts.Infrastructure, record: TopologyTransition) -> Raw:
         """Write the record; topology stays.
 
         Raises KubeError (Conflict: another client wrote in between), RecordDropped, Voided (the lease).
         """
+        await self._ask()
         self._hold_lease()
         return await self._write(infrastructure, record, {})
 
@@ -102,6 +111,7 @@ class Act:
             raise Voided("nothing was read live for it")
         if target is None:
             raise Voided("the record has no target")
+        await self._ask()
         self._hold_lease()
         age = evidence.age()
         if age > EVIDENCE_SECONDS:
@@ -119,12 +129,14 @@ class Act:
         """
         if not clusteroperator.differs(status, own):
             return None
+        await self._ask()
         self._hold_lease()
         version: str | None = None
         before: Raw = {}
         if isinstance(own, facts.Unobserved):
             created = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())
             version = created["metadata"]["resourceVersion"]
+            await self._ask()
             # Creating it may have taken all the time that the lease had to spare.
             self._hold_lease()
         else:
@@ -134,6 +146,11 @@ class Act:
         return await self._client.merge_patch(
             catalog.CLUSTER_OPERATORS, vocabulary.CLUSTER_OPERATOR, body, subresource="status"
         )
+
+    async def _ask(self) -> None:
+        """Ask the guard, before the lease and the evidence are looked at: its answer takes time."""
+        if self._guard is not None:
+            await self._guard()
 
     def _hold_lease(self) -> None:
         if self._lease.time_left() < self._client.request_timeout:

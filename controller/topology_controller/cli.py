@@ -26,10 +26,6 @@ from ._version import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from . import process
-    from .kube import lease
-    from .serve import server
-
 _LOG = logging.getLogger(__name__)
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
 
@@ -47,6 +43,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
     run.add_argument(
         "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the lease; default: %(default)s"
+    )
+    run.add_argument(
+        "--lease-kubeconfig", metavar="F", default="",
+        help="placement elsewhere: the cluster where the lease is held and scrapers are authenticated, while "
+        "--kubeconfig leads to the one that is acted on; in-cluster: that of this pod; default: the same cluster",
+    )  # fmt: skip
+    run.add_argument(
+        "--lease-namespace", metavar="NS", default="", help="with --lease-kubeconfig: namespace of the lease"
     )
     run.add_argument(
         "--bind-address", default="0.0.0.0:8443", metavar="HOST:PORT",
@@ -107,6 +111,10 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument(
         "--crd-patch", action="store_true",
         help="the script that adds our fields to the CRD that a cluster serves, and takes them out again",
+    )  # fmt: skip
+    form.add_argument(
+        "--elsewhere", choices=("target", "management"),
+        help="for an operator that runs in another cluster than the one it acts on: what to apply to one of the two",
     )  # fmt: skip
     manifests.add_argument("--crd", type=pathlib.Path, metavar="F", help="the served CRD, for --crd-patch")
     manifests.add_argument(
@@ -204,7 +212,7 @@ def _version(_: argparse.Namespace) -> None:
 def _manifests(options: argparse.Namespace) -> None:
     import yaml
 
-    from . import bindata, manifests
+    from . import bindata, manifests, manifests_elsewhere
     from .definitions import load
 
     only_definition = options.crd_only or options.crd_patch
@@ -215,8 +223,8 @@ def _manifests(options: argparse.Namespace) -> None:
             "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring",
         ),
         (
-            options.console is not None and only_definition,
-            "--console does not go with --crd-only or --crd-patch: these print nothing for it",
+            options.console is not None and (only_definition or options.elsewhere),
+            "--console does not go with --crd-only, --crd-patch or --elsewhere: these print nothing for it",
         ),
         (
             options.runbooks is not None and (only_definition or options.without_monitoring),
@@ -233,7 +241,11 @@ def _manifests(options: argparse.Namespace) -> None:
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
         monitoring = not options.without_monitoring
-        text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
+        if options.elsewhere:
+            arguments = options.elsewhere, options.image, options.namespace
+            text = manifests_elsewhere.render(*arguments, monitoring=monitoring)
+        else:
+            text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
         if options.console is not None:
             text += f"---\n{manifests.console(options.console)}"
         if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
@@ -279,18 +291,20 @@ def _run(options: argparse.Namespace) -> None:
         raise _CommandError(USAGE, error) from error
     except bindata.BindataMissingError as error:
         raise _CommandError(FAILED, error) from error
-    from . import process
-    from .kube import config
+    from . import process, run_options
+    from .kube import config, placement
 
     gc.enable()
     gc.freeze()
     try:
-        settings = _process_options(options)
+        settings = run_options.parse(options)
     except ValueError as error:
         raise _CommandError(USAGE, error) from error
     try:
         asyncio.run(process.run(settings, transitions))
-    except (config.ConfigError, OSError) as error:
+    except placement.SameClusterError as error:
+        raise _CommandError(USAGE, f"--kubeconfig and --lease-kubeconfig: {error}") from error
+    except (config.ConfigError, placement.ReplacedError, OSError) as error:
         raise _CommandError(FAILED, error) from error
     except lease.LeaseLost as error:
         raise _CommandError(LOST_LEASE, error) from error
@@ -298,65 +312,3 @@ def _run(options: argparse.Namespace) -> None:
         # Anything else is a bug: it is in the log, with its trace, and needs no other line.
         logs.bug(_LOG, error)
         raise _CommandError(FAILED, "") from error
-
-
-def _process_options(options: argparse.Namespace) -> process.Options:
-    """What the flags of `run` say. Raises ValueError, which names the flag."""
-    from . import process
-    from .serve import server
-
-    timing = _lease_timing(options)
-    try:
-        address = server.Address.parse(options.bind_address)
-    except ValueError as error:
-        raise ValueError(f"--bind-address: {error}") from None
-    server.refuse_open_http(address, options.serving_cert_dir)
-    page = _page_address(options)
-    return process.Options(
-        kubeconfig=options.kubeconfig,
-        context=options.context,
-        namespace=options.namespace,
-        address=address,
-        page=page,
-        certificates=options.serving_cert_dir,
-        leader_elect=options.leader_elect,
-        lease=timing,
-        settle_seconds=options.settle_seconds,
-        etcd_certificates=options.etcd_cert_dir,
-        etcd_endpoints=options.etcd_endpoints,
-        configuration=options.config,
-        log_level=logs.follow if options.log_level is None and options.v is None else None,
-    )
-
-
-def _page_address(options: argparse.Namespace) -> server.Address | None:
-    from .serve import server
-
-    if not options.page_address:
-        return None
-    try:
-        address = server.Address.parse(options.page_address)
-    except ValueError as error:
-        raise ValueError(f"--page-address: {error}") from None
-    if options.serving_cert_dir is None:
-        raise ValueError("--page-address goes with --serving-cert-dir: without it the page is at --bind-address")
-    if not address.loopback:
-        raise ValueError(
-            f"--page-address {address} is not a loopback address: the page asks for no credentials, "
-            "and is reached by port-forward"
-        )
-    return address
-
-
-def _lease_timing(options: argparse.Namespace) -> lease.LeaseTiming | None:
-    from .kube import lease
-
-    figures = (options.lease_duration, options.renew_deadline, options.retry_period)
-    if all(figure is None for figure in figures):
-        return None
-    if any(figure is None for figure in figures):
-        raise ValueError("--lease-duration, --renew-deadline and --retry-period go together")
-    try:
-        return lease.LeaseTiming(*figures)
-    except ValueError as error:
-        raise ValueError(f"--lease-duration, --renew-deadline and --retry-period: {error}") from None

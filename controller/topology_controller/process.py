@@ -25,7 +25,7 @@ from . import act, bindata, reconcile
 from ._version import __version__
 from .definitions import current as configured
 from .kube import client as clients
-from .kube import config, lease, queue
+from .kube import config, lease, placement, queue
 from .observe import catalog, facts, live, watches
 from .report import events, latest, metrics, view
 from .serve import page, routes, server
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable, Coroutine
 
+    from kubernetes_asyncio.client.configuration import Configuration
+
     from .definitions import load
+    from .kube import transport
     from .observe import members
 
 _LOG = logging.getLogger(__name__)
@@ -44,6 +47,18 @@ _RELEASE_VERSION = "RELEASE_VERSION"
 """Variable of the Deployment, named as OpenShift's operators name it."""
 HIGHLY_AVAILABLE = lease.LeaseTiming(137, 107, 26)
 SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
+IN_CLUSTER = "in-cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Where the lease is, if not in the cluster that is acted on: by which kubeconfig, and in which namespace there.
+
+    IN_CLUSTER for the kubeconfig is the cluster of this pod, by its service account.
+    """
+
+    kubeconfig: str
+    namespace: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +68,8 @@ class Options:
     `lease` is None when the figures follow the topology, `etcd_certificates` when etcd's members are not asked;
     `etcd_endpoints` is where they are asked if not where the cluster publishes them. `page` is the loopback address of
     the status page where others are served at `address`, None for no page. `configuration` is the file that is
-    followed; `log_level` is called with its level of the log, None where a flag has set that.
+    followed; `log_level` is called with its level of the log, None where a flag has set that. `elsewhere` is None where
+    the lease is in the cluster that is acted on.
     """
 
     kubeconfig: str | None
@@ -69,6 +85,7 @@ class Options:
     etcd_endpoints: tuple[str, ...] = ()
     configuration: pathlib.Path | None = None
     log_level: Callable[[str | None], None] | None = None
+    elsewhere: Elsewhere | None = None
 
     @property
     def request_timeout(self) -> float:
@@ -103,8 +120,8 @@ def _runbooks() -> str:
 async def run(options: Options, transitions: load.Transitions) -> None:
     """Run until cancelled, or until SIGTERM or SIGINT.
 
-    Raises config.ConfigError, lease.LeaseLost, OSError when the address is taken, ValueError for an address that may
-    not be served.
+    Raises config.ConfigError, lease.LeaseLost, placement.SameClusterError, placement.ReplacedError, OSError when the
+    address is taken, ValueError for an address that may not be served.
     """
     sslproto.SSLProtocol.max_size = _TLS_BUFFER
     stop = asyncio.Event()
@@ -115,15 +132,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
     measured = metrics.Metrics(transitions, lease=LEASE, server=str(configuration.host))
     holder = identity()
     async with contextlib.AsyncExitStack() as stack:
-        client = await stack.enter_async_context(
-            clients.Client(
-                configuration,
-                user_agent=f"{OPERATOR_NAME}/{__version__}",
-                field_manager=OPERATOR_NAME,
-                request_timeout=options.request_timeout,
-                observer=measured.request,
-            )
-        )
+        client = await stack.enter_async_context(_client(configuration, options, measured.request))
+        placed = None if options.elsewhere is None else await _placed(options, options.elsewhere, client, stack)
         work = queue.WorkQueue(measured)
         settings = configured.Current(options.configuration, transitions, log_level=options.log_level)
         etcd = _etcd(options, transitions, measured)
@@ -144,10 +154,12 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             work.add()
 
         settings.changed = configure
-        secured = None if options.certificates is None else server.Security(client, options.certificates)
+        # Who asks us is known where this process runs.
+        here = client if placed is None else placed.local
+        secured = None if options.certificates is None else server.Security(here, options.certificates)
         activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
         machines = (
-            *routes.probes(lambda: watched.troubles, lambda: work.working_since),
+            *routes.probes(lambda: (*_troubles(placed), *watched.troubles), lambda: work.working_since),
             *routes.scrape(measured, *activities),
         )
         readers = tuple(pages.routes())
@@ -168,8 +180,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 client=client,
                 watches=watched,
                 queue=work,
-                act=act.Act(client, held),
-                events=events.EventRecorder(client, holder, reconcile.utcnow),
+                act=act.Act(client, held, None if placed is None else placed.guard),
+                events=events.EventRecorder(client, holder, reconcile.utcnow, None if placed is None else placed.guard),
                 metrics=measured,
                 latest=shown,
                 etcd=etcd,
@@ -188,11 +200,11 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 shown.clear()
 
         tasks: list[Coroutine[None, None, object]] = [
-            _lead(options, client, watched, holder, reconcile_while),
+            _lead(options, client, watched, holder=holder, reconcile_while=reconcile_while, placed=placed),
             stop.wait(),
+            *([] if options.configuration is None else [settings.run()]),
+            *([] if placed is None else [placed.run()]),
         ]
-        if options.configuration is not None:
-            tasks.append(settings.run())
         await _until_one_ends(*tasks)
 
 
@@ -208,14 +220,49 @@ def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Met
     return members.Members(options.etcd_certificates, options.etcd_endpoints, observer=measured.etcd_request)
 
 
-async def _lead(
+def _client(
+    configuration: Configuration, options: Options, observer: transport.Observer | None = None
+) -> clients.Client:
+    return clients.Client(
+        configuration,
+        user_agent=f"{OPERATOR_NAME}/{__version__}",
+        field_manager=OPERATOR_NAME,
+        request_timeout=options.request_timeout,
+        observer=observer,
+    )
+
+
+async def _placed(
+    options: Options, elsewhere: Elsewhere, target: clients.Client, stack: contextlib.AsyncExitStack
+) -> placement.Placement:
+    """Open the way to the cluster of the lease. Raises config.ConfigError."""
+    chosen = elsewhere.kubeconfig
+    configuration = config.in_cluster() if chosen == IN_CLUSTER else await config.load(chosen)
+    local = await stack.enter_async_context(_client(configuration, options))
+    period = 2 * (options.lease or HIGHLY_AVAILABLE).retry_period
+    return placement.Placement(target, local, namespace=options.namespace, name=LEASE, period=period)
+
+
+def _troubles(placed: placement.Placement | None) -> tuple[str, ...]:
+    return () if placed is None or not placed.trouble else (placed.trouble,)
+
+
+async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their leader
     options: Options,
     client: clients.Client,
     watched: watches.Watches,
+    *,
     holder: str,
     reconcile_while: Callable[[act.Lease, Callable[[str], None]], Coroutine[None, None, None]],
+    placed: placement.Placement | None,
 ) -> None:
-    """Wait for the caches and the lease, then reconcile for as long as it is ours. Raises lease.LeaseLost."""
+    """Wait for the caches and the lease, then reconcile for as long as it is ours. Raises lease.LeaseLost.
+
+    Placed elsewhere, nothing of it begins before the target may be written to, and reconciling pauses while the
+    target's own operator holds the lease there.
+    """
+    if placed is not None:
+        await placed.free()
     await watched.first_answers()
     watched.installed = await live.installed(client)
     if not options.leader_elect:
@@ -223,17 +270,27 @@ async def _lead(
         return
     infrastructure = watched.known().infrastructure
     topology = infrastructure.control_plane if isinstance(infrastructure, facts.Infrastructure) else None
-    timing = options.lease or timing_for(topology or "")
-    elector = lease.Elector(client, options.namespace, LEASE, holder, timing)
+    if placed is None or options.elsewhere is None:
+        place, namespace, timing = client, options.namespace, timing_for(topology or "")
+    else:
+        # The shape of that cluster is not the target's: the figures neither follow the target nor its change.
+        place, namespace, timing = placed.local, options.elsewhere.namespace, HIGHLY_AVAILABLE
+    elector = lease.Elector(place, namespace, LEASE, holder, options.lease or timing)
 
     def adapt(control_plane: str) -> None:
-        if options.lease is None:
+        if options.lease is None and placed is None:
             elector.adopt(timing_for(control_plane))
 
     async def reconcile_as_leader() -> None:
         await elector.leading.wait()
         _LOG.info("leading as %(holder)s", {"holder": holder})
-        await reconcile_while(elector, adapt)
+        if placed is None:
+            await reconcile_while(elector, adapt)
+            return
+        while True:
+            await placed.look()
+            await placed.free()
+            await _until_one_ends(reconcile_while(elector, adapt), placed.held())
 
     # The loop ends before the election, which gives the lease back: nothing may be written after that.
     await _until_one_ends(elector.run(), reconcile_as_leader())

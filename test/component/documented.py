@@ -32,6 +32,7 @@ _READS = {"get", "explain", "describe", "wait", "api-resources", "events"}
 _WRITES = {"patch", "annotate", "label", "scale", "delete"}
 _TALKS = {
     "adm",
+    "config",
     "create",
     "debug",
     "edit",

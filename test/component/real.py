@@ -66,7 +66,12 @@ _REFRESH_SECONDS = 1.5
 
 
 class Session:
-    """The server of one test run. `server` may be asked anything that needs no loop; see `run` for the rest."""
+    """The server of one test run. `server` may be asked anything that needs no loop; see `run` for the rest.
+
+    What operators may do there is what `manifests` grants.
+    """
+
+    manifests = functools.partial(manifests.render, manifests.Kind.OPERATOR, monitoring=False)
 
     def __init__(self) -> None:
         self.server = server.RealServer(dict.fromkeys(TOKENS, OPERATOR))
@@ -135,7 +140,7 @@ class Session:
                 name = crd["metadata"]["name"]
                 self._definitions[name] = crd["spec"]
                 self._generations[name] = crd["metadata"]["generation"]
-            await _grant(api)
+            await grant(api, self.manifests())
         await self._keep_rules()
 
     async def _served(self) -> None:
@@ -244,9 +249,9 @@ def _is_systems(metadata: dict[str, Any]) -> bool:
     return str(metadata.get("namespace", "")).startswith("kube-")
 
 
-async def _grant(api: clients.Client) -> None:
-    """Apply the roles and bindings of the manifests, and wait until they count."""
-    documents = yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False))
+async def grant(api: clients.Client, text: str, user: server.User = OPERATOR) -> None:
+    """Apply the roles and bindings of manifests, and wait until they count for their user."""
+    documents = yaml.safe_load_all(text)
     rights = [one for one in documents if one and one["apiVersion"].startswith(_RBAC)]
     for one in rights:
         plural = f"{one['kind'].lower()}s"
@@ -263,11 +268,11 @@ async def _grant(api: clients.Client) -> None:
             "verb": rule["verbs"][0],
             "namespace": namespace,
         }
-        await polling.until(f"the operator may {asked}", functools.partial(_allowed, api, asked))
+        await polling.until(f"the operator may {asked}", functools.partial(_allowed, api, asked, user))
 
 
-async def _allowed(api: clients.Client, asked: dict[str, str]) -> bool:
+async def _allowed(api: clients.Client, asked: dict[str, str], user: server.User) -> bool:
     review = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
-    spec = {"user": OPERATOR.name, "groups": list(OPERATOR.groups), "resourceAttributes": asked}
+    spec = {"user": user.name, "groups": list(user.groups), "resourceAttributes": asked}
     made = {"apiVersion": review.api_version, "kind": review.kind, "metadata": {}, "spec": spec}
     return bool((await api.create(review, made))["status"]["allowed"])

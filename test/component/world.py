@@ -56,17 +56,19 @@ class World:
         settle: int | None = 0,
         lease: Sequence[str] = process.LEASE,
         clock: pathlib.Path | None = None,
+        file: pathlib.Path | None = None,
         wait: bool = True,
     ) -> process.Operator:
-        """Start an operator; with `wait`, return when it is ready."""
+        """Start an operator; with `wait`, return when it is ready. `file` is its kubeconfig, if it is there already."""
         number = len(self.operators)
-        file = self._folder / f"kubeconfig-{name}-{number}"
-        access = self.server.kubeconfig()
-        named = {**access, "users": [{"name": one["name"], "user": {"token": name}} for one in access["users"]]}
-        file.write_text(yaml.safe_dump(named))
+        own = file or self._folder / f"kubeconfig-{name}-{number}"
+        if file is None:
+            access = self.server.kubeconfig()
+            named = {**access, "users": [{"name": one["name"], "user": {"token": name}} for one in access["users"]]}
+            own.write_text(yaml.safe_dump(named))
         started = await process.start(
             name,
-            file,
+            own,
             self._folder / f"{name}-{number}.log",
             settle=settle,
             lease=lease,

@@ -12,4 +12,5 @@
 * `reflector`: keeps reduced objects from those events, and knows whether they are current.
 * `queue`: one key, coalescing: what wakes the reconciler; and the backoff after failures.
 * `lease`: the elector: who may write, and for how long; and times as the API writes them.
+* `placement`: the lease in one cluster, the work in another: may that be written to now?
 """

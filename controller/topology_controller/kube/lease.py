@@ -110,6 +110,41 @@ class LeaseTiming:
         return max(1, math.ceil(self.duration))
 
 
+class Sight:
+    """A lease as this process saw it last, and for how long it has not changed, by our own clock."""
+
+    def __init__(self) -> None:
+        # None where there is no such lease.
+        self.spec: Raw | None = None
+        # Who held it then; "" when it was free.
+        self.holder = ""
+        self.version = ""
+        # The loop's time.
+        self._since = 0.0
+
+    def see(self, raw: Raw | None, now: float) -> None:
+        """Remember a lease, None for one that does not exist."""
+        if raw is None:
+            self.spec, self.holder = None, ""
+            return
+        spec = raw.get("spec")
+        spec = spec if isinstance(spec, dict) else {}
+        holder = spec.get("holderIdentity")
+        self.holder = holder if isinstance(holder, str) else ""
+        self.version = str(raw.get("metadata", {}).get("resourceVersion", ""))
+        if spec != self.spec:
+            self.spec, self._since = spec, now
+
+    def free_in(self, now: float, default: int) -> float:
+        """Return in how many seconds others may take it; 0: now. `default` is its duration where it names none."""
+        if self.spec is None or not self.holder:
+            return 0.0
+        duration = self.spec.get("leaseDurationSeconds")
+        if not isinstance(duration, int) or duration <= 0:
+            duration = default
+        return max(0.0, self._since + min(duration, LONGEST) - now)
+
+
 class Elector:
     """One candidate for one lease.
 
@@ -131,8 +166,6 @@ class Elector:
         if not identity:
             raise ValueError("an elector needs an identity")
         self.leading = asyncio.Event()
-        # Who held the lease when we last looked; "" when it was free.
-        self.holder = ""
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -145,13 +178,15 @@ class Elector:
         self._due = asyncio.Event()
         self._utcnow = utcnow
         self._uniform = uniform
-        # The lease as we saw it last, None where there is none, and since when (loop time) it has been so.
-        self._spec: Raw | None = None
-        self._version = ""
-        self._since = 0.0
+        self._seen = Sight()
         # Whether a write of ours has begun of which we do not know how it ended.
         self._unsure = False
         self._held_until = float("-inf")
+
+    @property
+    def holder(self) -> str:
+        """Who held the lease when we last looked; "" when it was free."""
+        return self._seen.holder
 
     def adopt(self, timing: LeaseTiming) -> None:
         """Renew with other figures, at once where they differ. Those in force stay until that has succeeded."""
@@ -207,12 +242,7 @@ class Elector:
 
     def _free_in(self) -> float:
         """Return in how many seconds what we saw may be taken; 0: now."""
-        if self._spec is None or self.holder in {"", self._identity}:
-            return 0.0
-        duration = self._spec.get("leaseDurationSeconds")
-        if not isinstance(duration, int) or duration <= 0:
-            duration = self._adopted.written
-        return max(0.0, self._since + min(duration, LONGEST) - self._now())
+        return 0.0 if self.holder == self._identity else self._seen.free_in(self._now(), self._adopted.written)
 
     async def _hold(self) -> None:
         backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
@@ -249,32 +279,23 @@ class Elector:
     async def _look(self) -> None:
         """Read the lease. Raises KubeError."""
         try:
-            raw = await self._client.get(LEASES, self._name, namespace=self._namespace, timeout=self._budget())
+            raw: Raw | None = await self._client.get(
+                LEASES, self._name, namespace=self._namespace, timeout=self._budget()
+            )
         except errors.NotFound:
-            self._spec, self.holder = None, ""
-        else:
-            self._see(raw)
-
-    def _see(self, raw: Raw) -> None:
-        """Remember a lease, and since when it has been as it is."""
-        spec = raw.get("spec")
-        spec = spec if isinstance(spec, dict) else {}
-        holder = spec.get("holderIdentity")
-        self.holder = holder if isinstance(holder, str) else ""
-        self._version = str(raw.get("metadata", {}).get("resourceVersion", ""))
-        if spec != self._spec:
-            self._spec, self._since = spec, self._now()
+            raw = None
+        self._seen.see(raw, self._now())
 
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
         began, timing = self._now(), self._adopted
-        self._see(await self._write(self._identity, timing.written, self._budget()))
+        self._seen.see(await self._write(self._identity, timing.written, self._budget()), self._now())
         self._unsure = False
         self.timing = timing
         self._held_until = began + timing.renew_deadline
 
     async def _write(self, holder: str, duration: int, seconds: float) -> Raw:
-        now, before = micro_time(self._utcnow()), self._spec or {}
+        now, before = micro_time(self._utcnow()), self._seen.spec or {}
         acquired = before.get("acquireTime") if holder == self.holder else None
         transitions = before.get("leaseTransitions")
         transitions = transitions if isinstance(transitions, int) else 0
@@ -283,15 +304,15 @@ class Elector:
             "leaseDurationSeconds": duration,
             "acquireTime": acquired if isinstance(acquired, str) else now,
             "renewTime": now,
-            "leaseTransitions": transitions + (self._spec is not None and holder not in {"", self.holder}),
+            "leaseTransitions": transitions + (self._seen.spec is not None and holder not in {"", self.holder}),
         }
         metadata = {"name": self._name, "namespace": self._namespace}
         body: Raw = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         self._unsure = True
         try:
-            if self._spec is None:
+            if self._seen.spec is None:
                 return await self._client.create(LEASES, body, namespace=self._namespace, timeout=seconds)
-            metadata["resourceVersion"] = self._version
+            metadata["resourceVersion"] = self._seen.version
             return await self._client.replace(LEASES, self._name, body, namespace=self._namespace, timeout=seconds)
         except errors.KubeError as error:
             self._unsure = error.outcome_unknown
@@ -312,15 +333,15 @@ class Elector:
     async def _released(self) -> bool:
         """Release once, and return whether the lease is not ours any more."""
         # A write of ours may have been cut off: whether it happened decides which version is released.
-        if self._unsure or self._spec is None:
+        if self._unsure or self._seen.spec is None:
             await self._look()
-        if self._spec is None or self.holder != self._identity:
+        if self._seen.spec is None or self.holder != self._identity:
             return True
         try:
             await self._write("", 1, _RELEASE)
         except errors.Conflict:
             return False
-        self.holder = ""
+        self._seen.holder = ""
         return True
 
     def _budget(self) -> float:

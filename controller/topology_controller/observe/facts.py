@@ -147,6 +147,8 @@ class OwnOperator:
     """Last backup of etcd according to an administrator (ETCD_BACKUP_ANNOTATION); None when it is no time."""
     backends: Backends | None = None
     """Where the load balancer leads according to an administrator; None when nothing says so."""
+    elsewhere: bool = False
+    """Does the operator run in another cluster (ELSEWHERE_ANNOTATION)?"""
 
 
 @dataclass(frozen=True, slots=True)

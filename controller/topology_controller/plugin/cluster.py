@@ -353,6 +353,9 @@ def operator_state(snapshot: Snapshot) -> answers.Operator:
         if isinstance(own, facts.Unobserved) and own.missing:
             absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
             return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
+        if not isinstance(own, facts.Unobserved) and own.elsewhere:
+            elsewhere = "The operator runs in another cluster, and only there is it seen whether it runs"
+            return {"state": "Unknown", "message": elsewhere}
         never = "The operator has no Lease: it has not run yet, or not in this namespace"
         return {"state": "NotRunning", "message": never}
     if not held.holder:

@@ -24,7 +24,7 @@ from ..kube import errors, lease, queue
 from ..kube import resource as resources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from datetime import datetime
 
     from topology_api.types import TopologyTransition
@@ -81,10 +81,17 @@ class _Event:
 
 
 class EventRecorder:
-    """Sends events in order, one at a time. Run `run()` as a task."""
+    """Sends events in order, one at a time. Run `run()` as a task. `guard` raises KubeError where none may be sent."""
 
-    def __init__(self, client: clients.Client, identity: str, utcnow: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        client: clients.Client,
+        identity: str,
+        utcnow: Callable[[], datetime],
+        guard: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._client = client
+        self._guard = guard
         # In bytes, as the API counts.
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
@@ -141,6 +148,8 @@ class EventRecorder:
         """Send an event, or return why it still waits; one that the API would never take is given up."""
         done = "is sent"
         try:
+            if self._guard is not None:
+                await self._guard()
             await self._client.create(EVENTS, self._body(event), namespace=_NAMESPACE)
         except errors.AlreadyExists:
             done = "was sent before"

@@ -88,10 +88,10 @@ def allowed(folder: pathlib.Path) -> bool:
     return done.returncode == 0
 
 
-async def start(account: ServiceAccount, port: int, log: pathlib.Path) -> process.Operator:
+async def start(account: ServiceAccount, port: int, log: pathlib.Path, *flags: str) -> process.Operator:
     """Start an operator in a pod's surroundings; it finds the API server on a loopback port by its environment."""
     operator = [sys.executable, "-m", "topology_controller", "run", "--bind-address", "127.0.0.1:0"]
-    command, environment = _inside(account.folder, *operator, "--settle-seconds", "0", *process.LEASE)
+    command, environment = _inside(account.folder, *operator, "--settle-seconds", "0", *process.LEASE, *flags)
     environment |= {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port)}
     environment |= {"PYTHONUNBUFFERED": "1", "POD_NAME": "operator-pod"}
     started = await processes.logged(*command, log=log, env=environment)

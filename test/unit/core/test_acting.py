@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_controller import act
-from topology_controller.observe import facts, live
+from topology_controller.kube import errors
+from topology_controller.observe import catalog, facts, live
 from topology_simulator.apiserver import patch as merge_patches
 
 from . import worlds
@@ -205,3 +206,43 @@ async def test_a_missing_operator_object_is_created_first() -> None:
     await hands(server).report(missing, {"versions": [1], "extension": None})
     assert [where for where, _, _ in server.sent] == ["clusteroperators", "clusteroperators/topology"]
     assert server.sent[1][1] == {"metadata": {"resourceVersion": "50"}, "status": {"versions": [1]}}
+
+
+@pytest.mark.looptime
+async def test_where_the_guard_refuses_nothing_is_written() -> None:
+    server = PatchRecorder()
+    client: Any = server
+    refused = errors.Forbidden("write", catalog.INFRASTRUCTURES, None, "cluster", 0, "No", "")
+
+    async def refuse() -> None:
+        raise refused
+
+    guarded = act.Act(client, act.Unelected(), refuse)
+    for write in (
+        guarded.save(worlds.infrastructure(), worlds.admitting()),
+        guarded.change(await evidence(), worlds.infrastructure(), worlds.converging()),
+        guarded.report(facts.NOT_READ, {"conditions": []}),
+    ):
+        with pytest.raises(errors.Forbidden):
+            await write
+    assert server.sent == []
+
+
+@pytest.mark.looptime
+async def test_a_guard_that_takes_its_time_lets_evidence_and_lease_grow_old() -> None:
+    server = PatchRecorder()
+    client: Any = server
+    left = Left(60.0)
+
+    async def look() -> None:
+        await asyncio.sleep(2.5)
+
+    with pytest.raises(act.Voided, match="older than 2 s"):
+        await act.Act(client, left, look).change(await evidence(), worlds.infrastructure(), worlds.converging())
+
+    async def lose() -> None:
+        left.seconds = 1.0
+
+    with pytest.raises(act.Voided, match="the lease"):
+        await act.Act(client, left, lose).save(worlds.infrastructure(), worlds.admitting())
+    assert server.sent == []

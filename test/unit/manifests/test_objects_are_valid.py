@@ -18,7 +18,7 @@ import pytest
 import yaml
 from test.unit.manifests import references
 
-from topology_controller import manifests
+from topology_controller import manifests, manifests_elsewhere
 from topology_simulator import install
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ NEWEST = ".".join(kubernetes_validate.latest_version().split(".")[:2])
 OBJECTS: list[dict[str, Any]] = [
     *yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)),
     yaml.safe_load(manifests.render(manifests.Kind.CRD_ONLY)),
+    *yaml.safe_load_all(manifests_elsewhere.render("target", None, "openshift-topology-operator", monitoring=True)),
+    *yaml.safe_load_all(manifests_elsewhere.render("management", None, "topology-edge-1", monitoring=True)),
 ]
 OPEN = {"type": "object"}
 

@@ -1,0 +1,156 @@
+"""Two clusters: the one that is acted on, the target, and another one, where this process runs and holds its lease.
+
+The lease keeps processes of ours apart. It knows nothing of the target: can it be reached, is it still the cluster that
+it was, has an operator of its own appeared there? So that is asked live, now and then and before each write to the
+target. What cannot be read allows no write, and neither does a local cluster that does not answer.
+
+What cannot be excluded: between these answers and the write lies one request, in which the target's own operator may
+take its lease. Then two leaders write to the target for a moment. Each write carries the resourceVersion that it was
+decided from, so one of the two is a conflict. An operator that runs without a lease is never seen, and neither is a
+second process that holds its lease in a third cluster.
+
+`act` and `report.events` ask the guard; `process` waits by `free` and `held`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING
+
+from . import errors, lease
+from . import resource as resources
+
+if TYPE_CHECKING:
+    from . import client as clients
+
+_LOG = logging.getLogger(__name__)
+NAMESPACES = resources.Resource("", "v1", "namespaces", "Namespace")
+IDENTITY = "kube-system"
+"""The namespace whose UID tells clusters apart: it is there from the start, and is never made again."""
+TARGET, LOCAL = "the target cluster", "the cluster of the lease"
+_DURATION = 270
+"""Seconds for a lease that names no duration: OpenShift's figure for a single node, the longest."""
+_SOON = 10.0
+"""Seconds between two looks while something is in the way, at most."""
+
+
+class SameClusterError(Exception):
+    """Both are one cluster: nothing is placed elsewhere, and the operator belongs into that cluster."""
+
+
+class ReplacedError(Exception):
+    """Another cluster answers at the same address. What is known is about the one before: begin anew."""
+
+
+class Refused(errors.KubeError):
+    """A write to the target that was not sent; the message says why."""
+
+    may_pass = True
+
+    def __str__(self) -> str:
+        return f"nothing is written to {TARGET}: {self.message}"
+
+
+class Placement:
+    """Whether the target may be written to. Run `run()` as a task.
+
+    `name` in `namespace` is the lease that the target's own operator would hold; `period` is in seconds between two
+    looks. `trouble` is what is in the way of a write, as of the last look; "" is nothing.
+    """
+
+    def __init__(
+        self, target: clients.Client, local: clients.Client, *, namespace: str, name: str, period: float
+    ) -> None:
+        self.local = local
+        self.trouble = f"{TARGET}: not asked yet"
+        self._target = target
+        self._namespace, self._name = namespace, name
+        self._period = period
+        self._uids: dict[str, str] = {}
+        self._sight = lease.Sight()
+        self._free, self._held, self._over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._end: SameClusterError | ReplacedError | None = None
+
+    async def run(self) -> None:
+        """Look again and again until cancelled. Raises SameClusterError, ReplacedError: no write follows."""
+        while True:
+            pause = min(self._period, _SOON) if await self.look() else self._period
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0 if self._over.is_set() else pause):
+                    await self._over.wait()
+            if self._end is not None:
+                raise self._end
+
+    async def guard(self) -> None:
+        """Look now, and allow one write. Raises Refused."""
+        if trouble := await self.look():
+            raise Refused("write", NAMESPACES, None, IDENTITY, 0, "NotAllowed", trouble, sent=False)
+
+    async def free(self) -> None:
+        """Wait until nothing is in the way."""
+        await self._free.wait()
+
+    async def held(self) -> None:
+        """Wait until the target's own operator holds its lease. A target that cannot be read does not end this."""
+        await self._held.wait()
+
+    async def look(self) -> str:
+        """Ask both clusters now, all at once, and return what is in the way of a write."""
+        troubles = await asyncio.gather(
+            self._identify(TARGET, self._target), self._identify(LOCAL, self.local), self._operator()
+        )
+        trouble = str(self._end) if self._end is not None else next(filter(None, troubles), "")
+        if trouble != self.trouble:
+            self.trouble = trouble
+            if trouble:
+                _LOG.warning("nothing is written to the target: %(trouble)s; looking again", {"trouble": trouble})
+            else:
+                about = {"target": self._uids[TARGET], "local": self._uids[LOCAL]}
+                _LOG.info("the target is cluster %(target)s, the lease is in cluster %(local)s", about)
+        if trouble:
+            self._free.clear()
+        else:
+            self._free.set()
+        return trouble
+
+    async def _identify(self, cluster: str, client: clients.Client) -> str:
+        try:
+            raw = await client.get(NAMESPACES, IDENTITY)
+        except errors.KubeError as error:
+            return f"{cluster}: {error}"
+        metadata = raw.get("metadata")
+        uid = metadata.get("uid") if isinstance(metadata, dict) else None
+        if not isinstance(uid, str) or not uid:
+            return f"{cluster}: namespace {IDENTITY} has no uid"
+        before = self._uids.setdefault(cluster, uid)
+        if uid != before:
+            self._give_up(ReplacedError(f"{cluster} is another one now: the uid of {IDENTITY} was {before}, is {uid}"))
+        elif self._uids.get(TARGET) == self._uids.get(LOCAL):
+            self._give_up(SameClusterError(f"{TARGET} and {LOCAL} are the same: both have uid {uid} of {IDENTITY}"))
+        return ""
+
+    def _give_up(self, end: SameClusterError | ReplacedError) -> None:
+        self._end = self._end or end
+        self._over.set()
+
+    async def _operator(self) -> str:
+        """Does the target's own operator hold its lease? As any candidate judges it: by whether it is renewed."""
+        try:
+            self._sight.see(
+                await self._target.get(lease.LEASES, self._name, namespace=self._namespace),
+                asyncio.get_running_loop().time(),
+            )
+        except errors.NotFound:
+            self._sight.see(None, 0.0)
+        except errors.KubeError as error:
+            return f"{TARGET}: {error}"
+        if not self._sight.free_in(asyncio.get_running_loop().time(), _DURATION):
+            self._held.clear()
+            return ""
+        self._held.set()
+        return (
+            f"{TARGET}: its own operator holds {lease.LEASES.describe(self._name, self._namespace)} "
+            f"as {errors.clean(self._sight.holder, 200)}"
+        )

@@ -1,0 +1,510 @@
+"""The operator acts on a cluster that it does not run in: the lease is in one cluster, everything else in the other.
+
+Whatever happens to either, nothing is written to the site without the lease, and nothing to the other cluster but the
+lease (`elsewhere.Pair` asks at each write). The topology changes once, and the end is the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from test import polling
+from test.component import backend, documented, elsewhere, installing, metrics_clients, real
+from test.component import world as worlds
+from test.component.rights import pod
+from topology_simulator import kinds, serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from test.component import process
+    from test.component.elsewhere import Management, Pair, Site
+    from topology_simulator.apiserver.requests import Request
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "elsewhere.md"
+FAILED, USAGE, LOST_THE_LEASE = 1, 2, 3
+OWN_LEASE = "leases.coordination.k8s.io/cluster-topology-operator in namespace openshift-topology-operator"
+
+LEASES_TOO = """
+kind: ClusterRole
+apiVersion: rbac.authorization.k8s.io/v1
+metadata: {name: in-cluster}
+rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}]
+---
+kind: ClusterRoleBinding
+apiVersion: rbac.authorization.k8s.io/v1
+metadata: {name: in-cluster}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: in-cluster}
+subjects: [{kind: ServiceAccount, name: cluster-topology-operator, namespace: openshift-topology-operator}]
+"""
+"""What an operator in the site may do besides, and one elsewhere may not."""
+
+
+@pytest.fixture(scope="module")
+def site(real_binaries: None) -> Iterator[Site]:
+    with elsewhere.Site() as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def management(real_binaries: None) -> Iterator[Management]:
+    with elsewhere.Management() as session:
+        yield session
+
+
+@pytest.fixture
+def apiserver(request: pytest.FixtureRequest) -> backend.Place:
+    return backend.Place(request.getfixturevalue("site") if request.param == "real" else None)
+
+
+@pytest.fixture
+async def pair(
+    world: worlds.World, apiserver: backend.Place, tmp_path: pathlib.Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Pair]:
+    session = request.getfixturevalue("management") if apiserver.is_real else None
+    async with elsewhere.opened(world, session, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def real_pair(site: Site, management: Management, tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
+    """For what the embedded servers do not know: rights and tokens."""
+    async with (
+        worlds.opened(backend.Place(site), tmp_path) as world,
+        elsewhere.opened(world, management, tmp_path) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+async def embedded_pair(tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
+    """For what cannot be done to a real server: another one takes over its port."""
+    async with worlds.opened(backend.Place(), tmp_path) as world, elsewhere.opened(world, None, tmp_path) as made:
+        yield made
+
+
+async def nothing_written(pair: Pair, seconds: float = 1.5) -> None:
+    before = len(pair.world.server.writes)
+
+    async def unchanged() -> bool:
+        return len(pair.world.server.writes) == before
+
+    await polling.steadily("nothing is written to the site", unchanged, seconds)
+
+
+def plurals(pair: Pair, *verbs: str) -> set[str]:
+    return {one.resource for one in pair.local.asked() if not verbs or one.verb in verbs}
+
+
+# -- where what is
+
+
+@pytest.mark.on_real
+async def test_lease_here_record_events_and_report_there(pair: Pair) -> None:
+    world = pair.world
+    operator = await pair.operator(lease=())
+    await pair.held_by("operator-a")
+    await world.ask_for()
+    await world.completed_once()
+
+    assert {one.who for one in world.server.writes} == {"operator-a"}
+    assert await world.holder() == "", "nothing of the site's own lease"
+    assert plurals(pair) == {"leases", "namespaces"}
+    assert {one.name for one in pair.local.asked() if one.resource == "namespaces"} == {"kube-system"}
+    # The site was a single node, and is none now: its shape is not that of the cluster of the lease.
+    assert (await pair.lease())["leaseDurationSeconds"] == 137
+    assert await operator.metric("leader_election_master_status") == 1
+    assert await operator.stop() == 0
+    assert await pair.holder() == ""
+
+
+async def test_an_external_control_plane_is_left_alone_from_elsewhere_too(pair: Pair) -> None:
+    await pair.world.api.patch_status(
+        kinds.INFRASTRUCTURES,
+        "cluster",
+        {"controlPlaneTopology": "External", "infrastructureTopology": "HighlyAvailable"},
+    )
+    await pair.operator()
+    await pair.world.until_condition("Disabled", "True", "HostedControlPlane")
+    assert {one.resource for one in pair.world.server.writes} == {"clusteroperators"}
+
+
+async def test_scrapers_are_known_where_it_runs(
+    real_pair: Pair, management: Management, tmp_path: pathlib.Path
+) -> None:
+    pair = real_pair
+    here, there = metrics_clients.MetricsClients(pair.api), metrics_clients.MetricsClients(pair.world.api)
+    given = serving.Serving(tmp_path / "tls", management.server.client_authority)
+    operator = await pair.operator("operator-a", "--serving-cert-dir", str(given.certificates), wait=False)
+    operator.tls = metrics_clients.trusting(given)
+    await operator.ready()
+    async with here.account("scraper", metrics_clients.METRICS_ROLE) as known, there.account("scraper") as stranger:
+        for token, code in ((known, 200), (stranger, 401)):
+            assert (await operator.ask("/metrics", headers={"Authorization": f"Bearer {token}"}))[0] == code
+    assert (await operator.ask("/metrics", tls=given.scraper().tls()))[0] == 200
+    site = {one.resource for one in pair.world.server.asked()}
+    assert not site & {"tokenreviews", "subjectaccessreviews", "apiservers"}
+
+
+# -- who leads
+
+
+@pytest.mark.on_real("Admitting")
+@pytest.mark.slow
+@pytest.mark.parametrize("phase", ["Admitting", "Converging"])
+async def test_a_leader_that_is_killed_is_replaced_and_its_transition_is_finished(pair: Pair, phase: str) -> None:
+    world = pair.world
+    world.echo.on = phase == "Converging"
+    world.operands.on = False
+    first = await pair.operator("operator-a")
+    await pair.held_by("operator-a")
+    await pair.operator("operator-b")
+    await world.ask_for()
+    await world.until_phase(phase)
+    await world.until_condition("Progressing", "True", f"Transition{phase}")
+
+    await first.kill()
+    await pair.held_by("operator-b", seconds=30.0)
+    await world.echo.go_on()
+    world.echo.on = True
+    await world.operands.go_on()
+    await world.completed_once()
+    (change,) = world.server.topology_changes
+    assert change.who == ("operator-a" if phase == "Converging" else "operator-b")
+
+
+@pytest.mark.on_real
+async def test_a_leader_cut_off_from_its_lease_writes_nothing_more_and_is_replaced(pair: Pair) -> None:
+    """The site is in reach of both all the time; of the lease only the second one hears."""
+    world = pair.world
+    world.echo.on = False
+    first = await pair.operator("operator-a")
+    await pair.held_by("operator-a")
+    second = await pair.operator("operator-b")
+    await world.ask_for()
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+
+    pair.local.fault("silent", token="operator-a")
+    before = pair.writes("operator-a")
+    # All that it waits for is there now: it would change the topology.
+    await world.echo.go_on()
+    world.echo.on = True
+    assert await first.ended(30.0) == LOST_THE_LEASE, first.tail()
+    assert pair.writes("operator-a") == before
+    await pair.held_by("operator-b", seconds=30.0)
+    await world.completed_once()
+    assert {one.who for one in world.server.topology_changes} == {"operator-b"}
+    assert second.alive
+
+
+# -- a site out of reach
+
+
+@pytest.mark.on_real
+async def test_a_site_out_of_reach_is_waited_for(pair: Pair) -> None:
+    world = pair.world
+    world.echo.on = False
+    operator = await pair.operator()
+    await world.ask_for()
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+
+    gone = world.server.fault("drop")
+    world.server.fault("cut", verb="watch")
+    await world.echo.go_on()
+    world.echo.on = True
+    await pair.not_ready(operator, "the target cluster: cannot get namespaces/kube-system")
+    await operator.said("nothing is written to the target: the target cluster: cannot get")
+    assert world.server.topology_changes == []
+    assert await pair.holder() == "operator-a", "the lease is in reach, and is kept"
+
+    world.server.lift(gone)
+    await world.completed_once(30.0)
+    await operator.ready()
+    assert operator.alive
+
+
+async def test_a_site_out_of_reach_at_the_start_is_waited_for(pair: Pair) -> None:
+    gone = pair.world.server.fault("drop")
+    operator = await pair.operator(wait=False)
+    await pair.not_ready(operator, "the target cluster: cannot get namespaces/kube-system")
+    assert await pair.lease() == {}, "no lease before the two clusters are known"
+    assert (await operator.ask("/healthz"))[0] == 200
+
+    pair.world.server.lift(gone)
+    await operator.ready(20.0)
+    await pair.world.ask_for()
+    await pair.world.completed_once()
+
+
+# -- which cluster it is
+
+
+@pytest.mark.on_real
+async def test_one_cluster_by_both_ways_is_bad_usage(pair: Pair) -> None:
+    site, lease = pair.files("operator-a")
+    pair.write(site, pair.world.server.kubeconfig(), "operator-a")
+    pair.write(lease, pair.world.server.kubeconfig(), "operator-a")
+    flags = ("--lease-kubeconfig", str(lease), "--lease-namespace", elsewhere.NAMESPACE)
+    operator = await pair.world.operator("operator-a", *flags, file=site, wait=False)
+    assert await operator.ended() == USAGE
+    assert "the target cluster and the cluster of the lease are the same" in operator.words()
+    assert pair.world.server.writes == []
+    assert "leases" not in {one.resource for one in pair.world.server.asked() if one.verb != "get"}
+
+
+async def test_a_cluster_that_cannot_be_told_at_the_start_is_not_taken_for_another_one(pair: Pair) -> None:
+    site, lease = pair.files("operator-a")
+    pair.write(site, pair.world.server.kubeconfig(), "operator-a")
+    pair.write(lease, pair.world.server.kubeconfig(), "operator-a")
+    unread = pair.world.server.fault("status", verb="get", resource="namespaces", code=403)
+    flags = ("--lease-kubeconfig", str(lease), "--lease-namespace", elsewhere.NAMESPACE)
+    operator = await pair.world.operator("operator-a", *flags, file=site, wait=False)
+    await pair.not_ready(operator, "cannot get namespaces/kube-system: 403")
+    await nothing_written(pair)
+
+    pair.world.server.lift(unread)
+    assert await operator.ended(20.0) == USAGE
+    assert pair.world.server.writes == []
+
+
+@pytest.mark.on_real
+async def test_kubeconfigs_that_are_exchanged_under_a_running_operator_change_nothing(pair: Pair) -> None:
+    world = pair.world
+    world.echo.on = False
+    operator = await pair.operator()
+    await world.ask_for()
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+    site, lease = pair.files("operator-a")
+    pair.write(site, pair.local.kubeconfig(), "operator-a")
+    pair.write(lease, world.server.kubeconfig(), "operator-a")
+    # A refusal makes it read its files again.
+    for server in (world.server, pair.local):
+        server.fault("status", verb="get", resource="namespaces", code=401, count=2)
+    await operator.said("leads to another server now")
+
+    await world.echo.go_on()
+    world.echo.on = True
+    await world.completed_once(30.0)
+    assert await world.holder() == ""
+    assert await pair.holder() == "operator-a"
+
+
+async def test_kubeconfigs_that_are_exchanged_from_the_start_lead_nowhere(real_pair: Pair) -> None:
+    """Neither account has the rights of the other: no lease in the site, no request to act on in the other cluster."""
+    pair = real_pair
+    operator = await pair.operator(exchanged=True, wait=False)
+    await pair.not_ready(operator, "the target cluster: cannot get leases")
+    await nothing_written(pair)
+    assert not await pair.world.holder()
+    assert await pair.lease() == {}
+    # It has asked for what it may not have.
+    assert pair.local.refusals()
+    pair.world.server.refusals()
+
+
+async def test_another_cluster_at_the_same_address_is_left_alone(embedded_pair: Pair, tmp_path: pathlib.Path) -> None:
+    """As a site that is installed anew, or a name that leads to the wrong one."""
+    pair, world = embedded_pair, embedded_pair.world
+    world.echo.on = False
+    operator = await pair.operator()
+    await world.ask_for()
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+    port = int(world.server.kubeconfig()["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+    other = Anew()
+    async with worlds.opened(At(other), tmp_path) as replaced:
+        # With a request, and all that it needs: only its identity is in the way.
+        await replaced.ask_for()
+        async with world.server.away():
+            await other.take(port)
+            assert await operator.ended(30.0) == FAILED, operator.tail()
+            await other.take(0)
+        assert "the target cluster is another one now" in operator.words()
+        assert [str(one) for one in other.writes if one.who == "operator-a"] == []
+
+    await world.echo.go_on()
+    world.echo.on = True
+    await pair.operator("operator-b")
+    await world.completed_once(30.0)
+
+
+class Anew(backend.Embedded):
+    """One that is not a copy of the site: each namespace has a uid of its own."""
+
+    furnish = backend.Server.furnish
+
+    async def take(self, port: int) -> None:
+        """Answer at this port from now on."""
+        await self._front.stop()
+        await self._front.start(port=port)
+
+
+class At(backend.Place):
+    """Where a server is that a test has made."""
+
+    def __init__(self, server: backend.Server) -> None:
+        super().__init__()
+        self._server = server
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[backend.Server]:
+        await self._server.start()
+        try:
+            yield self._server
+        finally:
+            await self._server.stop()
+
+
+# -- an operator of the site's own
+
+
+async def operator_of_the_site(world: worlds.World, **options: Any) -> process.Operator:
+    if world.server.is_real:
+        await real.grant(world.api, LEASES_TOO)
+    return await world.idle_operator("operator-b", **options)
+
+
+@pytest.mark.on_real
+async def test_an_operator_of_the_site_goes_before_and_comes_back(pair: Pair) -> None:
+    world = pair.world
+    own = await operator_of_the_site(world)
+    operator = await pair.operator("operator-a", wait=False)
+    await pair.not_ready(operator, "its own operator holds", OWN_LEASE, "as operator-b")
+    assert await pair.lease() == {}
+    assert await own.stop() == 0
+
+    # Its lease is released, so it is free at once.
+    await operator.ready(30.0)
+    await pair.held_by("operator-a")
+    own = await world.operator("operator-b")
+    await pair.not_ready(operator, "its own operator holds")
+    before = pair.writes("operator-a")
+    await world.ask_for()
+    await world.completed_once()
+    assert pair.writes("operator-a") == before
+    assert {one.who for one in world.server.topology_changes} == {"operator-b"}
+    assert await operator.metric("topology_transition_phase", phase="Completed") == 0, "it shows nothing of its own"
+
+    assert await own.stop() == 0
+    await operator.ready(30.0)
+    await world.ask_for(None)
+    await world.until_phase("Idle")
+    assert pair.writes("operator-a") > before
+
+
+@pytest.mark.on_real("live read")
+@pytest.mark.parametrize("moment", ["live read", "record"])
+async def test_an_operator_of_the_site_that_appears_at_the_last_moment_is_seen(pair: Pair, moment: str) -> None:
+    world = pair.world
+    await pair.operator()
+    await pair.held_by("operator-a")
+    seen: list[str] = []
+
+    def before(request: Request) -> bool:
+        if moment == "live read":
+            return backend.is_live_read(request)
+        return backend.by_operator(request) and (request.verb, request.target.plural) == ("list", "nodes")
+
+    async def appear(_: Request) -> None:
+        if not seen:
+            seen.append(moment)
+            await pair.hold_in_site()
+
+    world.server.before(before, appear)
+    await world.ask_for()
+    operator = world.operators[0]
+    await pair.not_ready(operator, "its own operator holds", "as master-0_in-cluster")
+    await nothing_written(pair)
+    assert seen == [moment]
+    assert world.server.topology_changes == []
+
+    await world.forget_lease()
+    await operator.ready(30.0)
+    await world.completed_once(30.0)
+
+
+async def test_a_lease_of_the_site_that_is_not_renewed_counts_for_its_duration(pair: Pair) -> None:
+    """A killed operator of the site leaves its lease held: as any other candidate, this one waits until it is over."""
+    world = pair.world
+    lease = ("--lease-duration", "14", "--renew-deadline", "12", "--retry-period", "1")
+    own = await operator_of_the_site(world, lease=lease)
+    await own.kill()
+    operator = await pair.operator("operator-a", wait=False)
+    await pair.not_ready(operator, "its own operator holds")
+    await operator.ready(40.0)
+    await world.ask_for()
+    await world.completed_once()
+
+
+# -- the cluster of the pod
+
+
+@pytest.mark.on_real
+async def test_in_cluster_is_the_cluster_of_the_pod(pair: Pair, tmp_path: pathlib.Path) -> None:
+    if not pod.allowed(tmp_path):
+        pytest.skip("mount namespaces are not allowed here")
+    access = pair.local.kubeconfig()
+    account = pod.ServiceAccount(tmp_path / "account", access)
+    account.write("operator-a")
+    site, _ = pair.files("operator-a")
+    pair.write(site, pair.world.server.kubeconfig(), "operator-a")
+    pair.elsewhere["operator-a"] = "operator-pod"
+    port = int(access["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+    flags = ("--kubeconfig", str(site), "--lease-kubeconfig", "in-cluster", "--lease-namespace", elsewhere.NAMESPACE)
+    operator = await pod.start(account, port, tmp_path / "pod.log", *flags)
+    pair.world.operators.append(operator)
+    await operator.ready()
+    await pair.world.ask_for()
+    await pair.world.completed_once()
+    assert await pair.holder() == "operator-pod"
+
+
+async def test_the_commands_of_the_page_lead_there(real_pair: Pair, tmp_path: pathlib.Path) -> None:
+    """Both sets are applied, the kubeconfig is made and stored: the operator has all that it needs."""
+    pair, desk = real_pair, tmp_path / "desk"
+    desk.mkdir()
+    administrator = installing.Administrator(two_contexts(pair), desk)
+    for command in documented.below(PAGE, "## Commands"):
+        bare = command.text.replace("--namespace topology-edge-1", "--namespace topology-edge-1 --without-monitoring")
+        await administrator.types(bare)
+    hub = ("--context", "hub", "-n", elsewhere.NAMESPACE)
+    deployment = json.loads(await administrator.oc(*hub, "get", "deployment", installing.NAME, "-o", "json"))
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    (folder,) = (one["mountPath"] for one in container["volumeMounts"] if one["name"] == "target")
+    secret = json.loads(await administrator.oc(*hub, "get", "secret", "topology-target", "-o", "json"))
+    stored = {name: base64.b64decode(content) for name, content in secret["data"].items()}
+    for name, content in stored.items():
+        (tmp_path / name).write_bytes(content)
+    (user,) = yaml.safe_load(stored["kubeconfig"])["users"]
+    pair.elsewhere[user["user"]["token"]] = "operator-pod"
+
+    account = pod.ServiceAccount(tmp_path / "account", pair.local.kubeconfig())
+    account.write((await administrator.oc(*hub, "create", "token", installing.NAME)).strip())
+    flags = [flag.replace(folder, str(tmp_path)) for flag in container["args"] if "kubeconfig" in flag]
+    flags.append(f"--lease-namespace={elsewhere.NAMESPACE}")
+    port = int(pair.local.kubeconfig()["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+    operator = await pod.start(account, port, tmp_path / "pod.log", *flags)
+    pair.world.operators.append(operator)
+    await operator.ready()
+    await pair.world.ask_for()
+    await pair.world.completed_once()
+    assert await pair.holder() == "operator-pod"
+    assert {one.who for one in pair.world.server.writes} == {user["user"]["token"]}
+
+
+def two_contexts(pair: Pair) -> dict[str, Any]:
+    """A kubeconfig of an administrator of both clusters."""
+    made: dict[str, Any] = {"apiVersion": "v1", "kind": "Config", "current-context": "edge-1"}
+    made |= {"clusters": [], "users": [], "contexts": []}
+    for name, server in (("edge-1", pair.world.server), ("hub", pair.local)):
+        access = server.kubeconfig()
+        made["clusters"].append({"name": name, "cluster": access["clusters"][0]["cluster"]})
+        made["users"].append({"name": name, "user": access["users"][0]["user"]})
+        made["contexts"].append({"name": name, "context": {"cluster": name, "user": name}})
+    return made

@@ -1,0 +1,145 @@
+"""Two sets, one for each cluster: together the rights of one installation, and those of telling clusters apart."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from test.unit.manifests import references
+
+from topology_api import vocabulary
+from topology_controller import cli, manifests, manifests_elsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EDGE, OURS = "topology-edge-1", vocabulary.DEFAULT_NAMESPACE
+
+
+def printed(part: str, namespace: str, *, monitoring: bool = True) -> list[dict[str, Any]]:
+    return list(
+        yaml.safe_load_all(manifests_elsewhere.render(part, "registry/topology:1", namespace, monitoring=monitoring))
+    )
+
+
+TARGET, MANAGEMENT = printed("target", OURS), printed("management", EDGE)
+HOME = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
+
+
+def rights(objects: Iterable[dict[str, Any]], account: str) -> set[tuple[str, ...]]:
+    """Verb, group, resource, name and namespace of all that is bound to the account; its own namespace is `own`."""
+    found: set[tuple[str, ...]] = set()
+    objects = list(objects)
+    subject = {"kind": "ServiceAccount", "name": vocabulary.OPERATOR_NAME, "namespace": account}
+    for binding in (one for one in objects if one["kind"].endswith("Binding") and one.get("subjects") == [subject]):
+        namespace = binding["metadata"].get("namespace", "")
+        (role,) = (
+            one
+            for one in objects
+            if (one["kind"], one["metadata"]["name"]) == (binding["roleRef"]["kind"], binding["roleRef"]["name"])
+            and one["metadata"].get("namespace", "") == namespace
+        )
+        for rule in role["rules"]:
+            for verb in rule["verbs"]:
+                for resource in rule["resources"]:
+                    for name in rule.get("resourceNames", [""]):
+                        found.add(
+                            (verb, *rule["apiGroups"], resource, name, "own" if namespace == account else namespace)
+                        )
+    return found
+
+
+def test_both_together_have_the_rights_of_one_installation_and_of_telling_clusters_apart() -> None:
+    there, here, home = rights(TARGET, OURS), rights(MANAGEMENT, EDGE), rights(HOME, OURS)
+    identity = ("get", "", "namespaces", "kube-system", "")
+    lease = ("get", "coordination.k8s.io", "leases", vocabulary.LEASE, "own")
+    assert there | here == home | {identity}
+    assert there & here == {identity, lease}
+    assert {one[2] for one in here} == {
+        "leases", "namespaces", "tokenreviews", "subjectaccessreviews", "apiservers", "configmaps",
+    }  # fmt: skip
+    assert {one for one in there if one[2] == "leases" and one[0] != "get" and one[4] == "own"} == set()
+
+
+def test_no_right_about_secrets() -> None:
+    assert not {one for one in rights(TARGET, OURS) | rights(MANAGEMENT, EDGE) if one[2] == "secrets"}
+
+
+def test_nothing_runs_in_the_target_and_all_else_of_an_installation_is_there() -> None:
+    kinds = {one["kind"] for one in TARGET}
+    assert not kinds & {"Deployment", "Service", "NetworkPolicy", "Secret"}
+    assert kinds >= {"Namespace", "ServiceAccount", "ValidatingAdmissionPolicy", "ClusterOperator"}
+    (report,) = (one for one in TARGET if one["kind"] == "ClusterOperator")
+    assert report["metadata"]["annotations"] == {vocabulary.ELSEWHERE_ANNOTATION: "true"}
+    policies = {one["metadata"]["name"] for one in HOME if one["kind"] == "ValidatingAdmissionPolicy"}
+    assert policies == {one["metadata"]["name"] for one in TARGET if one["kind"] == "ValidatingAdmissionPolicy"}
+
+
+def test_the_pod_acts_on_the_cluster_of_the_secret_and_holds_its_lease_at_home() -> None:
+    (deployment,) = (one for one in MANAGEMENT if one["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (volume,) = (one for one in pod["volumes"] if "secret" in one and one["name"] == "target")
+    (mount,) = (one for one in container["volumeMounts"] if one["name"] == "target")
+    assert volume["secret"] == {"secretName": manifests_elsewhere.SECRET}
+    assert mount["readOnly"] is True
+    assert "subPath" not in mount, "a file by subPath would never change"
+    options = cli._parser().parse_args(container["args"])
+    assert options.kubeconfig == f"{mount['mountPath']}/{manifests_elsewhere.KEY}"
+    assert (options.lease_kubeconfig, options.lease_namespace) == ("in-cluster", "$(POD_NAMESPACE)")
+    assert options.namespace == OURS, "that of the target"
+    assert container["image"] == "registry/topology:1"
+
+
+def test_two_targets_share_no_object_but_a_role_that_is_the_same_for_all() -> None:
+    both = [
+        {references.named(one): one for one in objects} for objects in (MANAGEMENT, printed("management", "edge-2"))
+    ]
+    shared = set(both[0]) & set(both[1])
+    assert {both[0][one]["metadata"]["name"] for one in shared} == {f"{vocabulary.OPERATOR_NAME}-metrics"}
+    assert all(both[0][one] == both[1][one] for one in shared)
+    home = {references.named(one) for one in HOME}
+    assert {both[0][one]["metadata"]["name"] for one in home & set(both[0])} <= {f"{vocabulary.OPERATOR_NAME}-metrics"}
+
+
+def test_the_alert_is_about_this_target_only() -> None:
+    (rule,) = (one for one in MANAGEMENT if one["kind"] == "PrometheusRule")
+    ((alert,),) = (group["rules"] for group in rule["spec"]["groups"])
+    assert alert["alert"] == "TopologyOperatorNotWatching"
+    assert alert["expr"].count("{") == alert["expr"].count(f'{{namespace="{EDGE}"}}') == 2
+    assert not [
+        one for one in printed("management", EDGE, monitoring=False) if "monitoring.coreos.com" in one["apiVersion"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--elsewhere management", "goes with --namespace"),
+        ("--elsewhere target --namespace edge", "in the target it is openshift-topology-operator"),
+        ("--elsewhere management --namespace Edge", "cannot be the name of a namespace"),
+        ("--elsewhere target --console https://a", "does not go with"),
+    ],
+)
+def test_bad_usage_says_what_goes_with_what(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["manifests", *shlex.split(line)]) == cli.USAGE
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--kubeconfig a --lease-kubeconfig b", "goes with --lease-namespace"),
+        ("--kubeconfig a --lease-namespace b", "goes with --lease-kubeconfig"),
+        (
+            "--kubeconfig a --lease-kubeconfig b --lease-namespace c --no-leader-elect",
+            "does not go with --no-leader-elect",
+        ),
+        ("--lease-kubeconfig b --lease-namespace c", "goes with --kubeconfig"),
+    ],
+)
+def test_flags_of_run_that_do_not_go_together(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "--bind-address", "127.0.0.1:0", *shlex.split(line)]) == cli.USAGE
+    assert said in capsys.readouterr().err
