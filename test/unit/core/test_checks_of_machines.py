@@ -20,7 +20,7 @@ from topology_controller.checks import machines as checks
 from topology_controller.observe import facts, machines
 
 from . import machine_worlds as under
-from . import worlds
+from . import strategies, worlds
 
 MET, UNMET, UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 UNSERVED = facts.Unobserved("machines", "NotFound: it does not exist", missing=True)
@@ -254,35 +254,10 @@ def test_machines_without_a_node_are_on_the_way() -> None:
 
 # -- whatever there is
 
-ADDRESSES = st.sampled_from([*worlds.ADDRESSES, "192.0.2.99", "2001:db8::1"])
-MACHINES = st.builds(
-    machines.Machine,
-    name=st.sampled_from([f"machine-{index}" for index in range(6)]),
-    arbiter=st.booleans(),
-    phase=st.sampled_from(["", "Provisioning", "Provisioned", "Running", "Deleting", "Failed", "Odd"]),
-    addresses=st.lists(ADDRESSES, max_size=3, unique=True).map(tuple),
-    node=st.sampled_from([None, *worlds.NAMES, "gone"]),
-    deleting=st.booleans(),
-    guarded=st.booleans(),
-    authority=st.sampled_from([None, "MachineAPI", "ClusterAPI", "Migrating"]),
-    host=st.sampled_from([None, "host-0", "host-1", "gone"]),
-)
-HOSTS = st.builds(
-    machines.Host,
-    name=st.sampled_from(["host-0", "host-1", "host-2"]),
-    state=st.sampled_from(
-        ["", "provisioned", "inspecting", "deprovisioning", "deleting", "powering off before delete"]
-    ),
-    deleting=st.booleans(),
-    consumer=st.sampled_from([None, "machine-0", "machine-5", "deleted"]),
-    failed=st.booleans(),
-    powered_on=st.booleans(),
-)
-
 
 @given(
-    st.lists(MACHINES | st.just(BROKEN), max_size=8).map(tuple),
-    st.just(facts.NOT_READ) | st.just(UNSERVED) | st.lists(HOSTS, max_size=4).map(tuple),
+    st.lists(strategies.MACHINE | st.just(BROKEN), max_size=8).map(tuple),
+    st.just(facts.NOT_READ) | st.just(UNSERVED) | st.lists(strategies.HOST, max_size=4).map(tuple),
 )
 def test_nothing_that_leaves_is_met_and_nothing_else_is_unmet(listed: Any, hosts: Any) -> None:
     """Told apart by the words of the rule itself, machine by machine, without the module's own binding."""
@@ -306,7 +281,7 @@ def test_nothing_that_leaves_is_met_and_nothing_else_is_unmet(listed: Any, hosts
         raise AssertionError("what was not read is not met")
 
 
-@given(st.lists(MACHINES, max_size=8).map(tuple))
+@given(st.lists(strategies.MACHINE, max_size=8).map(tuple))
 def test_every_machine_is_listed_and_every_address_counts(listed: Any) -> None:
     claims = checks.claims(dataclasses.replace(worlds.healthy(), machines=listed))
     assert {claim.machine for claim in claims} == set(listed)
@@ -320,7 +295,7 @@ def test_every_machine_is_listed_and_every_address_counts(listed: Any) -> None:
             assert bound == {claim.machine.node: checks.BoundBy.NODE_REF}
 
 
-@given(st.lists(MACHINES, max_size=8).map(tuple))
+@given(st.lists(strategies.MACHINE, max_size=8).map(tuple))
 def test_a_node_is_left_out_exactly_where_the_etcd_operator_leaves_it_out(listed: Any) -> None:
     """getEtcdPeerURLToAdd, once more in a few lines; where several have the address, any of them may be found."""
     reasons = checks.left_out(dataclasses.replace(worlds.healthy(), machines=listed))
