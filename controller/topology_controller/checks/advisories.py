@@ -16,7 +16,7 @@ from topology_api import types, vocabulary
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
 
 from ..observe import facts
-from . import operands
+from . import machine_advisories, operands
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -54,6 +54,7 @@ def advise(
         _read_at_start(known, matrix, record, changed, now),
         _backup_outdated(known, changed, now),
         _lifecycle_agent(known, changed),
+        *machine_advisories.advise(known, target),
     )
     return tuple(advisory for advisory in advisories if advisory is not None)
 
