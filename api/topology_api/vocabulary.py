@@ -161,8 +161,8 @@ class CheckName(StrEnum):
     effect NoSchedule or NoExecute, one kubelet minor version, at least 4 CPUs and 14.5 GiB, a voting etcd member; for a
     compact target also the worker label and no other such taint."""
     CONTROL_PLANE_MACHINES = "ControlPlaneMachines"
-    """No Machine of a control-plane node, and no BareMetalHost below it, is on its way out: neither is being deleted, and
-    no host is deprovisioning, deleting or powering off before that. Unknown while such a Machine is Migrating. Met
+    """No Machine of a control-plane node, and no BareMetalHost below it, is on its way out: neither is being deleted,
+    and no host is deprovisioning, deleting or powering off before that. Unknown while such a Machine is Migrating. Met
     where the Machine API is not served, or none of its Machines with role master or arbiter is Running. A Machine that
     is missing or has failed is no reason."""
     DEDICATED_WORKERS = "DedicatedWorkers"

@@ -114,6 +114,10 @@ def _parser() -> argparse.ArgumentParser:
         help="leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
     )  # fmt: skip
     manifests.add_argument(
+        "--without-machine-api", action="store_true",
+        help="leave out what belongs into openshift-machine-api, for clusters without capability MachineAPI",
+    )  # fmt: skip
+    manifests.add_argument(
         "--console", metavar="URL",
         help="let the console offer kubectl-topology, whose archives are below URL; for clusters that have the console",
     )  # fmt: skip
@@ -215,6 +219,10 @@ def _manifests(options: argparse.Namespace) -> None:
             "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring",
         ),
         (
+            options.without_machine_api and only_definition,
+            "--without-machine-api does not go with --crd-only or --crd-patch: these print no rights",
+        ),
+        (
             options.console is not None and only_definition,
             "--console does not go with --crd-only or --crd-patch: these print nothing for it",
         ),
@@ -232,8 +240,10 @@ def _manifests(options: argparse.Namespace) -> None:
         kind = manifests.Kind.CRD_ONLY
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
-        monitoring = not options.without_monitoring
-        text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
+        monitoring, machine_api = not options.without_monitoring, not options.without_machine_api
+        text = manifests.render(
+            kind, options.image, options.namespace, served, monitoring=monitoring, machine_api=machine_api
+        )
         if options.console is not None:
             text += f"---\n{manifests.console(options.console)}"
         if runbooks and kind is manifests.Kind.OPERATOR and monitoring:

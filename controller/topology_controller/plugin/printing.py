@@ -13,7 +13,7 @@ from topology_api.vocabulary import CheckName
 
 from ..decide import assessment as decided
 from ..definitions import registry
-from . import answers, assessment, cluster
+from . import answers, assessment, cluster, machines
 from .document import Rank, Row, command
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
     _checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
     _explained(document, [*answer["checks"], *answer["onlyOperator"]])
     _steps(document, _REQUIRED, answer["advisories"])
+    machines.table(document, answer["machines"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
     for title, steps in (
@@ -424,6 +425,7 @@ def _objects(document: Document, answer: answers.Status) -> None:
             for member in answer["etcd"]["items"]
         ],
     )
+    machines.table(document, answer["machines"])
 
 
 def _steps(

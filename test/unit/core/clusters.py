@@ -247,6 +247,9 @@ class Cluster:
         if selection.name not in {None, name}:
             return False
         labels = raw["metadata"].get("labels", {})
+        label, among, values = (selection.label_selector or "").partition(" in ")
+        if among:
+            return labels.get(label) in values.strip("()").split(",")
         for term in (selection.label_selector or "").split(","):
             label, _, value = term.removeprefix("!").partition("=")
             if label and (label in labels) is term.startswith("!"):
