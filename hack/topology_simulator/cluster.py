@@ -27,7 +27,6 @@ _NAMESPACES = operands.NAMESPACES | {
     ETCD_OPERATOR_NAMESPACE,
     "openshift-ingress",
     INGRESS_NAMESPACE,
-    "openshift-machine-api",
     "openshift-machine-config-operator",
     "openshift-topology-operator",
 }

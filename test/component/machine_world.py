@@ -13,6 +13,7 @@ import yaml
 
 from test import polling
 from test.component import cluster, plugin
+from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds, machine_api, machines
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from test.component.world import World
-    from topology_simulator import client as clients
 
 NAMESPACE = machine_api.NAMESPACE
 CHECK = "ControlPlaneMachines"
@@ -124,6 +124,21 @@ async def with_voter(api: clients.Client, *nodes: str) -> None:
         simulated.member_id(node): machines.address(machines.number_of(node)) for node in nodes
     }
     await cluster.set_endpoints(api, data)
+
+
+async def withdraw(api: clients.Client, *withdrawn: kinds.Kind) -> None:
+    """Let the server know these kinds no more, as where the capability is disabled."""
+    for kind in withdrawn:
+        await api.delete(kinds.DEFINITIONS, f"{kind.plural}.{kind.group}")
+
+        async def unknown(kind: kinds.Kind = kind) -> bool:
+            try:
+                await api.list(kind)
+            except clients.ApiError as error:
+                return error.code == 404
+            return False
+
+        await polling.until(f"{kind.plural} are not served", unknown)
 
 
 # -- what people see
