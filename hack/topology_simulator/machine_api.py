@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import conditions, kinds, machines
+from . import kinds, machines
 
 NAMESPACE = "openshift-machine-api"
 ROLE = "machine.openshift.io/cluster-api-machine-role"
@@ -124,7 +124,6 @@ def running(node: str) -> dict[str, Any]:
         "phase": "Running",
         "addresses": addresses(given),
         "nodeRef": {"kind": "Node", "name": node},
-        "lastUpdated": conditions.now(),
     }
 
 
