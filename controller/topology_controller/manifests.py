@@ -2,9 +2,10 @@
 
 Nothing here is applied by the operator itself. `bindata/manifests/` is printed in the order of its file names, with
 image, namespace and version put in; after it `bindata/monitoring/`, which a cluster without monitoring.coreos.com would
-refuse, and can be left out. So can the rights in a namespace that a cluster without the Machine API does not have. These files are also what a release payload takes as they are, and what
-`bindata/kustomization.yaml` lists: tests hold all three together. `bindata/console/` is printed for those who say where
-their users download the plugin; what a fleet's hub needs (`bindata/fleet/`) never is.
+refuse, and can be left out. So can the rights in a namespace that a cluster without the Machine API does not have.
+These files are also what a release payload takes as they are, and what `bindata/kustomization.yaml` lists: tests hold
+all three together. `bindata/console/` is printed for those who say where their users download the plugin; what a
+fleet's hub needs (`bindata/fleet/`) never is.
 
 The definition of Infrastructure is not among it: on a real cluster it belongs to the release payload, and a whole one
 of ours would take fields away from it. So it is asked for by itself: whole for a cluster that has none, or as a script
@@ -56,7 +57,7 @@ class ManifestsError(Exception):
     """What was asked for cannot be printed; the text says why."""
 
 
-def render(
+def render(  # noqa: PLR0913 - one for each flag of the command
     kind: Kind,
     image: str | None = None,
     namespace: str = vocabulary.DEFAULT_NAMESPACE,

@@ -190,7 +190,13 @@ def control_plane(context: CheckContext) -> CheckResult:
     if all(finding.met for finding in findings):
         # Not which ones: that one is replaced by another is no news.
         return context.met("No Machine or BareMetalHost of a control-plane node is on its way out", findings)
-    return context.of(findings)
+    unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
+    unknown = result.listed(finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN)
+    if not unmet:
+        return context.unknown(unknown, findings)
+    text = result.listed(finding.text for finding in unmet) + (f"; and cannot tell: {unknown}" if unknown else "")
+    where = " and ".join(dict.fromkeys(finding.where for finding in unmet))
+    return context.unmet(f"Wanted: {_STAYS}. Found: {text}. Look at {where}", findings)
 
 
 def _judged(claim: Claim, hosts: facts.Fact[tuple[facts.Fact[machines.Host], ...]]) -> Finding:

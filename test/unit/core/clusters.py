@@ -62,6 +62,8 @@ class Cluster:
         self.fault: Callable[[str, Raw], None] = accept
         self.after: Callable[[str, Raw], None] = accept
         self.before_get: Callable[[str], None] = accept
+        self.unserved: set[str] = set()
+        """Kinds by plural that the server does not have, and that the operator may not list either."""
         self._watching: dict[int, tuple[resource.Selection, asyncio.Queue[tuple[str, Raw]]]] = {}
         for key, raw in cluster_objects.objects().items():
             self.put(key, raw)
@@ -169,12 +171,19 @@ class Cluster:
         """Read a list."""
         self._count("list", kind.plural)
         await self._pause()
+        if kind.plural in self.unserved:
+            raise self.error(errors.Forbidden, 403, "list")
         name = (options.get("field_selector") or "").partition("metadata.name=")[2] or None
         selection = resource.Selection(kind, options.get("namespace"), name, options.get("label_selector"))
         items = tuple(
             reduce(copy.deepcopy(raw)) for key, raw in self.objects.items() if self._selects(selection, key, raw)
         )
         return clients.Listing(items, str(self.version))
+
+    async def serves(self, kind: resource.Resource) -> bool:
+        """Discovery."""
+        self._count("discover", kind.plural)
+        return kind.plural not in self.unserved
 
     @contextlib.asynccontextmanager
     async def open_watch(self, selection: resource.Selection, _version: str, *_: Any) -> AsyncIterator[Any]:
