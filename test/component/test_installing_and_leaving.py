@@ -124,7 +124,7 @@ async def test_where_the_machine_api_is_disabled_its_rights_are_left_out(
     before = set(await held.settled())
     try:
         said = await administrator.tries("kubectl", "apply", "-f", "-", given=await administrator.prints())
-        assert said.code == 1
+        assert said.code == 1, said.printed
         assert f'namespaces "{machine_api.NAMESPACE}" not found' in said.complaint
         printed = await administrator.prints("--without-machine-api")
         said = await administrator.tries("kubectl", "apply", "-f", "-", given=printed)
