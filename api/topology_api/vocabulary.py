@@ -167,6 +167,11 @@ class CheckName(StrEnum):
     cordoned, not being deleted, not under pressure (memory, disk, PIDs, network), no taint `node.kubernetes.io/*` with
     effect NoSchedule or NoExecute, one kubelet minor version, at least 4 CPUs and 14.5 GiB, a voting etcd member; for a
     compact target also the worker label and no other such taint."""
+    CONTROL_PLANE_MACHINES = "ControlPlaneMachines"
+    """No Machine of a control-plane node, and no BareMetalHost below it, is on its way out: neither is being deleted,
+    and no host is deprovisioning, deleting or powering off before that. Unknown while such a Machine is Migrating. Met
+    where the Machine API is not served, or none of its Machines with role master or arbiter is Running. A Machine that
+    is missing or has failed is no reason."""
     DEDICATED_WORKERS = "DedicatedWorkers"
     """The number of nodes that only carry workloads fits the definition."""
     ELIGIBLE_WORKERS = "EligibleWorkers"
@@ -278,6 +283,15 @@ class AdvisoryName(StrEnum):
     LIFECYCLE_AGENT_PRESENT = "LifecycleAgentPresent"
     """Before: the lifecycle agent runs here, and the label that marks an image-based install is not set. The command
     sets the label; only for a cluster that was installed from an image."""
+    CONTROL_PLANE_MACHINE_MISSING = "ControlPlaneMachineMissing"
+    """Before and after, where Machines are in use: no Machine has the address of a control-plane node, so the etcd
+    operator adds no member there. The command shows the Machines with their addresses."""
+    CONTROL_PLANE_HOST_TROUBLE = "ControlPlaneHostTrouble"
+    """Before and after, where Machines are in use: under a control-plane node a Machine has failed, a BareMetalHost is
+    in error, or it is powered off although the node is Ready. The command describes the object."""
+    ETCD_REPLICAS_BEHIND = "EtcdReplicasBehind"
+    """Before and after, where Machines are in use: the etcd operator wants fewer members than the target has, so it
+    removes the member of a deleted Machine at once. The command shows where the number comes from."""
 
 
 class ConditionType(StrEnum):

@@ -122,6 +122,10 @@ def _parser() -> argparse.ArgumentParser:
         help="leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
     )  # fmt: skip
     manifests.add_argument(
+        "--without-machine-api", action="store_true",
+        help="leave out what belongs into openshift-machine-api, for clusters without capability MachineAPI",
+    )  # fmt: skip
+    manifests.add_argument(
         "--console", metavar="URL",
         help="let the console offer kubectl-topology, whose archives are below URL; for clusters that have the console",
     )  # fmt: skip
@@ -223,6 +227,11 @@ def _manifests(options: argparse.Namespace) -> None:
             "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring",
         ),
         (
+            options.without_machine_api and (only_definition or options.elsewhere == "management"),
+            "--without-machine-api does not go with --crd-only, --crd-patch or --elsewhere management: these print no "
+            "rights in this cluster",
+        ),
+        (
             options.console is not None and (only_definition or options.elsewhere),
             "--console does not go with --crd-only, --crd-patch or --elsewhere: these print nothing for it",
         ),
@@ -240,12 +249,14 @@ def _manifests(options: argparse.Namespace) -> None:
         kind = manifests.Kind.CRD_ONLY
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
-        monitoring = not options.without_monitoring
+        monitoring, machine_api = not options.without_monitoring, not options.without_machine_api
         if options.elsewhere:
             arguments = options.elsewhere, options.image, options.namespace
-            text = manifests_elsewhere.render(*arguments, monitoring=monitoring)
+            text = manifests_elsewhere.render(*arguments, monitoring=monitoring, machine_api=machine_api)
         else:
-            text = manifests.render(kind, options.image, options.namespace, served, monitoring=monitoring)
+            text = manifests.render(
+                kind, options.image, options.namespace, served, monitoring=monitoring, machine_api=machine_api
+            )
         if options.console is not None:
             text += f"---\n{manifests.console(options.console)}"
         if runbooks and kind is manifests.Kind.OPERATOR and monitoring:

@@ -2,9 +2,10 @@
 
 Nothing here is applied by the operator itself. `bindata/manifests/` is printed in the order of its file names, with
 image, namespace and version put in; after it `bindata/monitoring/`, which a cluster without monitoring.coreos.com would
-refuse, and can be left out. These files are also what a release payload takes as they are, and what
-`bindata/kustomization.yaml` lists: tests hold all three together. `bindata/console/` is printed for those who say where
-their users download the plugin; what a fleet's hub needs (`bindata/fleet/`) never is.
+refuse, and can be left out. So can the rights in a namespace that a cluster without the Machine API does not have.
+These files are also what a release payload takes as they are, and what `bindata/kustomization.yaml` lists: tests hold
+all three together. `bindata/console/` is printed for those who say where their users download the plugin; what a
+fleet's hub needs (`bindata/fleet/`) never is.
 
 The definition of Infrastructure is not among it: on a real cluster it belongs to the release payload, and a whole one
 of ours would take fields away from it. So it is asked for by itself: whole for a cluster that has none, or as a script
@@ -33,6 +34,8 @@ IMAGE = "cluster-topology-operator:unset"
 """What is replaced by the image in the Deployment."""
 DOWNLOADS = "https://downloads.example.com/topology"
 """What is replaced by the address below which the archives of kubectl-topology are (`hack/krew.py`)."""
+MACHINE_API = "0000_30_topology-operator_04_roles_machines.yaml"
+"""The file with what is granted in the namespace of capability MachineAPI."""
 RELEASE = "0.0.1-snapshot"
 """What is replaced by the version of a release when its payload is made (`oc adm release new`)."""
 _NAMESPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -54,18 +57,20 @@ class ManifestsError(Exception):
     """What was asked for cannot be printed; the text says why."""
 
 
-def render(
+def render(  # noqa: PLR0913 - one for each flag of the command
     kind: Kind,
     image: str | None = None,
     namespace: str = vocabulary.DEFAULT_NAMESPACE,
     served: object = None,
     *,
     monitoring: bool = True,
+    machine_api: bool = True,
 ) -> str:
     """Return what to apply, ending with a line break.
 
     `image` is the image of the Deployment, None for the name and version of this operator without a registry.
     `monitoring` is whether OPERATOR has what the cluster's Prometheus and console need; the other kinds never do.
+    `machine_api` is whether OPERATOR has what needs namespace openshift-machine-api.
     `served` is the Infrastructure definition of the cluster for CRD_PATCH, as read from the API server; None prints
     how to get it.
 
@@ -79,6 +84,7 @@ def render(
     match kind:
         case Kind.OPERATOR:
             files = [*operator_files(), *(monitoring_files() if monitoring else ())]
+            files = [place for place in files if machine_api or place.name != MACHINE_API]
             text = "\n---\n".join(place.read_text(encoding="utf-8").strip() for place in files) + "\n"
             text = text.replace(vocabulary.DEFAULT_NAMESPACE, namespace)
             text = text.replace(IMAGE, image or f"{vocabulary.OPERATOR_NAME}:{image_tag()}")

@@ -346,8 +346,8 @@ class Reconciler:
     async def _gather(self, definition: model.Definition | None) -> live.Evidence:
         """Read the evidence live; what was watched only led here."""
         base = self._deps.watches.known()
-        sources = catalog.evidence() if definition is None else catalog.evidence(definition)
-        evidence = await live.gather(self._deps.client, base, (*sources, *catalog.GUARDS), self._deps.etcd)
+        sources = catalog.last(definition, base)
+        evidence = await live.gather(self._deps.client, base, sources, self._deps.etcd)
         if isinstance(evidence.facts.infrastructure, facts.Unobserved):
             # Nothing else would wake the loop: what is watched has not changed.
             raise act.Voided(f"the last read before the change failed: {evidence.facts.infrastructure}")

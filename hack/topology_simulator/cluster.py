@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import conditions, configured, kinds, machines, operands
+from . import conditions, configured, kinds, machine_api, machines, operands
 from .shape import INSTALLED_AGO, VERSION, CustomPool, Shape
 
 __all__ = ["INSTALLED_AGO", "VERSION", "CustomPool", "Shape"]
@@ -47,7 +47,8 @@ def rendered(pool: str, topology: str) -> str:
 
 def objects(shape: Shape) -> list[dict[str, Any]]:
     """Return every object of the cluster, namespaces first; `status` is written after creation where it is apart."""
-    created = [_object(kinds.NAMESPACES, name) for name in sorted(_NAMESPACES)]
+    namespaces = _NAMESPACES if "MachineAPI" in shape.without else _NAMESPACES | {machine_api.NAMESPACE}
+    created = [_object(kinds.NAMESPACES, name) for name in sorted(namespaces)]
     created += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
     schedulable = shape.schedulable and not shape.hosted
     created += [
@@ -62,6 +63,8 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
     created += [
         _worker(f"{pool.name}-{number}", shape, pool.name) for pool in shape.pools for number in range(pool.machines)
     ]
+    for name in shape.names[: shape.machines]:
+        created += machine_api.installed(name, bare_metal=shape.platform == "BareMetal")
     return created if shape.hosted else [*created, *_control_plane(shape), *_operands(shape)]
 
 
@@ -272,6 +275,8 @@ def _operands(shape: Shape) -> list[dict[str, Any]]:
         }
         single = shape.control_plane == "SingleReplica"
         observed = {"observedConfig": operands.observed_config(single=single)} if pods.differs else {}
+        if pods.kind is kinds.ETCDS:
+            observed = {"observedConfig": {"controlPlane": {"replicas": shape.install_replicas}}}
         created.append(_object(pods.kind, "cluster", managed | observed, _operator_status(1, *states) | revisions))
     present: dict[kinds.Kind, dict[str, Any]] = {}
     if "Console" not in shape.without:

@@ -29,13 +29,17 @@ _NOT_HOSTED = (
     "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-config", "machine-api",
     "control-plane-machine-set",
 )  # fmt: skip
-_OF_CAPABILITY = {"Console": "console", "ImageRegistry": "image-registry"}
-"""The ClusterOperator that a capability brings along."""
+_OF_CAPABILITY = {
+    "Console": ("console",),
+    "ImageRegistry": ("image-registry",),
+    "MachineAPI": ("cluster-autoscaler", "control-plane-machine-set", "machine-api"),
+}
+"""The ClusterOperators that a capability brings along."""
 
 
 def operators(shape: Shape) -> list[dict[str, Any]]:
     """Return every ClusterOperator of the payload that such a cluster has."""
-    left_out = {_OF_CAPABILITY[capability] for capability in shape.without if capability in _OF_CAPABILITY}
+    left_out = {name for capability in shape.without for name in _OF_CAPABILITY.get(capability, ())}
     left_out |= set(_NOT_HOSTED) if shape.hosted else set()
     return [_operator(name, shape) for name in OPERATORS if name not in left_out]
 

@@ -33,6 +33,8 @@ _AT_ONCE = 8
 """How many objects are created at the same time."""
 _STATUS_WITHIN = (kinds.NODES, kinds.DEFINITIONS)
 """What is created with its status, or makes its own; of all others it is written afterwards."""
+MACHINE_API = (kinds.MACHINES, kinds.BARE_METAL_HOSTS)
+"""Kinds that are not served where the capability MachineAPI is disabled."""
 _STATIC_PODS = tuple(pods.kind for pods in operands.STATIC_PODS)
 
 
@@ -77,7 +79,13 @@ async def install(
     """
     if not reuse and await api.find(kinds.INFRASTRUCTURES, "cluster") is not None:
         raise InstallError("there is an Infrastructure cluster already; use an empty API server, or --reuse")
-    return await define(api, crds) + await populate(api, shape)
+    return await define(api, _served(shape, crds)) + await populate(api, shape)
+
+
+def _served(shape: cluster.Shape, crds: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    """Return the definitions that such a cluster has."""
+    absent = {f"{kind.plural}.{kind.group}" for kind in MACHINE_API if "MachineAPI" in shape.without}
+    return [crd for crd in (definitions() if crds is None else crds) if crd["metadata"]["name"] not in absent]
 
 
 async def define(api: client.Client, crds: Sequence[dict[str, Any]] | None = None) -> int:

@@ -74,6 +74,8 @@ INGRESS_CONTROLLERS = Kind(_OPERATOR, "ingresscontrollers", "IngressController",
 MACHINE_CONFIG_POOLS = Kind(_MACHINES, "machineconfigpools", "MachineConfigPool")
 MACHINE_CONFIGS = Kind(_MACHINES, "machineconfigs", "MachineConfig")
 CONTROLLER_CONFIGS = Kind(_MACHINES, "controllerconfigs", "ControllerConfig")
+MACHINES = Kind("machine.openshift.io", "machines", "Machine", namespaced=True, version="v1beta1")
+BARE_METAL_HOSTS = Kind("metal3.io", "baremetalhosts", "BareMetalHost", namespaced=True, version="v1alpha1")
 SERVICE_MONITORS = Kind(_MONITORING, "servicemonitors", "ServiceMonitor", namespaced=True)
 PROMETHEUS_RULES = Kind(_MONITORING, "prometheusrules", "PrometheusRule", namespaced=True)
 

@@ -71,6 +71,10 @@ class Pace:
     """From a topology of several nodes to the budgets of guard pods."""
     native: float = 4.0
     """How long the native controller takes from moving the topology to its end."""
+    machine: float = 0.8
+    """From one phase of a Machine to the next."""
+    host: float = 1.0
+    """From one state of a bare-metal host to the next. Really: minutes."""
     evicted: float = 1.0
     """From the end of an evicted operator to its next start on another node."""
     upgrade: float = 20.0

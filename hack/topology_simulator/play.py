@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from . import client, commands, conditions, kinds, probes
+from . import client, commands, conditions, kinds, machine_api, probes
 from .actors import kubelets
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Answered = Callable[[], Awaitable[list[probes.Answer]]]
 
 _END_SECONDS = 10.0
+_SILENT_CONTROLLER = "Failed to get power state for node: the management controller does not answer"
 _LEAST_POLL, _POLL = 0.02, 0.15
 
 
@@ -54,6 +55,10 @@ class Player:
             "join_workers": lambda names: self._join(names, kubelets.WORKER),
             "request": self._request,
             "cancel": lambda _: self._merge(kinds.INFRASTRUCTURES, "cluster", {"desiredTopology": None}),
+            "link_machine": lambda node: self._add_machine(node, linked=True),
+            "provision_machine": lambda node: self._add_machine(node, linked=False),
+            "delete_machine": lambda node: self._delete(kinds.MACHINES, machine_api.machine_name(node)),
+            "delete_host": lambda node: self._delete(kinds.BARE_METAL_HOSTS, node),
             "pause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": True}),
             "unpause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": False}),
             "degrade_pool": self._degrade_pool,
@@ -109,6 +114,16 @@ class Player:
         for name in names:
             await kubelets.join(self._api, name, roles)
             await asyncio.sleep(self._pace.between_joins)
+
+    async def _add_machine(self, node: str, *, linked: bool) -> None:
+        host = machine_api.host(node, external=linked, consumer=linked)
+        await self._api.create(kinds.BARE_METAL_HOSTS, host)
+        await self._api.create(kinds.MACHINES, machine_api.machine(node, linked=linked))
+        self._tell(f"the administrator makes BareMetalHost {node} and Machine {machine_api.machine_name(node)}")
+
+    async def _delete(self, kind: kinds.Kind, name: str) -> None:
+        await self._api.delete(kind, name, machine_api.NAMESPACE)
+        self._tell(f"the administrator deletes {kind.kind} {name}")
 
     async def _run_printed(self, printed: scenario.Printed) -> None:
         """Run the command that the operator has printed."""
@@ -221,6 +236,10 @@ class Player:
         return {
             "stick_learner": announced(actors.etcd.stick, "the etcd member of {} will stay a learner"),
             "heal_learner": announced(actors.etcd.heal, "the etcd member of {} can catch up again"),
+            "fail_host": announced(
+                lambda name: actors.hosts.fail(name, _SILENT_CONTROLLER), "the management controller of {} is silent"
+            ),
+            "mend_host": announced(actors.hosts.mend, "the management controller of {} answers again"),
             "end_upgrade": announced(lambda _: actors.version.release_upgrades(), "the upgrade may finish"),
             "hold": announced(actors.hold, "operator {} will not react to a new topology"),
             "release": announced(actors.release, "operator {} reacts again"),

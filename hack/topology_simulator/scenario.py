@@ -200,6 +200,16 @@ class Step(_Choice):
     flap: Flap | None = None
     down: Name | None = None
     up: Name | None = None
+    link_machine: Name | None = None
+    """An administrator makes the Machine that a node lacks, and the host below it."""
+    provision_machine: Name | None = None
+    """A new host and a Machine for it: a control-plane node of that name joins once it is deployed."""
+    delete_machine: Name | None = None
+    """An administrator deletes the Machine under a node."""
+    delete_host: Name | None = None
+    fail_host: Name | None = None
+    """The management controller of the host below a node does not answer until mend-host."""
+    mend_host: Name | None = None
     start_upgrade: str | None = None
     """The version; the upgrade goes on until end-upgrade."""
     end_upgrade: Literal[True] | None = None

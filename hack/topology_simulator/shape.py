@@ -39,7 +39,7 @@ class Shape(Part):
     `masters` and `workers` are the nodes there are, besides those of custom `pools`; masters carry workloads too unless
     `schedulable` is false. `router_replicas` pins the default router, `registry` is the managementState of the image
     registry and `registry_replicas` what was written there when it was installed. `without` are capabilities that are
-    disabled.
+    disabled. The first `machines` masters have a Machine that runs, with a host below it on platform BareMetal.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -48,12 +48,13 @@ class Shape(Part):
     control_plane: str = "SingleReplica"
     infrastructure: str = "SingleReplica"
     masters: int = Field(default=1, ge=1, le=7)
+    machines: int = Field(default=0, ge=0, le=7)
     workers: int = Field(default=0, ge=0, le=9)
     schedulable: bool = True
     router_replicas: int | None = Field(default=None, ge=0)
     registry: Literal["Managed", "Removed"] = "Removed"
     registry_replicas: int = Field(default=1, ge=0)
-    without: tuple[Literal["Console", "ImageRegistry", "OperatorLifecycleManager"], ...] = Field(
+    without: tuple[Literal["Console", "ImageRegistry", "MachineAPI", "OperatorLifecycleManager"], ...] = Field(
         default=(), strict=False
     )
     platform: str = "None"
@@ -65,6 +66,11 @@ class Shape(Part):
         """What Infrastructure says."""
         names = ("External", "HighlyAvailable") if self.hosted else (self.control_plane, self.infrastructure)
         return dict(zip(("controlPlaneTopology", "infrastructureTopology"), names, strict=True))
+
+    @property
+    def install_replicas(self) -> int:
+        """Control-plane machines that the install-config asked for, an arbiter among them."""
+        return 1 if self.control_plane == "SingleReplica" else 3
 
     @property
     def names(self) -> list[str]:

@@ -11,7 +11,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import check_progress, client, cluster, conditions, kinds, machines
+from . import check_progress, client, cluster, conditions, kinds, machine_api, machines
 
 if TYPE_CHECKING:
     from . import terminal
@@ -43,6 +43,8 @@ class Story:
             kinds.INGRESS_CONTROLLERS: self._router,
             kinds.KUBE_API_SERVERS: self._static_pods,
             kinds.CONFIGS: self._native,
+            kinds.MACHINES: self._machine,
+            kinds.BARE_METAL_HOSTS: self._host,
         }
 
     async def run(self) -> None:
@@ -107,6 +109,19 @@ class Story:
             self._screen.say("phase", self._screen.paint(phase, _PHASES.get(phase, "bold")) + name, "bold")
         self._checks.look(record.get("checks") or [])
         self._advisories(record.get("advisories") or [])
+
+    def _machine(self, obj: dict[str, Any]) -> None:
+        phase = machine_api.phase(obj)
+        name = obj["metadata"]["name"]
+        if phase and self._new(("machine", name), phase, first=phase != "Running"):
+            self._screen.say("machine", f"{name} is {phase}", "dim")
+
+    def _host(self, obj: dict[str, Any]) -> None:
+        status, name = obj.get("status") or {}, obj["metadata"]["name"]
+        state = (status.get("provisioning") or {}).get("state")
+        told = f"{state}, {status.get('errorType')}: {status.get('errorMessage')}" if status.get("errorType") else state
+        if told and self._new(("host", name), told, first=state != "externally provisioned"):
+            self._screen.say("host", f"{name} is {told}", "dim")
 
     def _advisories(self, advisories: list[dict[str, Any]]) -> None:
         for advisory in advisories:

@@ -40,13 +40,15 @@ class Empty(real.Session):
         async with clients.Client(self.access(), "installer") as api:
             await install.install(api, simulated.Shape(masters=3), crds=openshift.payload())
             await self.server.start_controllers(*_CONTROLLERS)
-            await _without(api, NAMESPACE)
+            await without_namespace(api, NAMESPACE)
             for name in ("openshift-monitoring", "openshift-config-managed"):
                 if await api.find(kinds.NAMESPACES, name) is None:
                     await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(name))
 
 
-async def _without(api: clients.Client, namespace: str) -> None:
+async def without_namespace(api: clients.Client, namespace: str) -> None:
+    """Let there be no such namespace."""
+
     async def gone() -> bool:
         return await api.find(kinds.NAMESPACES, namespace) is None
 

@@ -49,6 +49,7 @@ _SERVED_SECONDS = 30.0
 _RBAC = "rbac.authorization.k8s.io"
 _METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 _KEPT = (kinds.NAMESPACES, kinds.DEFINITIONS)
+_DEFINITION: dict[str, Any] = {"apiVersion": kinds.DEFINITIONS.api_version, "kind": kinds.DEFINITIONS.kind}
 _ADMISSION = "admissionregistration.k8s.io"
 POLICIES = kinds.Kind(_ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy")
 POLICY_BINDINGS = kinds.Kind(_ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding")
@@ -188,10 +189,14 @@ class Session:
 
     async def _put_definitions_back(self, session: aiohttp.ClientSession) -> None:
         found = {one["name"]: one["generation"] for one in await _metadata(session, kinds.DEFINITIONS.path())}
-        altered = [name for name, generation in self._generations.items() if found[name] != generation]
+        altered = [name for name, generation in self._generations.items() if found.get(name) != generation]
         if not altered:
             return
         async with clients.Client(self.access(), "installer") as api:
+            gone = (name for name in altered if name not in found)
+            await install.define(
+                api, [{**_DEFINITION, "metadata": {"name": name}, "spec": self._definitions[name]} for name in gone]
+            )
             for name in altered:
                 kind = kinds.named(name)
                 await definitions.restore(api, kind, self._definitions[name]["versions"])

@@ -24,7 +24,7 @@ from test import polling, processes
 from test.component import controllers, documented, installing, inventory, payload, process, reactors, test_uninstalling
 from topology_api import crd
 from topology_simulator import client as clients
-from topology_simulator import kinds, kubeconfig, serving
+from topology_simulator import kinds, kubeconfig, machine_api, serving
 
 if TYPE_CHECKING:
     import pathlib
@@ -114,6 +114,26 @@ async def test_the_version_operator_finds_nothing_to_write_again(
     assert not told, told
     await administrator.oc("delete", "--ignore-not-found", "-f", "-", given=printed)
     assert not set(await held.settled()) - before
+
+
+async def test_where_the_machine_api_is_disabled_its_rights_are_left_out(
+    administrator: Administrator, api: clients.Client, held: inventory.Inventory
+) -> None:
+    """A role in a namespace that is not there is refused; with the flag everything is taken, and can be deleted."""
+    await installing.without_namespace(api, machine_api.NAMESPACE)
+    before = set(await held.settled())
+    try:
+        said = await administrator.tries("kubectl", "apply", "-f", "-", given=await administrator.prints())
+        assert said.code == 1, said.printed
+        assert f'namespaces "{machine_api.NAMESPACE}" not found' in said.complaint
+        printed = await administrator.prints("--without-machine-api")
+        said = await administrator.tries("kubectl", "apply", "-f", "-", given=printed)
+        assert (said.code, said.complaint) == (0, ""), "not even a warning"
+        assert len(TAKEN.findall(said.printed)) == len(objects(printed))
+        await administrator.oc("delete", "--ignore-not-found", "-f", "-", given=printed)
+        assert not set(await held.settled()) - before
+    finally:
+        await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(machine_api.NAMESPACE))
 
 
 @pytest.mark.nightly

@@ -24,6 +24,7 @@ SHAPES = {
         control_plane="HighlyAvailable",
         infrastructure="HighlyAvailable",
         masters=3,
+        machines=3,
         workers=2,
         schedulable=False,
         registry="Managed",

@@ -16,7 +16,7 @@ from topology_api import types, vocabulary
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
 
 from ..observe import facts
-from . import load_balancer, operands
+from . import load_balancer, machine_advisories, operands
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,6 +56,7 @@ def advise(
         _backup_outdated(known, changed, now),
         load_balancer.unconfirmed(known, target, record),
         _lifecycle_agent(known, changed),
+        *machine_advisories.advise(known, target),
     )
     return tuple(advisory for advisory in advisories if advisory is not None)
 

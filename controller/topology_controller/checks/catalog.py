@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckName
 
 from ..definitions import registry
-from . import etcd, etcd_direct, load_balancer, machine_config, nodes, operands, operators
+from . import etcd, etcd_direct, load_balancer, machine_config, machines, nodes, operands, operators
 from .result import CheckContext, ConvergenceContext
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.CLUSTER_OPERATORS_STABLE: operators.stable,
     CheckName.NO_UPGRADE_IN_PROGRESS: operators.no_upgrade,
     CheckName.CONTROL_PLANE_NODES: nodes.control_plane,
+    CheckName.CONTROL_PLANE_MACHINES: machines.control_plane,
     CheckName.DEDICATED_WORKERS: nodes.dedicated_workers,
     CheckName.ELIGIBLE_WORKERS: nodes.eligible_workers,
     CheckName.MASTERS_SCHEDULABLE: nodes.masters_schedulable,

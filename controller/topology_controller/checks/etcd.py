@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from ..observe import facts, fields
-from . import result
+from . import machines, result
 
 if TYPE_CHECKING:
     from .result import CheckContext, CheckResult
@@ -79,9 +79,15 @@ def voting_members(context: CheckContext) -> CheckResult:
         text = f"Found: {result.listed(strangers)} is no address of a control-plane node"
         return context.unmet(f"{aim} {text}. Look at {_LOOK}")
     if len(housed) < wanted:
+        reasons = machines.left_out(context.facts)
+        ignored = "".join(
+            f"; {node.name} is not home of an etcd voter: {reasons[node.name]}"
+            for node in nodes
+            if node.name in reasons and node.name not in housed
+        )
         return context.unmet(
-            f"{aim} Found: {len(housed)}: {result.listed(housed) or 'none'}. A learner becomes a voter once it has "
-            f"caught up, and none is added while a member is unhealthy. Look at {_LOOK}",
+            f"{aim} Found: {len(housed)}: {result.listed(housed) or 'none'}{ignored}. A learner becomes a voter once "
+            f"it has caught up, and none is added while a member is unhealthy. Look at {_LOOK}",
             count=result.Count(len(housed), wanted, "voters"),
         )
     return context.met(f"{len(housed)} etcd voters, on {result.listed(housed)}")

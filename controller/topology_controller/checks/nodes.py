@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckStatus
 
 from ..observe import facts
-from . import etcd, result
+from . import etcd, machines, result
 from .result import Count, Finding, first_reason
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _MASTER = "node-role.kubernetes.io/master"
 _MASTER_HAS_VALUE = f"label {_MASTER} has a value, operators select it without one"
 _WORKER = "node-role.kubernetes.io/worker"
+_NO_VOTER = "has no voting etcd member"
 _VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.")
 
 
@@ -52,8 +53,9 @@ def control_plane(context: CheckContext) -> CheckResult:
         return context.met(text, findings)
     unfit = result.listed((f"{finding.name} ({finding.text})" for finding in findings if not finding.met), _SHOWN)
     shown = result.listed(eligible, _SHOWN) or ("none" if unfit else f"no node with label {_CONTROL_PLANE}")
-    text = f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}. "
-    text += f"Not eligible: {unfit}. Look at oc get nodes" if unfit else "Look at oc get nodes"
+    text = f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}"
+    text += f". Not eligible: {unfit}" if unfit else ""
+    text = "; ".join(filter(None, (text, machines.on_the_way(context.facts)))) + ". Look at oc get nodes"
     return context.unmet(text, findings, Count(len(eligible), wanted, "nodes"))
 
 
@@ -75,7 +77,8 @@ def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserve
     versions = [version for node in nodes if (version := _minor(node))]
     common = max(versions, key=lambda v: (versions.count(v), [int(n) for n in v.split(".")]), default=None)
     voters = frozenset(members.values())
-    failures = {node.name: _failing(node, context, common, voters) for node in nodes}
+    left_out = machines.left_out(context.facts)
+    failures = {node.name: _failing(node, context, common, voters, left_out.get(node.name, "")) for node in nodes}
     for other in others:
         if other.master_has_value:
             failures[other.name] = _MASTER_HAS_VALUE
@@ -84,10 +87,13 @@ def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserve
     return failures
 
 
-def _failing(node: facts.Node, context: CheckContext, common: str | None, voters: frozenset[str]) -> str | None:
+def _failing(
+    node: facts.Node, context: CheckContext, common: str | None, voters: frozenset[str], left_out: str
+) -> str | None:
     """The first reason why this node cannot carry the control plane, None when it can.
 
-    `common` is the kubelet minor version that most nodes have; `voters` are addresses of etcd voters.
+    `common` is the kubelet minor version that most nodes have; `voters` are addresses of etcd voters; `left_out` is why
+    the etcd operator would make none of it.
     """
     cpus = context.spec.min_cpus or DEFAULT_CPUS
     gib = context.spec.min_memory_gib or DEFAULT_MEMORY_GIB
@@ -102,7 +108,7 @@ def _failing(node: facts.Node, context: CheckContext, common: str | None, voters
         (node.cpus is None or node.memory_bytes is None, "capacity is not known"),
         ((node.cpus or 0) < cpus, f"has {node.cpus or 0:g} of {cpus:g} CPUs"),
         (memory < gib, f"has {memory:.1f} of {gib:g} GiB memory"),
-        (not voters.intersection(node.addresses), "has no voting etcd member"),
+        (not voters.intersection(node.addresses), _NO_VOTER + (f": {left_out}" if left_out else "")),
         (compact and not node.worker, f"lacks label {_WORKER}"),
         (compact and bool(node.taints), _tainted(node.taints)),
     )

@@ -55,7 +55,10 @@ class Context:
         """Is a fact of an open request still on its way? Then deciding now would publish "not read yet" as news."""
         known = self.known
         # Read only where a definition asks about them: there they have a name once they are on their way.
-        at_times = (known.controller_config, known.dnsmasq, known.lifecycle_agent, known.workers)
+        at_times = (
+            known.controller_config, known.dnsmasq, known.lifecycle_agent,
+            known.workers, known.machines, known.hosts,
+        )  # fmt: skip
         evidence = (
             known.cluster_version, known.cluster_operators, known.control_plane_nodes, known.other_nodes,
             known.scheduler, known.etcd_endpoints, known.etcd, known.etcd_lease, known.etcd_members,

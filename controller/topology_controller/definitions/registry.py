@@ -52,6 +52,7 @@ TRAITS: Final[dict[CheckName, Traits]] = {
     CheckName.CLUSTER_OPERATORS_STABLE: Traits(_BOTH),
     CheckName.NO_UPGRADE_IN_PROGRESS: Traits(_BEFORE),
     CheckName.CONTROL_PLANE_NODES: Traits(_BOTH, _AT_LEAST, optional=frozenset({"minCpus", "minMemoryGib"})),
+    CheckName.CONTROL_PLANE_MACHINES: Traits(_BEFORE),
     CheckName.DEDICATED_WORKERS: Traits(_BEFORE),
     CheckName.ELIGIBLE_WORKERS: Traits(_BOTH, _AT_LEAST),
     CheckName.MASTERS_SCHEDULABLE: Traits(_BEFORE, frozenset({"wanted"})),

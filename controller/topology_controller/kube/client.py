@@ -142,6 +142,17 @@ class Client:
             if not token or (enough is not None and enough(items)):
                 return Listing(tuple(items), version)
 
+    async def serves(self, resource: resources.Resource) -> bool:
+        """Ask discovery whether the server has this kind at all, which needs no right to its objects."""
+        request = errors.Request("get", resource, None, None, ("APIResourceList",), resource.version_path)
+        try:
+            raw = await self._send(request, None, retry=False)
+        except errors.NotFound:
+            return False
+        served = raw.get("resources")
+        names = [item.get("name") for item in served if isinstance(item, dict)] if isinstance(served, list) else []
+        return resource.plural in names
+
     async def create(self, resource: resources.Resource, body: Raw, **options: Unpack[Options]) -> Raw:
         """Create an object, or ask a review (a kind that is only ever created). Returns what the server made of it."""
         return await self._ask("create", resource, body.get("metadata", {}).get("name"), body, options)
@@ -224,6 +235,21 @@ class Client:
             sleep=asyncio.sleep,
             reraise=True,
         )(attempt)
+
+
+async def is_unserved(client: Client, selection: resources.Selection, error: errors.KubeError) -> bool:
+    """Whether a read failed because the server does not have the kind, which this selection allows (`optional`).
+
+    Rights are looked at before kinds are: without the right a list is refused also where there is nothing to list.
+    """
+    if not selection.optional or isinstance(error, errors.NotFound):
+        return selection.optional
+    if not isinstance(error, errors.Forbidden):
+        return False
+    try:
+        return not await client.serves(selection.resource)
+    except errors.KubeError:
+        return False
 
 
 def _kinds(resource: resources.Resource, ending: str, *, metadata_only: bool) -> tuple[str, ...]:

@@ -41,12 +41,14 @@ class Snapshot(Generic[T]):
     """What is known at one moment: `objects` by (namespace, name), and whether a first list was complete (`synced`).
 
     `error` is None while the watch works. `since`: when `synced` or `error` last changed, in seconds of the loop.
+    `served` is False while the server does not have the kind: that is no trouble, and there are no objects.
     """
 
     objects: Mapping[watch.Key, T]
     synced: bool
     error: errors.KubeError | None
     since: float
+    served: bool = True
 
 
 class Reflector(Generic[T]):
@@ -80,6 +82,7 @@ class Reflector(Generic[T]):
         self._own: dict[watch.Key, float] = {}
         self._deleted: dict[watch.Key, str] = {}
         self._synced = False
+        self._served = True
         self._error: errors.KubeError | None = None
         self._since = 0.0
         self._trouble_since = 0.0
@@ -100,7 +103,8 @@ class Reflector(Generic[T]):
         """Return what is known now: the same object as before, if nothing has changed."""
         if self._snapshot is None:
             objects = {key: entry.value for key, entry in self._entries.items()}
-            self._snapshot = Snapshot(types.MappingProxyType(objects), self._synced, self._error, self._since)
+            objects_ = types.MappingProxyType(objects)
+            self._snapshot = Snapshot(objects_, self._synced, self._error, self._since, self._served)
         return self._snapshot
 
     @property
@@ -141,7 +145,7 @@ class Reflector(Generic[T]):
             case watch.Unserved():
                 # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
                 self._settled()
-                self._listed((), "")
+                self._listed((), "", served=False)
             case watch.Bookmark():
                 self._settled()
             case watch.Applied(entry) | watch.Deleted(entry):
@@ -168,7 +172,7 @@ class Reflector(Generic[T]):
         if self._entries.pop(entry.key, None) is not None:
             self._changed()
 
-    def _listed(self, entries: tuple[watch.Entry[T], ...], version: str) -> None:
+    def _listed(self, entries: tuple[watch.Entry[T], ...], version: str, *, served: bool = True) -> None:
         fresh = {entry.key: entry for entry in entries}
         # A list may be older than what we wrote while it was on its way. Nothing else may outweigh it: after a restored
         # backup every version in it is older than ours, and still the truth.
@@ -178,11 +182,12 @@ class Reflector(Generic[T]):
             than = version if listed is None else listed.version
             if until > self._now() and resources.is_older(than, known.version):
                 fresh[key], own[key] = known, until
-        first, before = not self._synced, {key: entry.value for key, entry in self._entries.items()}
+        first = not self._synced or served is not self._served
+        before = {key: entry.value for key, entry in self._entries.items()}
         self._entries, self._own = fresh, own
         self._deleted.clear()
         if first:
-            self._synced, self._since = True, self._now()
+            self._synced, self._served, self._since = True, served, self._now()
         if first or before != {key: entry.value for key, entry in fresh.items()}:
             self._changed()
 

@@ -60,13 +60,18 @@ class Resource:
         """`plural.group`, or `plural` in the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    @property
+    def version_path(self) -> str:
+        """Where discovery lists the kinds of its group and version."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """Return the quoted path on the server.
 
         Raises ValueError when a part cannot be in a path, when a namespace is given for a cluster-scoped resource or
         missing for one object of a namespaced one, and for a subresource without a name.
         """
-        parts = [f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"]
+        parts = [self.version_path]
         if namespace is not None:
             if not self.namespaced:
                 raise ValueError(f"{self.label} has no namespaces, but {namespace!r} was given")

@@ -6,7 +6,8 @@ at once. Everything else is trouble: it yields `Disturbed`, waits, and goes on f
 that the server no longer keeps (410, in any of its forms) sends it back to the list.
 
 A kind that need not exist (`Selection.optional`) and that the server does not serve is no trouble: it yields
-`Unserved`, and lists again every few minutes until the kind is there.
+`Unserved`, and lists again every few minutes until the kind is there. Who may not list it is refused either way, so a
+refusal is followed by a question to discovery.
 
 The pause grows with every failure, and shrinks only after a stretch of health: a server that answers 200 and hangs up
 is in as much trouble as one that answers 503. Objects are kept by `reflector`; `errors` has judged each event.
@@ -20,13 +21,11 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import errors, queue
+from . import client, errors, queue
 from . import resource as resources
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
-
-    from . import client
 
 _LOG = logging.getLogger(__name__)
 Raw = dict[str, Any]
@@ -169,10 +168,9 @@ async def watch(
                     state.moved(changed.version)
                     yield Deleted(changed) if kind == "DELETED" else Applied(changed)
             trouble = state.ended(lasting)
-        except errors.NotFound as error:
-            trouble = state.not_found(error)
         except errors.KubeError as error:
-            trouble = state.failed(error)
+            unserved = await client.is_unserved(source, selection, error)
+            trouble = state.unserved(error) if unserved else state.failed(error)
         state.log(trouble)
         if trouble is not None:
             yield trouble
@@ -241,10 +239,8 @@ class _State:
             return None
         return Disturbed(error, self._backoff.next(error.retry_after))
 
-    def not_found(self, error: errors.NotFound) -> Disturbed | Unserved | None:
+    def unserved(self, error: errors.KubeError) -> Disturbed | Unserved | None:
         """Return how to go on when the server knows no such kind; None is at once."""
-        if not self._selection.optional:
-            return self.failed(error)
         if self.version is not None:
             # A list says whether it still is there; but a list that says yes every time is trouble after all.
             self._opened_at = None

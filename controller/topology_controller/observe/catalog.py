@@ -18,10 +18,10 @@ from topology_api.vocabulary import CheckName
 
 from ..definitions import model
 from ..kube.resource import Resource, Selection
-from . import facts, parse
+from . import facts, machines, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..definitions import load
 
@@ -46,6 +46,9 @@ NODES = Resource("", "v1", "nodes", "Node")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
+
+MACHINES = Resource("machine.openshift.io", "v1beta1", "machines", "Machine", namespaced=True)
+HOSTS = Resource("metal3.io", "v1alpha1", "baremetalhosts", "BareMetalHost", namespaced=True)
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 WORKER_LABEL = "node-role.kubernetes.io/worker"
@@ -164,6 +167,24 @@ Some that are eligible in the first page prove it as well as all of them, and ev
 page is full of others (cordoned, with taints), the next ones decide."""
 
 
+UNDER_NODES = Source(
+    "machines",
+    Selection(MACHINES, namespace=machines.NAMESPACE, label_selector=machines.SELECTOR, optional=True),
+    machines.machine,
+)
+"""Evidence of definitions that ask ControlPlaneMachines: the Machines of the control plane, of which most clusters of
+our platforms have none."""
+UNDER_MACHINES = Source(
+    "hosts", Selection(HOSTS, namespace=machines.NAMESPACE, page=_WHOLE_NODES, optional=True), machines.host
+)
+"""The hosts below those Machines; see `following`."""
+
+
+def following(source: Source, fact: object) -> tuple[Source, ...]:
+    """What is read only because of what was read of this source: hosts, once a Machine names one."""
+    return (UNDER_MACHINES,) if source is UNDER_NODES and machines.name_hosts(fact) else ()
+
+
 def acceptances(namespace: str) -> Source:
     """The checks that an administrator accepts not to wait for, in the operator's own namespace."""
     selection = Selection(CONFIG_MAPS, namespace=namespace, name=vocabulary.ACCEPTED_CHECKS)
@@ -172,19 +193,34 @@ def acceptances(namespace: str) -> Source:
 
 def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
     """What is read live before these definitions are judged by preflight; None stands for none."""
-    asked = {spec.check for definition in definitions if definition is not None for spec in definition.preflight}
-    return (*EVIDENCE, WORKERS) if CheckName.ELIGIBLE_WORKERS in asked else EVIDENCE
+    return (*EVIDENCE, WORKERS) if CheckName.ELIGIBLE_WORKERS in _asked(definitions) else EVIDENCE
+
+
+def _asked(definitions: Iterable[model.Definition | None]) -> set[CheckName]:
+    return {spec.check for definition in definitions if definition is not None for spec in definition.preflight}
+
+
+def under_nodes(*definitions: model.Definition | None) -> tuple[Source, ...]:
+    """What is read besides where one of these asks what is under the nodes."""
+    return (UNDER_NODES,) if CheckName.CONTROL_PLANE_MACHINES in _asked(definitions) else ()
+
+
+def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Source, ...]:
+    """What is read live before the change. Machines only where the watch knows of one: no request more elsewhere."""
+    machines_ = under_nodes(definition) if isinstance(known.machines, tuple) and known.machines else ()
+    return (*evidence(definition), *machines_, *GUARDS)
 
 
 def offered(*definitions: model.Definition | None) -> tuple[Source, ...]:
     """What is read for what could be requested, where nothing is watched: workers are judged by where routers go."""
-    sources = evidence(*definitions)
+    sources = (*evidence(*definitions), *under_nodes(*definitions))
     return (*sources, *_ROUTING) if WORKERS in sources else sources
 
 
 def watched(transitions: load.Transitions) -> tuple[Source, ...]:
     """What is watched while a request is open."""
-    return (*evidence(*transitions.definitions), *OPERANDS, *operands(transitions))
+    definitions = transitions.definitions
+    return (*evidence(*definitions), *under_nodes(*definitions), *OPERANDS, *operands(transitions))
 
 
 _KINDS: dict[str, tuple[Resource, Callable[[dict[str, Any]], Any]]] = {

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from topology_api.types import RecordCopy, TopologyTransition
 
+    from . import machines as under
+
 T = TypeVar("T")
 
 
@@ -260,6 +262,9 @@ class Etcd:
 
     conditions: Conditions
     static_pods: Fact[StaticPods] | None = None
+    desired_replicas: int | None = None
+    """How many members the etcd operator wants: `controlPlane.replicas` of its observed configuration, which comes from
+    the install-config, unless an override says otherwise. None when it is no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -536,6 +541,11 @@ class Facts:
     workers: Fact[tuple[Fact[Node], ...]] = NOT_READ
     """Nodes labelled worker and not control-plane; read only where a definition asks EligibleWorkers, and of each only
     whether it is Ready, cordoned, being deleted, under pressure or tainted, and the labels of the tainted."""
+    machines: Fact[tuple[Fact[under.Machine], ...]] = NOT_READ
+    """Machines of the control plane; read only where a definition asks ControlPlaneMachines. Missing where the server
+    does not serve them."""
+    hosts: Fact[tuple[Fact[under.Host], ...]] = NOT_READ
+    """Bare-metal hosts; read only once a Machine names one."""
     acceptances: Fact[Acceptances] = NOT_READ
     """Watched while the cluster converges. What cannot be read accepts nothing."""
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)

@@ -16,13 +16,13 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..kube import client as clients
 from ..kube import errors
 from . import catalog, facts, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..kube import client as clients
     from . import members
 
 # A kept connection answers several reads in the time that a new one needs for its TLS handshake: two lanes took half
@@ -54,6 +54,11 @@ def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
     """The fact of a read that failed, in words that stay the same while the trouble does."""
     reason = " ".join(part for part in (str(error.status or ""), error.reason) if part)
     return facts.Unobserved(what, _REASONS.get(type(error), reason), missing=isinstance(error, errors.NotFound))
+
+
+def unserved(source: catalog.Source) -> facts.Unobserved:
+    """The fact of objects whose kind the server does not have."""
+    return facts.Unobserved(source.what, _REASONS[errors.NotFound], missing=True)
 
 
 def malformed(what: str, error: Exception) -> facts.Unobserved:
@@ -94,6 +99,8 @@ async def read(client: clients.Client, source: catalog.Source) -> Any:
             options["enough"] = source.enough
         return value(source, (await client.list(selection.resource, reduce=reduce, **options)).items)
     except errors.KubeError as error:
+        if await clients.is_unserved(client, selection, error):
+            return unserved(source)
         return unobserved(source.what, error)
 
 
@@ -125,6 +132,8 @@ async def gather(
     try:
         async with asyncio.TaskGroup() as group:
             tasks = {source.field: group.create_task(read_in_turn(source)) for source in chosen}
+            if catalog.UNDER_NODES in chosen:
+                tasks["hosts"] = group.create_task(_hosts(client, base, tasks["machines"]))
             if etcd is not None:
                 tasks["etcd_members"] = group.create_task(_ask_etcd(etcd, base, tasks))
     finally:
@@ -138,6 +147,13 @@ async def gather(
         read_facts["etcd_lease"] = dataclasses.replace(lease, moving=base.etcd_lease.moving)
     read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE)
     return Evidence(dataclasses.replace(base, **read_facts, live=True), taken)
+
+
+async def _hosts(client: clients.Client, base: facts.Facts, machines: asyncio.Task[Any]) -> Any:
+    """Read what the Machines name; as before where they name none."""
+    for source in catalog.following(catalog.UNDER_NODES, await machines):
+        return await read(client, source)
+    return base.hosts
 
 
 async def _ask_etcd(

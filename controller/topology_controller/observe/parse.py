@@ -351,7 +351,20 @@ def etcd(raw: Raw) -> facts.Etcd:
         for item in conditions(raw)
         if item.type.startswith("EtcdMembers")
     )
-    return facts.Etcd(facts.Conditions(tuple(kept)), static_pods=revisions)
+    return facts.Etcd(facts.Conditions(tuple(kept)), static_pods=revisions, desired_replicas=_desired_replicas(raw))
+
+
+def _desired_replicas(raw: Raw) -> int | None:
+    """Source: cluster-etcd-operator pkg/operator/ceohelpers/common.go, ReadDesiredControlPlaneReplicasCount (main)."""
+    for config in ("unsupportedConfigOverrides", "observedConfig"):
+        try:
+            count = fields.optional_whole(raw, f"spec.{config}.controlPlane.replicas")
+        except fields.Malformed:
+            # An advisory alone is made of it: the conditions are worth as much as before.
+            return None
+        if count is not None:
+            return count
+    return None
 
 
 def etcd_lease(raw: Raw) -> facts.EtcdLease:

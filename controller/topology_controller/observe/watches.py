@@ -95,7 +95,8 @@ class Watches:
 
     async def close(self) -> None:
         """Stop all but the idle watches and forget what they knew."""
-        await self._stop(source.field for source in self._sources)
+        # What follows from a source ends with it.
+        await self._stop(source.field for source in (*self._sources, catalog.UNDER_MACHINES))
         self._lease_seen = self._lease_moved = None
         self._look_once_still(None)
 
@@ -200,6 +201,8 @@ class Watches:
             self._etcd.nudge()
         watch = self._watches.get(source.field)
         trouble = None if watch is None else self._trouble(watch)
+        if watch is not None:
+            self._start(catalog.following(source, self._fact(watch)))
         # Logged when it begins, when its reason changes, and when it ends; not at every attempt.
         if trouble != self._logged.get(source.field):
             self._logged[source.field] = trouble
@@ -244,6 +247,8 @@ class Watches:
             if snapshot.error is not None:
                 return live.unobserved(watch.source.what, snapshot.error)
             return facts.Unobserved(watch.source.what, "not read yet", awaited=True)
+        if not snapshot.served:
+            return live.unserved(watch.source)
         return live.value(watch.source, snapshot.objects.values())
 
     def _lease(self, lease: facts.Fact[facts.EtcdLease]) -> facts.Fact[facts.EtcdLease]:

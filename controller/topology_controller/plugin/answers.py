@@ -117,6 +117,23 @@ class Left(TypedDict):
     command: str
 
 
+class Machine(TypedDict):
+    """A Machine of the control plane, and a node that it belongs to: by its address, or only by its nodeRef.
+
+    The etcd operator goes by the address. One that belongs to two nodes is listed twice. `voter`: etcd has one there.
+    """
+
+    node: str | None
+    machine: str
+    phase: str
+    authority: str | None
+    boundBy: Literal["Address", "NodeRef"] | None
+    leaving: bool
+    host: str | None
+    hostState: str | None
+    voter: bool
+
+
 class Plan(Judged):
     """`plan TARGET`: what would come of the request `target` if it were made now.
 
@@ -134,6 +151,7 @@ class Plan(Judged):
     progress: state.Progress | None
     onlyOperator: list[Check]
     advisories: list[state.Advisory]
+    machines: list[Machine]
     changes: list[Change]
     expected: list[Expected]
     checklist: list[Expected]
@@ -208,6 +226,7 @@ class Status(Judged):
     operands: state.Operands
     nodes: state.Nodes
     etcd: state.Members
+    machines: list[Machine]
     accepted: list[state.Accepted]
     advisories: list[state.Advisory]
     required: list[str]

@@ -53,7 +53,7 @@ READER = "cluster-reader"
 """OpenShift's own cluster role, which may read what this program reads once ADDED_TO_READER is installed."""
 ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
 """Our cluster role that Kubernetes adds to READER: what OpenShift leaves out of it."""
-_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
+_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io", "metal3.io")
 _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
@@ -247,7 +247,7 @@ def about(record: TopologyTransition | None, transitions: load.Transitions) -> t
     phase = record.phase if record is not None else None
     if phase is Phase.CONVERGING:
         return (*_IDLE, *catalog.watched(transitions))
-    return (*_IDLE, *catalog.EVIDENCE) if phase in _OPEN else _IDLE
+    return (*_IDLE, *catalog.EVIDENCE, *catalog.under_nodes(*transitions.definitions)) if phase in _OPEN else _IDLE
 
 
 async def head(connection: Connection, namespace: str) -> Snapshot:
@@ -306,7 +306,8 @@ def assembled(
     changed: dict[str, facts.Unobserved] = {}
     operands = dict(known.operands)
     unread: list[answers.Unread] = []
-    for source in sources:
+    # Hosts are read because of what the Machines say, so they stand among no sources.
+    for source in (*sources, catalog.UNDER_MACHINES):
         fact = getattr(known, source.field) if source.operand is None else operands.get(source.operand)
         if not isinstance(fact, facts.Unobserved) or fact.missing or fact.awaited:
             continue

@@ -7,6 +7,9 @@ A table of contents:
 * `kubelets`           nodes become Ready, beat, reboot, and can be taken down
 * `etcd_operator`      unstarted → learner → voter, one at a time; endpoints, conditions, lease
 * `real_etcd_operator` the same with real members behind it
+* `etcd_machines`      which of them may join and whose member goes, by the Machines under the nodes
+* `machine_controller` Machines get a host and a node, and give both back when they are deleted
+* `bare_metal`         hosts are registered, inspected, deployed and wiped
 * `machine_config`     worker labels, pools, and the node-by-node roll-out after a topology change
 * `ingress`            routers, as the topology says unless their number is pinned
 * `static_pods`        revisions on every control-plane node, and the budgets of their guards

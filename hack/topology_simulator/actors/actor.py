@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from topology_simulator import client, conditions, kinds, mirror
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Collection, Hashable, Iterable
 
     from topology_simulator import pace
 
@@ -87,11 +87,18 @@ class Actor(abc.ABC):
     agent: ClassVar[str]
     watched: ClassVar[tuple[kinds.Kind, ...]]
 
-    def __init__(self, api: client.Client, speeds: pace.Pace, troubles: Troubles | None = None) -> None:
+    def __init__(
+        self,
+        api: client.Client,
+        speeds: pace.Pace,
+        troubles: Troubles | None = None,
+        absent: Collection[kinds.Kind] = (),
+    ) -> None:
+        """`absent` are kinds that this cluster does not serve: there is none of them."""
         self.api = api
         self.pace = speeds
         self.troubles = troubles or Troubles()
-        self.mirror = mirror.Mirror(self.watched)
+        self.mirror = mirror.Mirror(kind for kind in self.watched if kind not in absent)
         self.waits = Waits()
 
     async def run(self) -> None:

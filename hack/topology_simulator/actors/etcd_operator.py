@@ -3,7 +3,8 @@
 What others can see of it, and what proves nothing by itself: a learner is a started member, so
 EtcdMembersProgressing is False again while it still learns; only the endpoints ConfigMap tells voters. No member is
 added while one is unhealthy. `stick` keeps a node's member a learner, which is the commonest way in which scaling
-stops in the field. The lease is renewed as long as this operator lives. Here the members are pretended: the
+stops in the field. Where Machines are in use it goes by them, and says nothing about a node that it leaves out
+(`etcd_machines`). The lease is renewed as long as this operator lives. Here the members are pretended: the
 ConfigMap is all there is. `real_etcd_operator` has processes behind it.
 """
 
@@ -11,16 +12,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from topology_simulator import cluster, conditions, kinds
+from topology_simulator import cluster, conditions, kinds, machine_api
 
-from . import actor
+from . import actor, etcd_machines
 
 
 class EtcdOperator(actor.Actor):
     """Keeps etcd's membership."""
 
     agent = "cluster-etcd-operator"
-    watched = (kinds.NODES, kinds.CONFIG_MAPS, kinds.ETCDS, kinds.CLUSTER_OPERATORS)
+    watched = (kinds.NODES, kinds.CONFIG_MAPS, kinds.ETCDS, kinds.CLUSTER_OPERATORS, kinds.MACHINES)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -50,7 +51,49 @@ class EtcdOperator(actor.Actor):
         unhealthy = self._unhealthy(voters)
         if not unhealthy:
             await self._grow(endpoints, voters)
+        if (left := self._left(voters, unhealthy)) and self.waits.due(("left", left), self.pace.etcd_sync):
+            self.waits.clear(("left", left))
+            await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {cluster.member_id(left): None}})
+        await self._hook({self.address(name) for name in {*self._voters(endpoints), self._learner} - {""}})
         await self._tell(etcd, unhealthy)
+
+    # -- what it does about Machines
+
+    @property
+    def _machines(self) -> list[dict[str, Any]]:
+        return etcd_machines.considered(self.mirror.all(kinds.MACHINES))
+
+    def _may_join(self, name: str) -> bool:
+        return etcd_machines.may_join(self.address(name), self._machines)
+
+    def _is_leaving(self, name: str) -> bool:
+        return etcd_machines.is_leaving(self.address(name), self._machines)
+
+    def _left(self, voters: set[str], unhealthy: tuple[str, ...]) -> str:
+        """Return the voter that is to be removed because its Machine leaves."""
+        spec = (self.mirror.get(kinds.ETCDS, "cluster") or {}).get("spec") or {}
+        desired = ((spec.get("observedConfig") or {}).get("controlPlane") or {}).get("replicas") or 0
+        names = {self.address(name): name for name in voters}
+        healthy = {address for address, name in names.items() if name not in unhealthy}
+        leaving = None if self._installing() else etcd_machines.leaving(self._machines, names.keys(), healthy, desired)
+        return names.get(leaving or "", "")
+
+    async def _hook(self, members: set[str]) -> None:
+        """Hold up the drain of every Machine, until it leaves and has no member any more."""
+        machines = self._machines
+        if not etcd_machines.functional(machines):
+            return
+        for machine in machines:
+            hooks = etcd_machines.hooked(machine, members)
+            if hooks is not None:
+                await self.patch(kinds.MACHINES, machine, {"spec": {"lifecycleHooks": {"preDrain": hooks}}})
+
+    def address(self, name: str) -> str:
+        """Return the InternalIP that a control-plane node is known by, empty when it has not said one yet."""
+        given = machine_api.internal_addresses(self._masters().get(name, {}))
+        return given[0] if given else ""
+
+    # -- members
 
     def _voters(self, endpoints: dict[str, Any]) -> set[str]:
         """Return the names of the nodes whose member ids are listed."""
@@ -80,7 +123,7 @@ class EtcdOperator(actor.Actor):
             if self.waits.due(("gone", member), self.pace.etcd_sync):
                 self.waits.clear(("gone", member))
                 await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {member: None}})
-        if self._learner and self._learner not in self._masters():
+        if self._learner and (self._learner not in self._masters() or self._is_leaving(self._learner)):
             self._learner = ""
         return voters
 
@@ -92,6 +135,7 @@ class EtcdOperator(actor.Actor):
             await self._promote(endpoints)
             return
         ready = [n for n, node in masters.items() if n not in voters and conditions.is_true(node, "Ready")]
+        ready = [name for name in ready if self._may_join(name)]
         self._starting = ready[0] if ready else ""
         if self._starting and self.waits.due(("start", self._starting), self.pace.etcd_start):
             self.waits.clear(("start", self._starting))
@@ -100,11 +144,9 @@ class EtcdOperator(actor.Actor):
 
     async def _promote(self, endpoints: dict[str, Any]) -> None:
         name = self._learner
-        if not self.waits.due(("sync", name), self.pace.etcd_sync) or name in self._stuck:
+        if not self.waits.due(("sync", name), self.pace.etcd_sync) or name in self._stuck or not self._may_join(name):
             return
-        addresses = self._masters()[name]["status"]["addresses"]
-        ip = next(address["address"] for address in addresses if address["type"] == "InternalIP")
-        await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {cluster.member_id(name): ip}})
+        await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {cluster.member_id(name): self.address(name)}})
         self.waits.clear(("sync", name), "settled")
         self._learner = ""
 

@@ -14,15 +14,17 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from topology_simulator import client, operands
+from topology_simulator import client, install, kinds, operands
 
 from . import (
     actor,
+    bare_metal,
     console,
     etcd_operator,
     ingress,
     kubelets,
     machine_config,
+    machine_controller,
     native,
     operator_pods,
     real_etcd_operator,
@@ -56,6 +58,7 @@ class Actors:
 
     kubelets: kubelets.Kubelets
     etcd: etcd_operator.EtcdOperator
+    hosts: bare_metal.BareMetalOperator
     version: version.Version
 
     def __init__(
@@ -75,6 +78,7 @@ class Actors:
         self._cast: list[actor.Actor] = []
         self._troubles = actor.Troubles(hold)
         self._release: upgradeable.Release | None = release
+        self._absent: tuple[kinds.Kind, ...] = ()
 
     # -- orders
 
@@ -117,6 +121,7 @@ class Actors:
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as opening:
             self.kubelets = await self._open(opening, kubelets.Kubelets)
+            self._absent = await _not_served(self.kubelets.api)
             self.etcd = await self._open_etcd(opening)
             self.version = await self._open(opening, version.Version)
             self.version.release = self._release
@@ -132,6 +137,9 @@ class Actors:
                 await self._open(opening, operator_pods.OperatorPods),
                 await self._open(opening, native.NativeController),
             ]
+            self.hosts = await self._open(opening, bare_metal.BareMetalOperator)
+            if not self._absent:
+                self._cast += [self.hosts, await self._open(opening, machine_controller.MachineController)]
             group = await opening.enter_async_context(asyncio.TaskGroup())
             self._tasks = [group.create_task(member.run(), name=member.agent) for member in self._cast]
             self._running = opening.pop_all()
@@ -151,8 +159,19 @@ class Actors:
         api = await stack.enter_async_context(
             client.Client(self._access, etcd_operator.EtcdOperator.agent, strict=True)
         )
-        return real_etcd_operator.RealEtcdOperator(api, self._pace, self._real_etcd)
+        return real_etcd_operator.RealEtcdOperator(api, self._pace, self._real_etcd, absent=self._absent)
 
     async def _open(self, stack: contextlib.AsyncExitStack, actor_class: type[_Actor]) -> _Actor:
         api = await stack.enter_async_context(client.Client(self._access, actor_class.agent, strict=True))
-        return actor_class(api, self._pace, self._troubles)
+        return actor_class(api, self._pace, self._troubles, self._absent)
+
+
+async def _not_served(api: client.Client) -> tuple[kinds.Kind, ...]:
+    """Return the kinds of the Machine API where it is disabled."""
+    try:
+        await api.list(kinds.MACHINES)
+    except client.ApiError as error:
+        if error.code != 404:
+            raise
+        return install.MACHINE_API
+    return ()

@@ -21,6 +21,8 @@ from topology_simulator.etcd import EtcdError
 from . import etcd_operator
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from topology_simulator import client, pace
     from topology_simulator.etcd import cluster as etcds
     from topology_simulator.etcd import gateway
@@ -53,8 +55,10 @@ class _Seen:
 class RealEtcdOperator(etcd_operator.EtcdOperator):
     """Keeps the membership of a real etcd whose first member runs already."""
 
-    def __init__(self, api: client.Client, speeds: pace.Pace, etcd: etcds.Cluster) -> None:
-        super().__init__(api, speeds)
+    def __init__(
+        self, api: client.Client, speeds: pace.Pace, etcd: etcds.Cluster, *, absent: Collection[kinds.Kind] = ()
+    ) -> None:
+        super().__init__(api, speeds, None, absent)
         self._etcd = etcd
         self._off: set[str] = set()
         self._addresses: dict[str, str] = {}
@@ -66,7 +70,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         if endpoints is None or etcd is None:
             return
         await self._renew()
-        self._addresses |= {name: _address(node) for name, node in self._masters().items()}
+        self._addresses |= {name: self.address(name) for name in self._masters()}
         self.waits.start("look", _LOOK_SECONDS)
         try:
             await self._switch_machines()
@@ -78,6 +82,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
             await self._publish(
                 endpoints, {member.hexadecimal: self._home(name, member) for name, member in seen.voters.items()}
             )
+            await self._hook({self.address(name) for name in seen.members})
             await self._tell_seen(etcd, seen)
             if await self._change(seen):
                 self.mirror.wake()
@@ -94,7 +99,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
 
     async def _cannot_look(self, endpoints: dict[str, Any], etcd: dict[str, Any], error: EtcdError) -> None:
         """Do what the real one does without a member list: every control-plane node, keyed by its name."""
-        homes = {name: _address(node) for name, node in self._masters().items()}
+        homes = {name: self.address(name) for name in self._masters()}
         await self._publish(endpoints, {name: where for name, where in homes.items() if where})
         text = f"getting the etcd members failed: {error}".partition("\n")[0]
         await self.say(
@@ -143,11 +148,17 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         """
         masters = self._masters()
         for name in seen.members:
-            if name not in masters and self.waits.due(("gone", name), self.pace.etcd_sync):
+            gone = name not in masters or (name in seen.learners and self._is_leaving(name))
+            if gone and self.waits.due(("gone", name), self.pace.etcd_sync):
                 self.waits.clear(("gone", name))
                 await self._etcd.remove(name)
                 self._off.discard(name)
                 return True
+        left = self._left(set(seen.voters), seen.unhealthy)
+        if left and self.waits.due(("left", left), self.pace.etcd_sync):
+            self.waits.clear(("left", left))
+            await self._etcd.remove(left)
+            return True
         if seen.unhealthy:
             return False
         for name in seen.unstarted:
@@ -159,22 +170,18 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
             return await self._promote_one(seen)
         ready = [name for name, node in masters.items() if conditions.is_true(node, "Ready")]
         for name in ready:
-            if name not in seen.members:
+            if name not in seen.members and self._may_join(name):
                 await self._etcd.announce(name)
                 return True
         return False
 
     async def _promote_one(self, seen: _Seen) -> bool:
         for name in seen.learners:
-            if name in self._stuck or not self.waits.due(("sync", name), self.pace.etcd_sync):
+            if name in self._stuck or not self._may_join(name):
+                continue
+            if not self.waits.due(("sync", name), self.pace.etcd_sync):
                 continue
             if await self._etcd.try_to_promote(name) is None:
                 self.waits.clear(("sync", name), "settled")
                 return True
         return False
-
-
-def _address(node: dict[str, Any]) -> str:
-    """Return the InternalIP of a node, empty when it has not said one yet."""
-    addresses = (node.get("status") or {}).get("addresses") or []
-    return next((address["address"] for address in addresses if address["type"] == "InternalIP"), "")

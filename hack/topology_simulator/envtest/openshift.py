@@ -22,8 +22,13 @@ from . import binaries
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-STAND_INS = ("prometheusrules.monitoring.coreos.com", "servicemonitors.monitoring.coreos.com")
-"""Kinds of the Prometheus operator, whose definitions cluster-monitoring-operator ships (assets/)."""
+STAND_INS = (
+    "baremetalhosts.metal3.io",
+    "prometheusrules.monitoring.coreos.com",
+    "servicemonitors.monitoring.coreos.com",
+)
+"""Kinds of others: of the Prometheus operator, whose definitions cluster-monitoring-operator ships (assets/), and of
+the bare metal operator (metal3-io/baremetal-operator config/base/crds), by way of cluster-baremetal-operator."""
 _MANIFESTS = "*/*/zz_generated.crd-manifests/*.crd.yaml"
 _FEATURE_SET = "release.openshift.io/feature-set:"
 _PROFILE = "include.release.openshift.io/self-managed-high-availability:"

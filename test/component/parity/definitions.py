@@ -33,6 +33,8 @@ READ_THOUGH_ABSENT = {
     f"{_INFRASTRUCTURES}: .spec.controlPlaneTopology is read, and really not there",
     # Of everything that is managed; among them only the registry has it.
     "consoles.operator.openshift.io: .spec.replicas is read, and really not there",
+    # MachineAPIMigration brings it.
+    "machines.machine.openshift.io: .status.authoritativeAPI is read, and really not there",
 }
 READ = {
     "apiservers.config.openshift.io": (
@@ -54,7 +56,7 @@ READ = {
     "ingresscontrollers.operator.openshift.io": ("spec.nodePlacement.tolerations",),
 }
 """What is read elsewhere than in the catalogue of sources, or only where it is there."""
-SHAPE = simulated.Shape(masters=3, workers=1, registry="Managed", router_replicas=2, platform="BareMetal")
+SHAPE = simulated.Shape(masters=3, workers=1, machines=3, registry="Managed", router_replicas=2, platform="BareMetal")
 
 
 @functools.cache
@@ -103,7 +105,7 @@ def wrong(name: str) -> list[str]:
 
 def misread(name: str) -> list[str]:
     """Return what the operator reads of a kind and the real definition does not have. Raises binaries.MissingError."""
-    schema = _schema(name)
+    schema = _schema(name, kinds.named(name).version)
     paths = {*_read(name), *(tuple(path.split(".")) for path in READ.get(name, ()))}
     return sorted(
         {f"{name}: .{'.'.join(path)} is read, and really not there" for path in paths if not _knows(schema, path)}

@@ -326,6 +326,18 @@ async def speaks_tls12(staged: RestrictedWorld, operator: Operator) -> bool:
         return False
 
 
+async def unknown_where_there_are_machines(staged: RestrictedWorld, grant: Grant) -> None:
+    """The same, of what is read only because a Machine names it."""
+    async with staged.machines():
+        await unknown("ControlPlaneMachines", ready=False)(staged, grant)
+
+
+async def seen_to_be_missing_where_there_are_machines(staged: RestrictedWorld, grant: Grant) -> None:
+    """The same, of what is watched only because a Machine names it."""
+    async with staged.machines():
+        await seen_to_be_missing(staged, grant)
+
+
 def through_proxy(sight: Callable[[RestrictedWorld, Grant], Awaitable[None]]) -> bool:
     """Does the story need to come in between the operator and the server?"""
     return sight is unsure
@@ -340,6 +352,7 @@ NATIVE = "It is not known whether the native controller is in charge"
 _ETCD = "etcd-endpoints@openshift-etcd"
 _LOCK = "openshift-cluster-etcd-operator-lock@openshift-etcd-operator"
 _ROUTERS = "ingresscontrollers=default@openshift-ingress-operator"
+_MACHINES, _HOSTS = "machines@openshift-machine-api", "baremetalhosts@openshift-machine-api"
 _AUTHORITY = "configmaps=extension-apiserver-authentication@kube-system"
 _ACCEPTED = f"configmaps={vocabulary.ACCEPTED_CHECKS}@{cluster.OWN_NAMESPACE}"
 _OWN = f"{cluster.OWN_LEASE}@{cluster.OWN_NAMESPACE}"
@@ -407,10 +420,16 @@ SIGHTS: dict[str, Sight] = {
     "watch controllerconfigs=machine-config-controller": Sight("the same, as it changes", seen_to_be_missing),
     f"list machineconfigs={restricted_world.DNSMASQ}": Sight("was it left behind?", seen_to_be_missing),
     f"watch machineconfigs={restricted_world.DNSMASQ}": Sight("the same, as it changes", seen_to_be_missing),
-    "list imagebasedupgrades=upgrade": Sight("is the lifecycle agent here?", seen_to_be_missing),
+    "list imagebasedupgrades=upgrade": Sight(
+        "is the lifecycle agent here?", seen_to_be_missing_where_there_is_an_agent
+    ),
     "watch imagebasedupgrades=upgrade": Sight(
         "does the lifecycle agent come?", seen_to_be_missing_where_there_is_an_agent
     ),
+    f"list {_MACHINES}": Sight("which Machines are there?", unknown("ControlPlaneMachines", ready=False)),
+    f"watch {_MACHINES}": Sight("the same, as it changes", seen_to_be_missing),
+    f"list {_HOSTS}": Sight("what is below a Machine?", unknown_where_there_are_machines),
+    f"watch {_HOSTS}": Sight("the same, as it changes", seen_to_be_missing_where_there_are_machines),
     f"list {_ROUTERS}": Sight("how many routers were asked for?", seen_to_be_missing),
     f"watch {_ROUTERS}": Sight("the same, as it changes", seen_to_be_missing),
 }

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from test import polling, processes
-from test.component import backend, cluster, process, reactors, real
+from test.component import backend, cluster, machine_world, process, reactors, real
 from test.component import world as worlds
 from test.component.rights import grants, restoring
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import install, kinds, kubeconfig, proxy, serving
+from topology_simulator import install, kinds, kubeconfig, machine_api, proxy, serving
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
@@ -172,6 +172,21 @@ class RestrictedWorld(worlds.World):
             return (name in [one["name"] for one in (await self.record()).get("advisories") or ()]) is there
 
         await polling.until(f"advisory {name} {'is' if there else 'is not'} there", asked)
+
+    @contextlib.asynccontextmanager
+    async def machines(self) -> AsyncIterator[None]:
+        """Let every control-plane node stand on a Machine that runs, and that on a host."""
+        made = [obj for node in cluster.MASTERS for obj in machine_api.installed(node, bare_metal=True)]
+        for obj in made:
+            created = await self.api.create(kinds.of(obj), obj)
+            await install.put_status(self.api, kinds.of(obj), {**created, "status": obj["status"]})
+        try:
+            yield
+        finally:
+            for obj in made:
+                kind, name = kinds.of(obj), obj["metadata"]["name"]
+                await machine_world.let_go(self.api, kind, name)
+                await restoring.forget(self.api, kind, name, machine_api.NAMESPACE)
 
     def lifecycle_agent(self) -> contextlib.AbstractAsyncContextManager[None]:
         """Let the cluster know the kind that the lifecycle agent brings."""

@@ -7,13 +7,17 @@ and that nothing here uses fails this test with its name. What an attacker could
 from __future__ import annotations
 
 import collections
+import json
+import sys
 from typing import TYPE_CHECKING
 
-from test import polling
-from test.component import cluster
+import yaml
+
+from test import polling, processes
+from test.component import cluster, machine_world
 from test.component.rights import grants, restricted_world
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, kinds
+from topology_simulator import conditions, install, kinds
 
 if TYPE_CHECKING:
     from test.component.rights.restricted_world import RestrictedWorld
@@ -32,9 +36,10 @@ def shown(events: list[audit.Event]) -> list[str]:
 async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: RestrictedWorld, figure) -> None:
     """ClusterOperator created, discovery, Pending, cancelled, requested again, change, Completed, restart, conflict.
 
-    The cluster has what not every cluster has: the lifecycle agent, and something left to be done by a person.
+    The cluster has what not every cluster has: the lifecycle agent, Machines on hosts under the control plane, and
+    something left to be done by a person.
     """
-    async with staged.lifecycle_agent():
+    async with staged.lifecycle_agent(), staged.machines():
         await staged.leave_dnsmasq_behind()
         await cluster.set_ready(staged.api, "master-2", ready=False)
         assert await staged.api.find(kinds.CLUSTER_OPERATORS, "topology") is None
@@ -106,6 +111,46 @@ async def test_a_cluster_without_a_capability_is_refused_nothing(staged: Restric
     assert (check["status"], "capability Console is not enabled" in check["message"]) == ("Met", True), check
     assert not shown(staged.refused())
     await operator.ready()
+
+
+async def test_a_cluster_without_the_machine_api_is_refused_and_changes_all_the_same(staged: RestrictedWorld) -> None:
+    """Neither the kinds nor the role are there: the server refuses before it looks, and discovery tells both apart."""
+    rights = [one for one in grants.ALL if one.namespace == machine_world.NAMESPACE]
+    assert rights
+    await staged.take(*rights)
+    originals = [await staged.api.get(kinds.DEFINITIONS, f"{kind.plural}.{kind.group}") for kind in install.MACHINE_API]
+    await machine_world.withdraw(staged.api, *install.MACHINE_API)
+    try:
+        await staged.ask_for()
+        operator = await staged.operator()
+        await staged.completed_once()
+        await operator.ready()
+        assert "does not serve" in (await staged.check(machine_world.CHECK))["message"]
+        assert "machines.machine.openshift.io" not in operator.words()
+        assert {f"{one.verb} {one.resource}: {one.code}" for one in staged.refused()} == {"list machines: 403"}
+    finally:
+        kept = ("name", "annotations", "labels")
+        await install.define(
+            staged.api,
+            [
+                {**one, "metadata": {key: one["metadata"][key] for key in kept if key in one["metadata"]}, "status": {}}
+                for one in originals
+            ],
+        )
+
+
+async def test_the_manifests_without_the_machine_api_name_nothing_of_it() -> None:
+    """What is applied where the namespace is not there, and what is left out."""
+    printed = {}
+    for flags in ((), ("--without-machine-api",)):
+        ended = await processes.run(sys.executable, "-m", "topology_controller", "manifests", *flags)
+        assert ended.code == 0, ended
+        printed[flags] = [one for one in yaml.safe_load_all(ended.printed) if one]
+    left_out = [one for one in printed[()] if one not in printed["--without-machine-api",]]
+    assert [(one["kind"], one["metadata"]["namespace"]) for one in left_out] == [
+        ("Role", machine_world.NAMESPACE), ("RoleBinding", machine_world.NAMESPACE),
+    ]  # fmt: skip
+    assert not [one for one in printed["--without-machine-api",] if machine_world.NAMESPACE in json.dumps(one)]
 
 
 async def looked_again(staged: RestrictedWorld) -> bool:

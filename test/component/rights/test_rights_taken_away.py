@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from test import polling, sentences
+from test.component import machine_world
 from test.component import world as worlds
 from test.component.rights import grants, missing_rights
 
@@ -136,3 +137,30 @@ async def test_rights_that_are_refused_are_asked_for_less_and_less_often(staged:
     # One second, then two, each varied by a fifth.
     assert pauses[0] >= 0.8, pauses
     assert pauses[1] >= 1.6, pauses
+
+
+@pytest.mark.parametrize("moment", ["from the beginning", "before the change"])
+async def test_the_role_of_machines_taken_away_and_given_back_heals_without_a_restart(
+    staged: RestrictedWorld, moment: str
+) -> None:
+    taken = [one for one in grants.ALL if one.namespace == machine_world.NAMESPACE]
+    async with staged.machines():
+        if moment == "from the beginning":
+            await staged.take(*taken)
+            await staged.ask_for()
+            operator = await staged.operator(wait=False)
+        else:
+            staged.echo.on = False
+            operator = await staged.idle_operator()
+            await staged.ask_for()
+            await staged.until_phase("Admitting")
+            await staged.take(*taken)
+            await staged.echo.go_on()
+        check = await staged.until_check(machine_world.CHECK, "Unknown")
+        assert named("list", "machines").what in check["message"], check
+        assert sentences.FORBIDDEN in check["message"], check
+        assert await staged.pair() == worlds.INSTALLED
+        await staged.give_back()
+        await staged.completed_once(seconds=20.0)
+        assert operator.alive
+        await operator.ready()

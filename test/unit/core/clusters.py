@@ -65,6 +65,8 @@ class Cluster:
         self.annotations: dict[str, str] = {BACKENDS: ",".join(worlds.ADDRESSES)}
         """What an administrator sets on ClusterOperator topology, as soon as it is there."""
         self.before_get: Callable[[str], None] = accept
+        self.unserved: set[str] = set()
+        """Kinds by plural that the server does not have, and that the operator may not list either."""
         self._watching: dict[int, tuple[resource.Selection, asyncio.Queue[tuple[str, Raw]]]] = {}
         for key, raw in cluster_objects.objects().items():
             self.put(key, raw)
@@ -172,12 +174,19 @@ class Cluster:
         """Read a list."""
         self._count("list", kind.plural)
         await self._pause()
+        if kind.plural in self.unserved:
+            raise self.error(errors.Forbidden, 403, "list")
         name = (options.get("field_selector") or "").partition("metadata.name=")[2] or None
         selection = resource.Selection(kind, options.get("namespace"), name, options.get("label_selector"))
         items = tuple(
             reduce(copy.deepcopy(raw)) for key, raw in self.objects.items() if self._selects(selection, key, raw)
         )
         return clients.Listing(items, str(self.version))
+
+    async def serves(self, kind: resource.Resource) -> bool:
+        """Discovery."""
+        self._count("discover", kind.plural)
+        return kind.plural not in self.unserved
 
     @contextlib.asynccontextmanager
     async def open_watch(self, selection: resource.Selection, _version: str, *_: Any) -> AsyncIterator[Any]:
@@ -250,6 +259,9 @@ class Cluster:
         if selection.name not in {None, name}:
             return False
         labels = raw["metadata"].get("labels", {})
+        label, among, values = (selection.label_selector or "").partition(" in ")
+        if among:
+            return labels.get(label) in values.strip("()").split(",")
         for term in (selection.label_selector or "").split(","):
             label, _, value = term.removeprefix("!").partition("=")
             if label and (label in labels) is term.startswith("!"):

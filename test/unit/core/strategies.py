@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 from topology_controller.decide import leader
-from topology_controller.observe import facts
+from topology_controller.observe import facts, machines
 
 from . import operand_worlds, worlds
 
@@ -130,6 +130,31 @@ NATIVE = st.builds(
         )
     ),
 )
+MACHINE = st.builds(
+    machines.Machine,
+    name=st.sampled_from(("machine-0", "machine-1", "machine-9")),
+    arbiter=st.booleans(),
+    phase=st.sampled_from(("", "Provisioning", "Running", "Deleting", "Failed", "Odd")),
+    addresses=st.lists(st.sampled_from((*worlds.ADDRESSES, "2001:db8::1")), max_size=3, unique=True).map(tuple),
+    node=st.sampled_from((None, *worlds.NAMES, "gone")),
+    deleting=st.booleans(),
+    guarded=st.booleans(),
+    authority=st.sampled_from((None, "MachineAPI", "ClusterAPI", "Migrating")),
+    host=st.sampled_from((None, "host-0", "host-1")),
+    trouble=st.sampled_from(("", "no host")),
+)
+HOST = st.builds(
+    machines.Host,
+    name=st.sampled_from(("host-0", "host-1", "host-2")),
+    state=st.sampled_from(
+        ("", "inspecting", "provisioned", "deprovisioning", "deleting", "powering off before delete")
+    ),
+    deleting=st.booleans(),
+    consumer=st.sampled_from((None, "machine-0", "deleted")),
+    failed=st.booleans(),
+    powered_on=st.booleans(),
+    trouble=st.sampled_from(("", "no power")),
+)
 FOLLOWED = worlds.converged(worlds.healthy())
 
 
@@ -205,6 +230,8 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
             lambda drawn: UNREAD | st.just(()) if drawn == 0 else st.tuples(node(0), node(1), node(2))
         ),
         "other_nodes": rarely((), UNREAD | OTHERS),
+        "machines": rarely(healthy.machines, UNREAD | st.lists(UNREAD | MACHINE, max_size=2).map(tuple)),
+        "hosts": rarely(facts.NOT_READ, UNREAD | st.lists(UNREAD | HOST, max_size=1).map(tuple)),
         "scheduler": rarely(healthy.scheduler, UNREAD | st.builds(facts.Scheduler, st.booleans())),
         "etcd_endpoints": rarely(
             healthy.etcd_endpoints,

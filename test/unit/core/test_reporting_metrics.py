@@ -17,7 +17,7 @@ from topology_controller.kube import queue
 from topology_controller.observe import facts
 from topology_controller.report import metrics
 
-from . import worlds
+from . import machine_worlds, worlds
 
 LATER = worlds.NOW + timedelta(minutes=7)
 ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
@@ -113,7 +113,7 @@ def test_a_decision_is_shown_and_replaced_by_the_next() -> None:
     check = {"check": "EtcdHealthy", "stage": Stage.PREFLIGHT.value}
     assert value(found, "topology_transition_check_status", status=CheckStatus.UNKNOWN.value, **check) == 1
     assert value(found, "topology_transition_check_status", status=CheckStatus.MET.value, **check) == 0
-    assert value(found, "topology_transition_progress_ratio", stage="Preflight") == 8 / 9
+    assert value(found, "topology_transition_progress_ratio", stage="Preflight") == 9 / 10
     assert value(found, "topology_control_plane_nodes", state="ready") == 3
     assert value(found, "topology_etcd_members", role="voter") == 3
     idle = worlds.healthy(
@@ -540,3 +540,26 @@ def test_requests_to_etcd_are_counted_from_zero_where_etcd_is_asked() -> None:
     for code in ("200", "503", "error", "418"):
         found.etcd_request(code)
     assert series(found, name) == {("200",): 1, ("<error>",): 1, ("503",): 1, ("other",): 1}
+
+
+def machines_shown(*listed: Any, **changes: Any) -> dict[tuple[str, ...], float]:
+    known = machine_worlds.known(*listed, **changes)
+    return series(decided(known), "topology_control_plane_machines")
+
+
+def test_machines_are_counted_where_they_are_in_use():
+    spare = machine_worlds.machine(0, name="spare", phase="Provisioning", addresses=(), node=None)
+    going = machine_worlds.machine(1, deleting=True)
+    assert machines_shown(machine_worlds.machine(0), going, spare) == {
+        ("present",): 3,
+        ("running",): 2,
+        ("leaving",): 1,
+        ("without_node",): 1,
+        ("missing",): 1,
+    }
+
+
+@pytest.mark.parametrize("listed", [(), (machine_worlds.machine(0, phase="Provisioned"),)])
+def test_where_no_machine_runs_there_is_no_number_of_them(listed: Any):
+    assert machines_shown(*listed) == {}
+    assert series(decided(worlds.healthy()), "topology_control_plane_machines") == {}

@@ -175,6 +175,7 @@ def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:
         dnsmasq=MISSING,
         lifecycle_agent=MISSING,
         workers=(),
+        machines=MISSING,
         operands=operand_worlds.at(MATRIX, SNO),
     )
     return dataclasses.replace(made, **changes)

@@ -211,6 +211,9 @@ class Store:
     watching: list[asyncio.Queue[Any]] = field(default_factory=list)
     refuse: Callable[[str], errors.KubeError | None] = lambda verb: None
     delay: float = 0.0
+    discovery: bool | errors.KubeError = True
+    """What discovery says of the kind."""
+    discovered: int = 0
 
     def error(
         self, kind: type[errors.KubeError], status: int = 0, reason: str = "Test", **more: Any
@@ -297,6 +300,12 @@ class Store:
             yield lines()
         finally:
             self.watching.remove(queue)
+
+    async def serves(self, kind: resource.Resource) -> bool:
+        self.discovered += 1
+        if isinstance(self.discovery, errors.KubeError):
+            raise self.discovery
+        return self.discovery
 
     async def get(self, kind: resource.Resource, name: str, **_: Any) -> dict[str, Any]:
         await self._asked("get")

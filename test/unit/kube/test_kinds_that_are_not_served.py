@@ -138,3 +138,70 @@ async def test_what_a_watch_says_of_it(store):
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(read(), 700)
     assert seen == [(0, watch.Unserved(300)), (300, watch.Unserved(300)), (600, watch.Unserved(300))]
+
+
+def refused(store):
+    store.refuse = lambda verb: store.error(errors.Forbidden, 403, "Forbidden")
+
+
+async def test_without_the_right_it_is_asked_of_discovery_whether_there_is_anything(store):
+    """An API server looks at rights before it looks for the kind: 403 says nothing about it."""
+    refused(store)
+    store.discovery = False
+    async with reflecting(store) as (made, woken):
+        snapshot = made.snapshot()
+        assert (dict(snapshot.objects), snapshot.synced, snapshot.served, snapshot.error) == ({}, True, False, None)
+        await asyncio.sleep(3600)
+        assert (made.alive, woken) == (True, [0])
+        assert store.discovered == len(store.requests) <= 16, "once with each list, every few minutes"
+        store.discovery = True
+        await asyncio.sleep(360)
+        assert isinstance(made.snapshot().error, errors.Forbidden), "now it is there, and may not be read"
+
+
+async def test_a_right_that_lacks_is_trouble_where_the_kind_is_served(store):
+    refused(store)
+    async with reflecting(store) as (made, _):
+        assert not made.alive
+        assert isinstance(made.snapshot().error, errors.Forbidden)
+        store.refuse = lambda verb: None
+        await asyncio.sleep(60)
+        assert (made.alive, made.snapshot().served) == (True, True), "given back it needs no restart"
+
+
+@pytest.mark.parametrize("kind", [errors.Forbidden, errors.Unreachable, errors.TimedOut, errors.ServerError])
+async def test_where_discovery_cannot_be_asked_the_refusal_stands(store, kind):
+    refused(store)
+    store.discovery = store.error(kind)
+    async with reflecting(store) as (made, _):
+        assert isinstance(made.snapshot().error, errors.Forbidden)
+
+
+@pytest.mark.parametrize("kind", [errors.Unreachable, errors.TimedOut, errors.ServerError, errors.Unauthorized])
+async def test_only_a_refusal_is_a_reason_to_ask_discovery(store, kind):
+    store.refuse, store.discovery = (lambda verb: store.error(kind)), False
+    async with reflecting(store) as (made, _):
+        assert isinstance(made.snapshot().error, kind)
+        assert store.discovered == 0
+
+
+async def test_what_has_to_be_there_is_not_asked_of_discovery(store):
+    refused(store)
+    store.discovery = False
+    async with reflecting(store, optional=False) as (made, _):
+        assert isinstance(made.snapshot().error, errors.Forbidden)
+        assert store.discovered == 0
+
+
+async def test_a_kind_that_goes_and_takes_its_right_along_is_gone(store):
+    store.put("a", spec=1)
+    async with reflecting(store) as (made, woken):
+        assert made.snapshot().served
+        await asyncio.sleep(100)
+        refused(store)
+        store.discovery = False
+        store.cut()
+        await asyncio.sleep(1)
+        snapshot = made.snapshot()
+        assert (dict(snapshot.objects), snapshot.served, snapshot.error) == ({}, False, None)
+        assert len(woken) == 2

@@ -67,12 +67,21 @@ def test_each_object_is_in_every_payload_of_a_cluster_that_runs_its_own_control_
         )
 
 
-def test_no_object_waits_for_a_feature_set_and_only_the_dashboard_for_a_capability():
+def test_no_object_waits_for_a_feature_set_and_few_for_a_capability():
     """Feature sets with MutableTopology are no reason: there the native controller acts, and this one says so."""
     found = {key for one in EVERY for key in one["metadata"].get("annotations", {})}
     assert not {key for key in found if key.startswith(("release.openshift.io/feature", "exclude."))}
-    bound = {one["metadata"]["name"]: one["metadata"].get("annotations", {}).get(CAPABILITY) for one in EVERY}
-    assert {name: value for name, value in bound.items() if value} == {"grafana-dashboard-cluster-topology": "Console"}
+    bound = {
+        (one["kind"], one["metadata"].get("namespace"), annotations[CAPABILITY])
+        for one in EVERY
+        if CAPABILITY in (annotations := one["metadata"].get("annotations", {}))
+    }
+    assert bound == {
+        ("ConfigMap", "openshift-config-managed", "Console"),
+        # A namespace that belongs to a capability may not be there.
+        ("Role", "openshift-machine-api", "MachineAPI"),
+        ("RoleBinding", "openshift-machine-api", "MachineAPI"),
+    }
 
 
 def test_what_people_write_into_is_created_and_never_put_back():

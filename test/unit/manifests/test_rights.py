@@ -36,7 +36,7 @@ OFFERED |= {cluster.ADDED_TO_READER, vocabulary.CHECK_ACCEPTOR, "topology-reques
 ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"} and one["metadata"]["name"] not in OFFERED]
 TRANSITIONS = transitions.load(bindata.root() / "transitions")
 READS = {"get", "list", "watch"}
-SOURCES = (*catalog.IDLE, *catalog.watched(TRANSITIONS), catalog.acceptances(OURS))
+SOURCES = (*catalog.IDLE, *catalog.watched(TRANSITIONS), catalog.UNDER_MACHINES, catalog.acceptances(OURS))
 REVIEWS = (authn.TOKENS, authn.ACCESS)
 SELECTIONS = (*(one.selection for one in SOURCES), tls.API_SERVER, tls.CLIENT_CA)
 KINDS = {(one.group, one.plural): one for one in (*(s.resource for s in SELECTIONS), catalog.CRDS, *REVIEWS)}
@@ -161,7 +161,8 @@ def test_only_these_are_read_whole():
     """All objects of a kind; everything else by its name. These are documented."""
     whole = {(one.resource, one.namespace) for one in ALL if one.verb in READS and not one.name}
     readers = {("pods", reader.namespace) for reader in TRANSITIONS.matrix.startup_readers}
-    assert whole == {("nodes", ""), ("clusteroperators", ""), ("machineconfigpools", "")} | readers
+    below = {(kind, "openshift-machine-api") for kind in ("machines", "baremetalhosts")}
+    assert whole == {("nodes", ""), ("clusteroperators", ""), ("machineconfigpools", "")} | readers | below
     assert len(readers) == 3
     by_metadata = {s.selection.namespace for s in SOURCES if s.selection.metadata_only and s.selection.namespace}
     assert by_metadata == {namespace for _, namespace in readers}, "of a pod nothing but its metadata is asked for"
@@ -185,23 +186,24 @@ def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobo
     assert not {name: found for name, found in labels.items() if found}
 
 
-def test_what_is_added_to_cluster_reader_is_what_the_command_reads_and_that_role_lacks_by_name_and_never_written():
+def test_what_is_added_to_cluster_reader_is_what_the_command_reads_and_that_role_lacks_and_never_written():
     (role,) = [one for one in OBJECTS if one["metadata"]["name"] == cluster.ADDED_TO_READER]
     granted = set()
     for rule in role["rules"]:
         assert rule["verbs"] == ["get", "list", "watch"]
         ((group,), (resource,)) = rule["apiGroups"], rule["resources"]
-        granted |= {(group, resource, name) for name in rule["resourceNames"]}
-    reads = [source.selection for source in (*catalog.IDLE, *catalog.watched(TRANSITIONS))]
+        granted |= {(group, resource, name) for name in rule.get("resourceNames", [None])}
+    reads = [one.selection for one in (*catalog.IDLE, *catalog.watched(TRANSITIONS), catalog.UNDER_MACHINES)]
     lacking = {
         (one.resource.group, one.resource.plural, one.name)
         for one in reads
         if one.resource.group.endswith("operator.openshift.io")
-        or one.resource.group == "lca.openshift.io"
+        or one.resource.group in {"lca.openshift.io", "metal3.io"}
         or one.resource.plural == "machineconfigs"
     }
     assert granted == lacking
-    assert len(granted) == sum(len(rule["resourceNames"]) for rule in role["rules"]), "nothing twice"
+    assert len(granted) == sum(len(rule.get("resourceNames", [None])) for rule in role["rules"]), "nothing twice"
+    assert {(group, plural) for group, plural, name in granted if name is None} == {("metal3.io", "baremetalhosts")}
 
 
 def test_who_may_see_the_page_may_forward_a_port_of_our_pods_and_nothing_else():

@@ -68,6 +68,28 @@ def test_monitoring_is_left_out_by_a_flag(flags, code, has_rules, capsys):
     assert bool(complaint) is (code != cli.OK)
 
 
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        (["--without-machine-api"], cli.OK),
+        (["--without-machine-api", "--without-monitoring"], cli.OK),
+        (["--without-machine-api", "--crd-only"], cli.USAGE),
+        (["--without-machine-api", "--crd-patch"], cli.USAGE),
+    ],
+)
+def test_what_belongs_into_a_namespace_that_may_not_be_there_is_left_out_by_a_flag(flags, code, capsys):
+    assert "namespace: openshift-machine-api" in manifests.render(manifests.Kind.OPERATOR)
+    assert cli.main(["manifests", *flags]) == code
+    printed, complaint = capsys.readouterr()
+    assert (bool(printed), bool(complaint)) == (code == cli.OK, code != cli.OK)
+    left = [one for one in yaml.safe_load_all(printed) if one]
+    assert "openshift-machine-api" not in {one["metadata"].get("namespace") for one in left}
+    if flags == ["--without-machine-api"]:
+        whole = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
+        gone = [one for one in whole if one not in left]
+        assert [one["kind"] for one in gone] == ["Role", "RoleBinding"]
+
+
 def test_the_monitoring_finds_the_service_and_may_look_for_its_pods():
     (namespace,), (service,) = of_kind("Namespace"), of_kind("Service")
     assert namespace["metadata"]["labels"]["openshift.io/cluster-monitoring"] == "true"

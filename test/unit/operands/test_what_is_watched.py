@@ -12,6 +12,7 @@ from topology_controller.definitions import load, registry
 from topology_controller.definitions import model as definitions
 from topology_controller.definitions import operands as matrices
 from topology_controller.observe import catalog, facts
+from topology_controller.observe import machines as under
 
 ROOT = bindata.root()
 LOADED = load.load(ROOT / "transitions")
@@ -104,6 +105,7 @@ def test_only_what_a_cluster_may_do_without_is_optional():
     optional = {source.field for source in catalog.watched(EVERYTHING) if source.selection.optional}
     assert optional == {
         "lifecycle_agent",
+        "machines",
         "consoles.operator.openshift.io/cluster",
         "configs.imageregistry.operator.openshift.io/cluster",
     }
@@ -121,7 +123,20 @@ def test_workers_are_read_only_where_a_definition_asks_for_eligible_ones():
 
 def test_the_critical_path_of_the_first_definition_has_not_grown():
     # The record, the report, these, Infrastructure and the change: sixteen requests.
-    assert len((*catalog.evidence(COMPACT), *catalog.GUARDS)) == 12
+    assert len(catalog.last(COMPACT, facts.Facts())) == 12
+    for machines in ((), facts.Unobserved("machines", "NotFound: it does not exist", missing=True)):
+        assert len(catalog.last(COMPACT, facts.Facts(machines=machines))) == 12, "nor where there is no Machine"
+
+
+def test_machines_are_read_live_where_the_watch_knows_of_one_and_hosts_where_a_machine_names_one():
+    bare, placed = under.Machine("m"), under.Machine("m", host="h")
+    assert catalog.UNDER_NODES in catalog.last(COMPACT, facts.Facts(machines=(bare,)))
+    unasked = COMPACT.model_copy(update={"preflight": ()})
+    assert catalog.UNDER_NODES not in catalog.last(unasked, facts.Facts(machines=(bare,)))
+    assert catalog.following(catalog.UNDER_NODES, (bare, placed)) == (catalog.UNDER_MACHINES,)
+    for fact in ((bare,), (), facts.NOT_READ, (facts.Unobserved("m", "malformed"),)):
+        assert catalog.following(catalog.UNDER_NODES, fact) == ()
+    assert catalog.following(catalog.UNDER_MACHINES, (placed,)) == ()
 
 
 def test_a_line_added_to_the_matrix_is_watched(tmp_path):

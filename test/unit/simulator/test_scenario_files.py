@@ -35,6 +35,7 @@ def test_the_shipped_scenarios_are_those_that_were_promised():
     promised |= {"stuck", "evicted-mid-transition", "node-lost-converging", "native-takes-over", "native-downgrade"}
     promised |= {"infra-only", "with-workers", "registry-removed", "registry-managed", "slow-echo", "main-echo"}
     promised |= {"paused-pool", "pool-paused-after", "degraded-pool", "custom-pool", "load-balancer-forgotten"}
+    promised |= {"machine-missing", "machine-leaving", "host-error"}
     assert promised <= set(scenario.names())
 
 

@@ -57,7 +57,7 @@ NAMED = "sno-to-ha-compact.yaml"
         ("atLeast: 3", "atLeast: 0", 0, "preflight[3].atLeast is 0; input should be greater than or equal to 1"),
         ("atLeast: 3", 'atLeast: "3"', 0, "preflight[3].atLeast is '3'; input should be a valid integer"),
         ("atLeast: 3", "atLeast: yes", 0, "'yes' reads as bool; write true or false"),
-        ("wanted: true", "wanted: 1", 0, "preflight[5].wanted is 1; input should be a valid boolean"),
+        ("wanted: true", "wanted: 1", 0, "preflight[6].wanted is 1; input should be a valid boolean"),
         (", atLeast: 3}", "}", 0, "needs atLeast"),
         ("settleSeconds: 60", "settleSeconds: .nan", 0, "convergence.settleSeconds is nan"),
         ("deadlineMinutes: 30", "deadlineMinutes: 1e9", 0, "convergence.deadlineMinutes is"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
-from .. import answers, cluster, disruption, hosted, printing, simulate, write
+from .. import answers, cluster, disruption, hosted, machines, printing, simulate, write
 from . import head, show
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def _plan(
             {"name": advisory.name, "message": advisory.message, "command": advisory.command}
             for advisory in judgement.advisories
         ],
+        "machines": machines.rows(snapshot.known),
         "changes": [],
         "expected": [],
         "checklist": [],

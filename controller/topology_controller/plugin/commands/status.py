@@ -23,7 +23,7 @@ from ...checks.result import ConvergenceContext
 from ...decide import acceptance, records
 from ...observe import facts
 from ...report import evidence, view
-from .. import assessment, cluster, errors, printing, simulate
+from .. import assessment, cluster, errors, machines, printing, simulate
 from . import head, show
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def status(
         "operands": operands,
         "nodes": nodes,
         "etcd": etcd,
+        "machines": machines.rows(known),
         "accepted": shown["accepted"],
         "advisories": shown["advisories"],
         "required": shown["required"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from .. import answers, assessment
+from .. import answers, assessment, machines
 from ..document import command
 from . import sections
 
@@ -73,6 +73,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
     sections.checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
     sections.explained(document, [*answer["checks"], *answer["onlyOperator"]])
     sections.steps(document, sections.REQUIRED, answer["advisories"])
+    machines.table(document, answer["machines"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
     for title, steps in (

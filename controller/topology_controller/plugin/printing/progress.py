@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...decide import assessment as decided
 from ...definitions import registry
-from .. import assessment
+from .. import assessment, machines
 from ..document import Rank, Row, command
 from . import sections
 
@@ -174,3 +174,4 @@ def _objects(document: Document, answer: answers.Status) -> None:
             for member in answer["etcd"]["items"]
         ],
     )
+    machines.table(document, answer["machines"])

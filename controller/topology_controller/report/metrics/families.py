@@ -159,6 +159,12 @@ NODES = Family(
     "and eligible (pass everything that check ControlPlaneNodes asks of a node).",
     {"state": frozenset({"present", "ready", "schedulable", "eligible"})},
 )  # fmt: skip
+MACHINES = Family(
+    "topology_control_plane_machines", "gauge",
+    "Machines of the control plane where they are in use: how many are present, running, leaving (it or its host is on "
+    "its way out), without_node, and how many control-plane nodes no Machine has the address of (missing).",
+    {"state": frozenset({"present", "running", "leaving", "without_node", "missing"})},
+)  # fmt: skip
 MEMBERS = Family(
     "topology_etcd_members", "gauge",
     "Members of etcd: voters as the etcd operator publishes them, learners as etcd itself says.",
@@ -248,7 +254,7 @@ LEADER = Family(
 )  # fmt: skip
 
 OF_TRANSITION: Final = (PHASE, CHECKS, PROGRESS, STUCK, STARTED_AT)
-OF_CLUSTER: Final = (NODES, MEMBERS, INFO)
+OF_CLUSTER: Final = (NODES, MACHINES, MEMBERS, INFO)
 FAMILIES: Final = (
     *OF_TRANSITION, STARTED, COMPLETED, CANCELLED, REJECTED, DURATION,
     *OF_CLUSTER,

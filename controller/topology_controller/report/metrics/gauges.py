@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from topology_api import shape
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage
 
-from ...checks import etcd
+from ...checks import etcd, machine_advisories, machines
 from ...observe import facts, node_counts
 from . import families
 
@@ -66,6 +66,7 @@ def of_cluster(decision: Decision, known: facts.Facts) -> dict[str, tuple[Series
         known = facts.Facts(infrastructure=known.infrastructure)
     return {
         families.NODES.name: tuple(_nodes(decision, known)),
+        families.MACHINES.name: tuple(_machines(known)),
         families.MEMBERS.name: tuple(_members(known)),
         families.INFO.name: tuple(_info(known)),
     }
@@ -82,6 +83,17 @@ def _nodes(decision: Decision, known: facts.Facts) -> Iterator[Series]:
     answer = next((result for result in decision.results if result.name is CheckName.CONTROL_PLANE_NODES), None)
     if answer is not None and (answer.findings or answer.status is not CheckStatus.UNKNOWN):
         yield ("eligible",), sum(finding.status is CheckStatus.MET for finding in answer.findings)
+
+
+def _machines(known: facts.Facts) -> Iterator[Series]:
+    if not machines.in_use(known):
+        return
+    present, claims = machines.readable(known), machines.claims(known)
+    yield ("present",), len(present)
+    yield ("running",), sum(machine.running for machine in present)
+    yield ("leaving",), len({claim.machine.name for claim in claims if claim.leaving})
+    yield ("without_node",), sum(claim.node is None for claim in claims)
+    yield ("missing",), len(machine_advisories.missing(known))
 
 
 def _members(known: facts.Facts) -> Iterator[Series]:

@@ -1,0 +1,230 @@
+"""Machines: is anything under a control-plane node on its way out, and why does etcd leave a node out?
+
+The etcd operator decides by Machines, and says so only in a log at a level that is usually off. `left_out` is its rule,
+and the one place of it here. Source: cluster-etcd-operator (main) pkg/operator/ceohelpers/machine_api.go, IsFunctional;
+pkg/operator/clustermembercontroller/clustermembercontroller.go, getEtcdPeerURLToAdd;
+pkg/operator/clustermemberremovalcontroller/clustermemberremovalcontroller.go, attemptToScaleDown.
+
+A Machine belongs to a node whose InternalIP it has, as that operator sees it; else to the node that its nodeRef names,
+which is the one that the machine controller drains. Which of the two it is is kept. Two Machines may claim one node,
+and one Machine two nodes: nothing is left out because of the other.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import CheckStatus
+
+from ..observe import facts, machines
+from . import result
+from .result import Finding
+
+if TYPE_CHECKING:
+    from .result import CheckContext, CheckResult
+
+KIND = "machines.machine.openshift.io"
+"""Written out, because `machines` alone may be another API's."""
+LOOK = f"oc -n {machines.NAMESPACE} get {KIND}"
+_MIGRATING = "Migrating"
+_GOING = frozenset({"deprovisioning", "deleting", "powering off before delete"})
+"""States of a host that is being taken away (baremetal-operator apis/metal3.io/v1alpha1/baremetalhost_types.go)."""
+_STAYS = "no Machine and no BareMetalHost of a control-plane node on its way out"
+
+
+class BoundBy(enum.StrEnum):
+    """How a Machine belongs to a node."""
+
+    ADDRESS = "Address"
+    NODE_REF = "NodeRef"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A Machine, and a node that it belongs to, if there is one; `host` is the one that it stands on."""
+
+    machine: machines.Machine
+    node: str | None = None
+    bound_by: BoundBy | None = None
+    host: machines.Host | None = None
+
+    @property
+    def leaving(self) -> bool:
+        """Is the Machine, or the host below it, on its way out?"""
+        return bool(self.machine_going or self.host_going)
+
+    @property
+    def machine_going(self) -> bool:
+        """Does the machine controller take it away? Nothing brings it back."""
+        return self.machine.deleting or self.machine.phase == "Deleting"
+
+    @property
+    def host_going(self) -> str:
+        """What happens to a host that is taken away; empty when nothing does."""
+        if self.host is None:
+            return ""
+        if self.host.deleting:
+            return "is being deleted"
+        return f"is {self.host.state}" if self.host.state in _GOING else ""
+
+    @property
+    def waits(self) -> bool:
+        """Will it bring a control-plane node that is not there yet?"""
+        return self.node is None and not (self.machine.arbiter or self.leaving or self.machine.phase == "Failed")
+
+
+def readable(known: facts.Facts) -> tuple[machines.Machine, ...]:
+    """The Machines that could be read; none where they are not asked about."""
+    listed = () if isinstance(known.machines, facts.Unobserved) else known.machines
+    return tuple(item for item in listed if isinstance(item, machines.Machine))
+
+
+def in_use(known: facts.Facts) -> bool:
+    """Does the etcd operator go by Machines here? One that is Running is what it asks for."""
+    return any(machine.running for machine in readable(known))
+
+
+def claims(known: facts.Facts) -> tuple[Claim, ...]:
+    """Every Machine that could be read, sorted by name, once for each node that it belongs to."""
+    nodes = [] if isinstance(known.control_plane_nodes, facts.Unobserved) else known.control_plane_nodes
+    others = [] if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
+    names = {node.name for node in (*nodes, *others) if not isinstance(node, facts.Unobserved)}
+    homes: dict[str, list[str]] = {}
+    for node in (node for node in nodes if isinstance(node, facts.Node)):
+        for address in node.addresses:
+            homes.setdefault(address, []).append(node.name)
+    hosts = () if isinstance(known.hosts, facts.Unobserved) else known.hosts
+    by_name = {host.name: host for host in hosts if isinstance(host, machines.Host)}
+    consumed = {host.consumer: host for host in by_name.values() if host.consumer}
+    claimed: list[Claim] = []
+    for machine in readable(known):
+        host = by_name.get(machine.host or "") or consumed.get(machine.name)
+        by_address = dict.fromkeys(name for address in machine.addresses for name in homes.get(address, ()))
+        claimed += [Claim(machine, name, BoundBy.ADDRESS, host) for name in by_address]
+        if machine.node in names and machine.node not in by_address:
+            claimed.append(Claim(machine, machine.node, BoundBy.NODE_REF, host))
+        elif not by_address:
+            claimed.append(Claim(machine, host=host))
+    return tuple(claimed)
+
+
+def left_out(known: facts.Facts) -> dict[str, str]:
+    """Control-plane nodes on which the etcd operator adds no member, each with the reason; empty where not in use.
+
+    A Machine that cannot be read may be the one: then a missing one is not named.
+    """
+    if not in_use(known) or isinstance(known.control_plane_nodes, facts.Unobserved):
+        return {}
+    complete = isinstance(known.machines, tuple) and len(readable(known)) == len(known.machines)
+    by_node: dict[tuple[str | None, BoundBy | None], list[machines.Machine]] = {}
+    for claim in claims(known):
+        by_node.setdefault((claim.node, claim.bound_by), []).append(claim.machine)
+    reasons: dict[str, str] = {}
+    for node in known.control_plane_nodes:
+        if not isinstance(node, facts.Node) or not node.addresses:
+            continue
+        address = " or ".join(node.addresses)
+        bound = by_node.get((node.name, BoundBy.ADDRESS), [])
+        referring = by_node.get((node.name, BoundBy.NODE_REF), [])
+        if bound:
+            # Where several have the address the etcd operator takes whichever it finds first.
+            if reason := next(filter(None, map(_unfit, bound)), None):
+                reasons[node.name] = reason
+        elif referring:
+            reasons[node.name] = f"Machine {referring[0].name} refers to it but lacks its address {address}"
+        elif complete:
+            reasons[node.name] = f"no Machine in {machines.NAMESPACE} has its address {address}"
+    return reasons
+
+
+def _unfit(machine: machines.Machine) -> str | None:
+    return result.first_reason(
+        (machine.deleting, f"Machine {machine.name} is being deleted"),
+        (not machine.guarded, f"Machine {machine.name} lacks preDrain hook {machines.HOOK}"),
+    )
+
+
+def on_the_way(known: facts.Facts) -> str:
+    """The Machines that have no node yet, each with how far it is; empty where there are none, or none is in use."""
+    waiting = [claim for claim in claims(known) if claim.waits] if in_use(known) else []
+    named = result.listed(f"Machine {claim.machine.name} ({_progress(claim)})" for claim in waiting)
+    return f"on the way: {named}" if named else ""
+
+
+def _progress(claim: Claim) -> str:
+    phase = claim.machine.phase or "no phase yet"
+    if claim.host is None:
+        return phase
+    return f"{phase}; BareMetalHost {claim.host.name} is {claim.host.state or 'not looked at yet'}"
+
+
+def control_plane(context: CheckContext) -> CheckResult:
+    """Nothing under a control-plane node is on its way out.
+
+    With a functional Machine API the etcd operator removes the member of a Machine that is deleted at once, as soon as
+    there are more voters than it wants, and it wants as many as the install-config says: one on a grown single node. A
+    Machine that belongs to no control-plane node does not matter here, nor does one that is missing or has failed.
+    """
+    known = context.facts
+    if isinstance(known.machines, facts.Unobserved):
+        if known.machines.missing:
+            return context.met(f"Machine API is not in use here: the API server does not serve {KIND}")
+        return context.unknown(known.machines)
+    nodes = result.every(known.control_plane_nodes)
+    if isinstance(nodes, facts.Unobserved):
+        return context.unknown(nodes)
+    names = {node.name for node in nodes}
+    below = [claim for claim in claims(known) if claim.node in names]
+    unread = tuple(
+        Finding("Machine", item.what, CheckStatus.UNKNOWN, str(item))
+        for item in known.machines
+        if isinstance(item, facts.Unobserved)
+    )
+    judged = tuple(_judged(claim, known.hosts) for claim in below)
+    if not in_use(known) and not unread and not any(finding.status is CheckStatus.UNMET for finding in judged):
+        which = f"none of {len(known.machines)} is Running" if known.machines else "there is none"
+        return context.met(f"Machine API is not in use here: of Machines with role master or arbiter {which}")
+    findings = (*judged, *unread)
+    if all(finding.met for finding in findings):
+        # Not which ones: that one is replaced by another is no news.
+        return context.met("No Machine or BareMetalHost of a control-plane node is on its way out", findings)
+    unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
+    unknown = result.listed(finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN)
+    if not unmet:
+        return context.unknown(unknown, findings)
+    text = result.listed(finding.text for finding in unmet) + (f"; and cannot tell: {unknown}" if unknown else "")
+    where = " and ".join(dict.fromkeys(finding.where for finding in unmet))
+    return context.unmet(f"Wanted: {_STAYS}. Found: {text}. Look at {where}", findings)
+
+
+def _judged(claim: Claim, hosts: facts.Fact[tuple[facts.Fact[machines.Host], ...]]) -> Finding:
+    machine, subject = claim.machine, f"Machine {claim.machine.name} of node {claim.node}"
+    if claim.machine_going:
+        return _leaving(machine, f"{subject} is being deleted", LOOK)
+    if claim.host is not None and claim.host_going:
+        text = f"BareMetalHost {claim.host.name} of {subject} {claim.host_going}"
+        return _leaving(machine, text, f"oc -n {machines.NAMESPACE} get baremetalhosts")
+    if machine.authority == _MIGRATING:
+        text = f"{subject} is {_MIGRATING}: what is half handed over is not judged"
+        return Finding("Machine", machine.name, CheckStatus.UNKNOWN, text)
+    if (unread := _unread_host(machine, hosts)) is not None:
+        return Finding("Machine", machine.name, CheckStatus.UNKNOWN, f"{subject}: {unread}")
+    return Finding("Machine", machine.name, CheckStatus.MET, f"{subject} stays")
+
+
+def _leaving(machine: machines.Machine, text: str, where: str) -> Finding:
+    return Finding("Machine", machine.name, CheckStatus.UNMET, text, _STAYS, where)
+
+
+def _unread_host(
+    machine: machines.Machine, hosts: facts.Fact[tuple[facts.Fact[machines.Host], ...]]
+) -> facts.Unobserved | None:
+    """The host that it names, if that could not be read; a host that is not there is none."""
+    if machine.host is None:
+        return None
+    if isinstance(hosts, facts.Unobserved):
+        return None if hosts.missing else hosts
+    own = machines.describe_host(machine.host)
+    return next((item for item in hosts if isinstance(item, facts.Unobserved) and item.what == own), None)

@@ -1,0 +1,164 @@
+"""Machines and bare-metal hosts as objects: what an installer, an administrator and their controllers write.
+
+Pure: `cluster` installs them, `actors.machine_controller` and `actors.bare_metal` keep them, `play` adds and deletes
+them as an administrator does. Fields and names: openshift/api machine/v1beta1 (types_machine.go), metal3-io
+baremetal-operator apis/metal3.io/v1alpha1 (baremetalhost_types.go), and cluster-api-provider-baremetal
+pkg/cloud/baremetal/actuators/machine/actuator.go, which ties the two together.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import kinds, machines
+
+NAMESPACE = "openshift-machine-api"
+ROLE = "machine.openshift.io/cluster-api-machine-role"
+CONTROL_PLANE = ("master", "arbiter")
+"""Roles whose Machines the etcd operator looks at."""
+HOOK = {"name": "EtcdQuorumOperator", "owner": "clusteroperator/etcd"}
+"""The preDrain hook of the etcd operator."""
+HOST = "metal3.io/BareMetalHost"
+"""Annotation of a Machine: namespace/name of its host."""
+INSTANCE_STATE = "machine.openshift.io/instance-state"
+HARDWARE = "inspect.metal3.io/hardwaredetails"
+"""Annotation of a host that is not inspected: its hardware."""
+MACHINE_FINALIZER = "machine.machine.openshift.io"
+HOST_FINALIZER = "baremetalhost.metal3.io"
+_CLUSTER = "edge-7f4kd"
+_CLUSTER_LABEL = "machine.openshift.io/cluster-api-cluster"
+_TYPE = "machine.openshift.io/cluster-api-machine-type"
+_PROVIDER = "baremetal.cluster.k8s.io/v1alpha1"
+_USER_DATA = {"name": "master-user-data-managed", "namespace": NAMESPACE}
+_DEPLOY = {"method": "install_coreos"}
+
+
+def machine_name(node: str) -> str:
+    """Return the name of the Machine that an installer makes for a node."""
+    return f"{_CLUSTER}-{node}"
+
+
+def machine(node: str, *, role: str = "master", linked: bool = False, hooked: bool = False) -> dict[str, Any]:
+    """Return a new Machine for a node; `linked` to the host of the same name, `hooked` by the etcd operator."""
+    made = kinds.MACHINES.new(machine_name(node), NAMESPACE)
+    made["metadata"]["labels"] = {_CLUSTER_LABEL: _CLUSTER, ROLE: role, _TYPE: role}
+    if linked:
+        made["metadata"]["annotations"] = {HOST: f"{NAMESPACE}/{node}"}
+    value = {
+        "apiVersion": _PROVIDER,
+        "kind": "BareMetalMachineProviderSpec",
+        "customDeploy": dict(_DEPLOY),
+        "userData": dict(_USER_DATA),
+    }
+    hooks = {"preDrain": [dict(HOOK)]} if hooked else {}
+    return {**made, "spec": {"lifecycleHooks": hooks, "providerSpec": {"value": value}}, "status": {}}
+
+
+def host(node: str, *, external: bool = False, consumer: bool = False) -> dict[str, Any]:
+    """Return a new host; an `external` one runs already and is told of its hardware, `consumer` is its Machine."""
+    made = kinds.BARE_METAL_HOSTS.new(node, NAMESPACE)
+    number = machines.number_of(node)
+    spec: dict[str, Any] = {
+        "online": True,
+        "bmc": {"address": f"redfish://192.168.111.1/redfish/v1/Systems/{node}", "credentialsName": f"{node}-bmc"},
+        "bootMACAddress": f"52:54:00:00:00:{number % 256:02x}",
+    }
+    if external:
+        spec["externallyProvisioned"] = True
+        made["metadata"]["annotations"] = {HARDWARE: json.dumps(hardware(node), separators=(",", ":"))}
+    if consumer:
+        spec["consumerRef"] = consumer_of(machine_name(node))
+    return {**made, "spec": spec, "status": {}}
+
+
+def consumer_of(name: str) -> dict[str, str]:
+    """Return how a host refers to its Machine."""
+    kind = kinds.MACHINES
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "namespace": NAMESPACE}
+
+
+def deployment() -> dict[str, Any]:
+    """Return what a Machine asks of the host that it has chosen."""
+    return {"customDeploy": dict(_DEPLOY), "userData": dict(_USER_DATA), "online": True}
+
+
+def hardware(node: str) -> dict[str, Any]:
+    """Return what an inspection of a node's machine finds."""
+    number = machines.number_of(node)
+    nic = {"name": "enp1s0", "mac": f"52:54:00:00:00:{number % 256:02x}", "ip": machines.address(number)}
+    return {"hostname": node, "nics": [nic], "ramMebibytes": 32 << 10}
+
+
+def provider_id(found: dict[str, Any]) -> str:
+    """Return the ProviderID of the Machine on a host."""
+    meta = found["metadata"]
+    return f"baremetalhost:///{meta['namespace']}/{meta['name']}/{meta['uid']}"
+
+
+def addresses(found: dict[str, Any] | None) -> list[dict[str, str]]:
+    """Return the addresses of the Machine on a host, none without one."""
+    details = ((found or {}).get("status") or {}).get("hardware") or {}
+    given = [{"type": "InternalIP", "address": nic["ip"]} for nic in details.get("nics") or []]
+    names = [{"type": type_, "address": details["hostname"]} for type_ in ("Hostname", "InternalDNS")]
+    return [*given, *names] if details.get("hostname") else given
+
+
+def host_status(state: str, *, ident: str, powered_on: bool = True, error: str = "") -> dict[str, Any]:
+    """Return the status of a host that is not inspected yet; `error` is what its management controller last said."""
+    status: dict[str, Any] = {
+        "provisioning": {"state": state, "ID": ident},
+        "poweredOn": powered_on,
+        "operationalStatus": "error" if error else "OK",
+        "errorMessage": error,
+        "errorCount": 1 if error else 0,
+        "provisioningFailCount": 0,
+    }
+    return {**status, "errorType": "power management error"} if error else status
+
+
+def running(node: str) -> dict[str, Any]:
+    """Return the status of a Machine that has run since the installation, but for what only the server knows."""
+    given = {"status": {"hardware": hardware(node)}}
+    return {
+        "phase": "Running",
+        "addresses": addresses(given),
+        "nodeRef": {"kind": "Node", "name": node},
+    }
+
+
+def installed(node: str, *, bare_metal: bool) -> list[dict[str, Any]]:
+    """Return the Machine of a control-plane node, and the host below it, as an installation leaves them."""
+    made = machine(node, linked=bare_metal, hooked=True)
+    made["metadata"]["finalizers"] = [MACHINE_FINALIZER]
+    made["status"] = running(node)
+    if not bare_metal:
+        made["spec"]["providerSpec"] = {"value": {"kind": "SomeOtherProviderSpec"}}
+        return [made]
+    below = host(node, consumer=True)
+    below["metadata"]["finalizers"] = [HOST_FINALIZER]
+    below["spec"] |= {"externallyProvisioned": True}
+    status = host_status("externally provisioned", ident=machines.boot_id(f"host {node}", 0))
+    below["status"] = {**status, "hardware": hardware(node)}
+    return [made, below]
+
+
+def is_control_plane(found: dict[str, Any]) -> bool:
+    """Whether the etcd operator looks at this Machine."""
+    return (found["metadata"].get("labels") or {}).get(ROLE) in CONTROL_PLANE
+
+
+def leaves(found: dict[str, Any]) -> bool:
+    """Whether an object is being deleted."""
+    return bool(found["metadata"].get("deletionTimestamp"))
+
+
+def phase(found: dict[str, Any]) -> str:
+    """Return the phase of a Machine, empty while it has none."""
+    return str((found.get("status") or {}).get("phase") or "")
+
+
+def internal_addresses(found: dict[str, Any]) -> list[str]:
+    """Return every InternalIP of a Machine or a Node, in its order."""
+    given = (found.get("status") or {}).get("addresses") or []
+    return [address["address"] for address in given if address["type"] == "InternalIP"]

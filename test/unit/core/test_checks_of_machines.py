@@ -1,0 +1,319 @@
+"""Is anything under a control-plane node on its way out, and why does the etcd operator leave a node out?
+
+The rule is that of cluster-etcd-operator (pkg/operator/ceohelpers, clustermembercontroller); its four reasons are its
+silent ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test import sentences
+
+from topology_api.vocabulary import CheckName, CheckStatus
+from topology_controller.checks import catalog
+from topology_controller.checks import machines as checks
+from topology_controller.observe import facts, machines
+
+from . import machine_worlds as under
+from . import strategies, worlds
+
+MET, UNMET, UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
+UNSERVED = facts.Unobserved("machines", "NotFound: it does not exist", missing=True)
+REFUSED = facts.Unobserved("machines.machine.openshift.io in namespace openshift-machine-api", sentences.FORBIDDEN)
+BROKEN = facts.Unobserved("machines.machine.openshift.io/odd in namespace openshift-machine-api", "malformed: odd")
+
+
+def ask(known: facts.Facts, check: CheckName = CheckName.CONTROL_PLANE_MACHINES) -> tuple[CheckStatus, str]:
+    found = catalog.CHECKS[check](worlds.question(known, check))
+    return found.status, found.message
+
+
+def nodes(known: facts.Facts) -> str:
+    status, message = ask(known, CheckName.CONTROL_PLANE_NODES)
+    assert status is UNMET
+    return message
+
+
+@pytest.mark.parametrize(
+    ("listed", "why"),
+    [
+        (UNSERVED, "the API server does not serve machines.machine.openshift.io"),
+        ((), "there is none"),
+        (
+            tuple(under.machine(index, phase="Provisioning", node=None, addresses=()) for index in (1, 2)),
+            "none of 2 is",
+        ),
+        ((under.machine(0, phase="Failed"),), "none of 1 is Running"),
+        ((under.machine(0, authority="Migrating", phase="Provisioned"),), "none of 1 is Running"),
+    ],
+)
+def test_where_machines_are_not_in_use_it_is_met_and_says_which_of_the_two(listed: Any, why: str) -> None:
+    status, message = ask(dataclasses.replace(worlds.healthy(), machines=listed))
+    assert status is MET
+    assert message.startswith("Machine API is not in use here: ")
+    assert why in message
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        under.three(),
+        under.three()[:2],
+        under.three(phase="Failed"),
+        under.three(addresses=()),
+        under.three(guarded=False),
+        under.three(phase="SomethingNew"),
+        (*under.three(), under.machine(0, name="arbiter", arbiter=True, addresses=("192.0.2.99",), node="arb")),
+        # Neither has a control-plane node any more: one that was replaced, and the arbiter's.
+        (*under.three(), under.machine(0, name="old", addresses=("192.0.2.77",), node="gone", deleting=True)),
+        (
+            *under.three(),
+            under.machine(0, name="a", arbiter=True, addresses=("192.0.2.9",), node="arbiter-0", deleting=True),
+        ),
+    ],
+    ids=["all", "missing", "failed", "no address", "no hook", "unknown phase", "arbiter", "replaced", "arbiter leaves"],
+)
+def test_what_is_missing_or_failed_or_under_no_control_plane_node_blocks_nothing(listed: Any) -> None:
+    other = facts.OtherNode("arbiter-0", master=False, arbiter=True)
+    status, message = ask(under.known(*listed, other_nodes=(other,)))
+    assert (status, "not in use" in message) == (MET, False), message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"deleting": True},
+        {"phase": "Deleting"},
+        {"deleting": True, "addresses": ()},
+        {"deleting": True, "node": None},
+        {"deleting": True, "authority": "Migrating"},
+    ],
+    ids=["deleted", "phase", "by nodeRef only", "by address only", "while it migrates"],
+)
+def test_a_machine_of_a_control_plane_node_that_leaves_is_named_with_its_node(changes: dict[str, Any]) -> None:
+    status, message = ask(under.known(*under.three(**changes)))
+    assert status is UNMET
+    assert "Machine machine-2 of node node-2 is being deleted" in message
+    assert "Look at oc -n openshift-machine-api get machines" in message
+    assert "machine-1" not in message
+
+
+def test_the_last_machine_that_ran_counts_while_it_leaves() -> None:
+    """Then none is Running: the etcd operator does not care any more, and the machine controller goes on."""
+    status, message = ask(under.known(under.machine(1, phase="Deleting", deleting=True)))
+    assert (status, "Machine machine-1 of node node-1" in message) == (UNMET, True)
+
+
+def test_a_machine_that_is_deleted_and_still_has_the_address_of_a_node_counts_beside_the_new_one() -> None:
+    """Which of the two the etcd operator finds is not known."""
+    listed = (*under.three(), under.machine(2, name="older", deleting=True, node=None))
+    status, message = ask(under.known(*listed))
+    assert (status, "Machine older of node node-2" in message) == (UNMET, True)
+
+
+def test_one_that_is_half_handed_over_is_not_judged() -> None:
+    status, message = ask(under.known(*under.three(authority="Migrating")))
+    assert (status, "machine-2" in message, "Migrating" in message) == (UNKNOWN, True, True)
+    assert ask(under.known(*under.three(authority="ClusterAPI")))[0] is MET
+
+
+@pytest.mark.parametrize("state", ["deprovisioning", "deleting", "powering off before delete"])
+def test_a_host_on_its_way_out_is_named_with_its_state(state: str) -> None:
+    listed = under.on_hosts(*under.three())
+    status, message = ask(under.known(*listed, hosts=(under.host(0), under.host(1, state=state), under.host(2))))
+    assert status is UNMET
+    assert f"BareMetalHost host-1 of Machine machine-1 of node node-1 is {state}" in message
+    assert "get baremetalhosts" in message
+
+
+def test_a_host_that_is_deleted_is_on_its_way_out_whatever_its_state() -> None:
+    listed = under.on_hosts(*under.three())
+    status, message = ask(under.known(*listed, hosts=(under.host(2, deleting=True),)))
+    assert (status, "host-2 of Machine machine-2 of node node-2 is being deleted" in message) == (UNMET, True)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        under.host(2, failed=True, trouble="no power"),
+        under.host(2, powered_on=False),
+        under.host(2, state=""),
+        under.host(2, state="something new"),
+        under.host(7, deleting=True, state="deleting"),
+    ],
+    ids=["error", "off", "no state", "new state", "another's"],
+)
+def test_other_troubles_of_hosts_block_nothing(host: machines.Host) -> None:
+    assert ask(under.known(*under.on_hosts(*under.three()), hosts=(host,)))[0] is MET
+
+
+def test_a_host_is_that_of_the_machine_it_names_where_the_machine_names_none() -> None:
+    listed = (*under.on_hosts(*under.three()[:2]), under.machine(2))
+    status, message = ask(under.known(*listed, hosts=(under.host(2, deleting=True),)))
+    assert (status, "host-2 of Machine machine-2" in message) == (UNMET, True)
+
+
+def test_what_cannot_be_read_is_unknown_and_named() -> None:
+    status, message = ask(dataclasses.replace(worlds.healthy(), machines=REFUSED))
+    assert (status, message) == (UNKNOWN, f"Cannot tell: {REFUSED}")
+    status, message = ask(under.known(*under.three(), BROKEN))
+    assert (status, str(BROKEN) in message) == (UNKNOWN, True)
+    status, message = ask(under.known(BROKEN))
+    assert (status, str(BROKEN) in message) == (UNKNOWN, True), "it may be one that runs"
+
+
+def test_hosts_that_cannot_be_read_matter_where_a_machine_names_one() -> None:
+    hosts = facts.Unobserved("baremetalhosts.metal3.io in namespace openshift-machine-api", sentences.FORBIDDEN)
+    assert ask(under.known(*under.three(), hosts=hosts))[0] is MET
+    status, message = ask(under.known(*under.on_hosts(*under.three()), hosts=hosts))
+    assert (status, str(hosts) in message) == (UNKNOWN, True)
+    assert ask(under.known(*under.on_hosts(*under.three()), hosts=UNSERVED))[0] is MET, "absence never blocks"
+    odd = facts.Unobserved(machines.describe_host("host-2"), "malformed: odd")
+    other = facts.Unobserved(machines.describe_host("host-9"), "malformed: odd")
+    assert ask(under.known(*under.on_hosts(*under.three()), hosts=(odd,)))[0] is UNKNOWN
+    assert ask(under.known(*under.on_hosts(*under.three()), hosts=(other,)))[0] is MET, "it is no host of theirs"
+
+
+def test_what_leaves_outweighs_what_is_not_known() -> None:
+    status, message = ask(under.known(*under.three(deleting=True), BROKEN))
+    assert (status, "machine-2" in message, str(BROKEN) in message) == (UNMET, True, True)
+
+
+REASONS = [
+    (under.three()[:2], "no Machine in openshift-machine-api has its address 192.0.2.12"),
+    (under.three(addresses=()), "Machine machine-2 refers to it but lacks its address 192.0.2.12"),
+    (under.three(addresses=("192.0.2.99",)), "Machine machine-2 refers to it but lacks its address 192.0.2.12"),
+    (under.three(deleting=True), "Machine machine-2 is being deleted"),
+    (under.three(guarded=False), "Machine machine-2 lacks preDrain hook EtcdQuorumOperator"),
+    (under.three(guarded=False, deleting=True), "Machine machine-2 is being deleted"),
+]
+
+
+@pytest.mark.parametrize(("listed", "reason"), REASONS)
+def test_why_the_etcd_operator_adds_no_member_is_said_by_both_checks(listed: Any, reason: str) -> None:
+    known = under.two_voters(*listed)
+    assert f"node-2 (has no voting etcd member: {reason})" in nodes(known)
+    status, message = ask(known, CheckName.ETCD_VOTING_MEMBERS)
+    assert (status, f"; node-2 is not home of an etcd voter: {reason}." in message) == (UNMET, True), message
+    assert "node-1 is not" not in message
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        under.three(),
+        tuple(dataclasses.replace(one, phase="Provisioned") for one in under.three()[:2]),
+        (*under.three()[:2], BROKEN),
+        (),
+    ],
+    ids=["nothing is wrong", "not in use", "it may be the one", "none"],
+)
+def test_no_reason_is_made_up(listed: Any) -> None:
+    assert "node-2 (has no voting etcd member)" in nodes(under.two_voters(*listed))
+    assert "is not home" not in ask(under.two_voters(*listed), CheckName.ETCD_VOTING_MEMBERS)[1]
+
+
+def test_a_node_that_has_its_voter_needs_no_machine() -> None:
+    status, message = ask(under.known(*under.three()[:2]), CheckName.CONTROL_PLANE_NODES)
+    assert (status, "Machine" in message) == (MET, False)
+
+
+def test_a_node_with_two_addresses_is_that_of_a_machine_that_has_one_of_them() -> None:
+    both = worlds.node(2, addresses=("192.0.2.12", "2001:db8::c"))
+    cluster = {"control_plane_nodes": (worlds.node(0), worlds.node(1), both)}
+    known = under.two_voters(*under.three(addresses=("2001:db8::c",)), **cluster)
+    assert "node-2 (has no voting etcd member)" in nodes(known)
+    known = under.two_voters(*under.three()[:2], **cluster)
+    assert "no Machine in openshift-machine-api has its address 192.0.2.12 or 2001:db8::c" in nodes(known)
+
+
+def test_machines_without_a_node_are_on_the_way() -> None:
+    waiting = under.machine(2, phase="Provisioning", addresses=(), node=None, host="host-2", guarded=False)
+    more = under.machine(0, name="machine-3", phase="", addresses=(), node=None)
+    gone = [
+        under.machine(0, name="x", addresses=(), node=None, **changes)
+        for changes in ({"deleting": True}, {"phase": "Failed"}, {"arbiter": True})
+    ]
+    known = under.two_voters(
+        *under.three()[:2], waiting, more, *gone,
+        control_plane_nodes=(worlds.node(0), worlds.node(1)), hosts=(under.host(2, state="inspecting"),),
+    )  # fmt: skip
+    message = nodes(known)
+    assert (
+        "; on the way: Machine machine-2 (Provisioning; BareMetalHost host-2 is inspecting), "
+        "Machine machine-3 (no phase yet). Look at" in message
+    )
+    assert "on the way" not in ask(known, CheckName.ETCD_VOTING_MEMBERS)[1], "they are named once"
+    assert "on the way" not in nodes(under.two_voters(waiting)), "not in use"
+
+
+# -- whatever there is
+
+
+@given(
+    st.lists(strategies.MACHINE | st.just(BROKEN), max_size=8).map(tuple),
+    st.just(facts.NOT_READ) | st.just(UNSERVED) | st.lists(strategies.HOST, max_size=4).map(tuple),
+)
+def test_nothing_that_leaves_is_met_and_nothing_else_is_unmet(listed: Any, hosts: Any) -> None:
+    """Told apart by the words of the rule itself, machine by machine, without the module's own binding."""
+    known = dataclasses.replace(worlds.healthy(), machines=listed, hosts=hosts)
+    leaving = set()
+    by_name = {} if isinstance(hosts, facts.Unobserved) else {host.name: host for host in hosts}
+    for one in listed:
+        if isinstance(one, facts.Unobserved):
+            continue
+        below = [worlds.NAMES[worlds.ADDRESSES.index(item)] for item in one.addresses if item in worlds.ADDRESSES]
+        if not below and one.node not in worlds.NAMES:
+            continue
+        host = by_name.get(one.host) or next((h for h in by_name.values() if h.consumer == one.name), None)
+        on_host = host is not None and (host.deleting or host.state in checks._GOING)
+        if one.deleting or one.phase == "Deleting" or on_host:
+            leaving.add(one.name)
+    status, message = ask(known)
+    assert (status is UNMET) is bool(leaving)
+    assert all(f"Machine {name} of node" in message for name in leaving), "there are fewer than are listed"
+    if status is MET and BROKEN in listed:
+        raise AssertionError("what was not read is not met")
+
+
+@given(st.lists(strategies.MACHINE, max_size=8).map(tuple))
+def test_every_machine_is_listed_and_every_address_counts(listed: Any) -> None:
+    claims = checks.claims(dataclasses.replace(worlds.healthy(), machines=listed))
+    assert {claim.machine for claim in claims} == set(listed)
+    for claim in claims:
+        bound = {claim.node: claim.bound_by}
+        if claim.node is None:
+            assert not set(claim.machine.addresses) & set(worlds.ADDRESSES)
+        elif worlds.ADDRESSES[worlds.NAMES.index(claim.node)] in claim.machine.addresses:
+            assert bound == {claim.node: checks.BoundBy.ADDRESS}
+        else:
+            assert bound == {claim.machine.node: checks.BoundBy.NODE_REF}
+
+
+@given(st.lists(strategies.MACHINE, max_size=8).map(tuple))
+def test_a_node_is_left_out_exactly_where_the_etcd_operator_leaves_it_out(listed: Any) -> None:
+    """getEtcdPeerURLToAdd, once more in a few lines; where several have the address, any of them may be found."""
+    reasons = checks.left_out(dataclasses.replace(worlds.healthy(), machines=listed))
+    functional = any(one.phase == "Running" for one in listed)
+    for name, address in zip(worlds.NAMES, worlds.ADDRESSES, strict=True):
+        having = [one for one in listed if address in one.addresses]
+        surely_added = all(one.guarded and not one.deleting for one in having) and bool(having)
+        assert (name in reasons) is (functional and not surely_added), (name, reasons)
+
+
+def test_ten_thousand_machines_are_judged_in_no_time_and_named_briefly() -> None:
+    listed = tuple(
+        under.machine(2, name=f"machine-{index}", deleting=True, host=f"host-{index}") for index in range(10_000)
+    )
+    hosts = tuple(under.host(0, name=f"host-{index}", consumer="deleted") for index in range(10_000))
+    known = under.two_voters(*under.three(), *listed, hosts=hosts)
+    status, message = ask(known)
+    assert status is UNMET
+    assert len(message) < 1000
+    assert "and 9992 more" in message
+    assert len(nodes(known)) < 1000
