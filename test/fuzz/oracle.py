@@ -161,6 +161,17 @@ def _control_plane_nodes(case: Case, spec: model.CheckSpec) -> str:
     return "" if most >= (spec.at_least or 0) else f"{most} eligible nodes"
 
 
+def _machines_stay(case: Case, _: model.CheckSpec) -> str:
+    homes = {address for raw in _masters(case).values() for address in _addresses(raw)}
+    leaving = [
+        name
+        for name, raw in _named(case, "machines").items()
+        if raw["metadata"].get("deletionTimestamp")
+        and homes & {item["address"] for item in raw.get("status", {}).get("addresses") or []}
+    ]
+    return f"{leaving} leave" if leaving else ""
+
+
 def _dedicated_workers(case: Case, _: model.CheckSpec) -> str:
     roles = [_labels(raw) for raw in _named(case, worlds.NODES).values()]
     count = sum(not found & {"control-plane", "master", "arbiter"} for found in roles)
@@ -350,6 +361,7 @@ MEANING: dict[str, Callable[[Case, model.CheckSpec], str]] = {
     "ClusterOperatorsStable": _operators_stable,
     "NoUpgradeInProgress": _no_upgrade,
     "ControlPlaneNodes": _control_plane_nodes,
+    "ControlPlaneMachines": _machines_stay,
     "DedicatedWorkers": _dedicated_workers,
     "EligibleWorkers": _eligible_workers,
     "MastersSchedulable": _masters_schedulable,

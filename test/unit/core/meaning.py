@@ -225,10 +225,20 @@ def _implied(operand: matrices.Operand, topology: str) -> int:
     return {"perControlPlaneNode": len(worlds.NAMES)}.get(operand.replicas or "", 1)
 
 
+def _machines(case: Case, _: model.CheckSpec) -> bool:
+    known = case.known
+    if isinstance(known.machines, facts.Unobserved):
+        return known.machines.missing
+    addresses = {address for node in _all(known.control_plane_nodes, facts.Node) or () for address in node.addresses}
+    leaving = any(one.deleting and addresses & set(one.addresses) for one in known.machines if hasattr(one, "phase"))
+    return not leaving and not any(isinstance(one, facts.Unobserved) for one in known.machines)
+
+
 MEANING: dict[str, Callable[[Case, model.CheckSpec], bool]] = {
     "ClusterOperatorsStable": _operators,
     "NoUpgradeInProgress": _no_upgrade,
     "ControlPlaneNodes": _nodes,
+    "ControlPlaneMachines": _machines,
     "DedicatedWorkers": _dedicated_workers,
     "MastersSchedulable": _masters_schedulable,
     "EtcdVotingMembers": _voting,

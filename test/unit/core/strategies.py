@@ -132,7 +132,7 @@ NATIVE = st.builds(
 )
 MACHINE = st.builds(
     machines.Machine,
-    name=st.sampled_from(("machine-0", "machine-1", "x" * 253)),
+    name=st.sampled_from(("machine-0", "machine-1", "machine-9")),
     arbiter=st.booleans(),
     phase=st.sampled_from(("", "Provisioning", "Running", "Deleting", "Failed", "Odd")),
     addresses=st.lists(st.sampled_from((*worlds.ADDRESSES, "2001:db8::1")), max_size=3, unique=True).map(tuple),
@@ -230,8 +230,8 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
             lambda drawn: UNREAD | st.just(()) if drawn == 0 else st.tuples(node(0), node(1), node(2))
         ),
         "other_nodes": rarely((), UNREAD | OTHERS),
-        "machines": rarely(healthy.machines, UNREAD | st.lists(UNREAD | MACHINE, max_size=4).map(tuple)),
-        "hosts": rarely(facts.NOT_READ, UNREAD | st.lists(UNREAD | HOST, max_size=3).map(tuple)),
+        "machines": rarely(healthy.machines, UNREAD | st.lists(UNREAD | MACHINE, max_size=2).map(tuple)),
+        "hosts": rarely(facts.NOT_READ, UNREAD | st.lists(UNREAD | HOST, max_size=1).map(tuple)),
         "scheduler": rarely(healthy.scheduler, UNREAD | st.builds(facts.Scheduler, st.booleans())),
         "etcd_endpoints": rarely(
             healthy.etcd_endpoints,

@@ -82,7 +82,13 @@ class Watched:
         return self._known.operand(key)
 
 
-OPTIONAL = {CheckName.ELIGIBLE_WORKERS: frozenset({"ingress_controller"})}
+_REASONS = frozenset({"machines", "hosts"})
+"""They tell why a node has no voter, where that is so: whether it has one is asked of etcd."""
+OPTIONAL = {
+    CheckName.ELIGIBLE_WORKERS: frozenset({"ingress_controller"}),
+    CheckName.CONTROL_PLANE_NODES: _REASONS,
+    CheckName.ETCD_VOTING_MEMBERS: _REASONS,
+}
 
 
 @pytest.mark.parametrize("asked", DEFINITIONS, ids=[one.name for one in DEFINITIONS])

@@ -13,7 +13,7 @@ from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
 
-from . import worlds
+from . import machine_worlds, worlds
 from .outcomes import WELL, F, T, failing, reasons, row, said
 
 # Idle
@@ -105,6 +105,7 @@ BREAKS: list[tuple[dict[str, Any], CheckName]] = [
         {"control_plane_nodes": (worlds.node(0), worlds.node(1), worlds.node(2, ready="False"))},
         CheckName.CONTROL_PLANE_NODES,
     ),
+    ({"machines": machine_worlds.three(deleting=True)}, CheckName.CONTROL_PLANE_MACHINES),
     ({"other_nodes": (facts.OtherNode("w", master=False, arbiter=False),)}, CheckName.DEDICATED_WORKERS),
     ({"scheduler": facts.Scheduler(masters_schedulable=False)}, CheckName.MASTERS_SCHEDULABLE),
     ({"etcd_endpoints": facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]),))}, CheckName.ETCD_VOTING_MEMBERS),

@@ -191,7 +191,7 @@ def test_a_watch_in_trouble_is_no_news_while_something_is_unmet_anyway() -> None
     broken = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
     first = worlds.decide(broken)
     again = worlds.decide(worlds.recorded(dataclasses.replace(broken, disturbed=("nodes",)), first.record))
-    assert again.note == first.note == "1 of 9 preflight checks not met: MastersSchedulable"
+    assert again.note == first.note == "1 of 10 preflight checks not met: MastersSchedulable"
     assert again.steps == (Step.REPORT,)
 
 
@@ -272,7 +272,7 @@ def test_what_live_evidence_said_stands_while_the_watches_may_be_behind() -> Non
     known = worlds.recorded(lagging, said)
     held = worlds.decide(known, worlds.term(hold_until=worlds.NOW + timedelta(seconds=1)))
     assert (held.phase, held.steps, held.record) == (Phase.PENDING, (Step.REPORT,), said), "what we report stays up"
-    assert held.note == said.message == "1 of 9 preflight checks not met: ControlPlaneNodes (2 of 3)"
+    assert held.note == said.message == "1 of 10 preflight checks not met: ControlPlaneNodes (2 of 3)"
     assert {result.name: result.status for result in held.results}[CheckName.CONTROL_PLANE_NODES] is CheckStatus.UNMET
     assert held.look_again is not None
     assert held.look_again <= 1.1

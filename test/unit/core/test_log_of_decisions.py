@@ -104,7 +104,7 @@ async def test_an_answer_that_changes_is_told_each_time(caplog: pytest.LogCaptur
             await asyncio.sleep(1)
             lines = said(caplog)
             assert [line for line in lines if line.startswith("check ControlPlaneNodes is Unmet: ")]
-            assert [line for line in lines if line.startswith("phase Pending: 2 of 9 preflight checks not met: ")]
+            assert [line for line in lines if line.startswith("phase Pending: 2 of 10 preflight checks not met: ")]
             assert len(lines) == 2, lines
             cluster.change(node, {"spec": {"unschedulable": None}})
             await asyncio.sleep(1)

@@ -313,7 +313,7 @@ async def test_one_look_costs_one_read_for_each_kind_and_writes_only_another_ver
         operator.latest.wanted()
         await asyncio.sleep(1)
         look = cluster.asked[asked:]
-        assert len(look) == 10, look
+        assert len(look) == 11, look
         assert len(cluster.writes) == writes
         snapshot = operator.latest.snapshot
         assert snapshot is not None

@@ -64,7 +64,7 @@ def test_unsupported_says_what_would_be_legal() -> None:
 
 def test_pending_names_each_check_with_how_far_it_is_and_what_is_not_known() -> None:
     found = worlds.decide(worlds.healthy(control_plane_nodes=DRAINED, scheduler=worlds.BROKEN))
-    expected = "2 of 9 preflight checks not met: ControlPlaneNodes (2 of 3), MastersSchedulable (unknown)"
+    expected = "2 of 10 preflight checks not met: ControlPlaneNodes (2 of 3), MastersSchedulable (unknown)"
     assert sentence(found) == expected
     event = next(item for item in found.happened if item.reason is EventReason.TRANSITION_BLOCKED)
     assert event.note == expected, "the event says how far each check is, too"

@@ -95,6 +95,10 @@ class Api:
         self.asked.append(f"list {resource.plural}")
         raise self._refused("list", resource, options.get("namespace"), None)
 
+    async def serves(self, resource: resources.Resource) -> bool:
+        self.asked.append(f"discover {resource.plural}")
+        return True
+
     def _refused(
         self, verb: str, resource: resources.Resource, namespace: str | None, name: str | None
     ) -> kube.KubeError:

@@ -25,7 +25,7 @@ def test_the_checks_are_those_of_the_record() -> None:
     assert [(one["name"], one["status"], one["message"]) for one in found["checks"]] == [
         (one.name, one.status.value, one.message) for one in record.checks
     ]
-    assert found["progress"] == {"met": 8, "total": 9}
+    assert found["progress"] == {"met": 9, "total": 10}
     assert found["topologyWriter"] == "somebody"
     assert found["cancel"] is not None
 
