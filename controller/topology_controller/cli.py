@@ -228,8 +228,7 @@ def _manifests(options: argparse.Namespace) -> None:
         ),
         (
             options.without_machine_api and (only_definition or options.elsewhere == "management"),
-            "--without-machine-api does not go with --crd-only, --crd-patch or --elsewhere management: these print no "
-            "rights in this cluster",
+            "--without-machine-api does not go with --crd-only, --crd-patch or --elsewhere management",
         ),
         (
             options.console is not None and (only_definition or options.elsewhere),

@@ -45,8 +45,9 @@ _VIEWERS = frozenset({"topology-status-viewer", f"{vocabulary.OPERATOR_NAME}-met
 def render(part: str, image: str | None, namespace: str, *, monitoring: bool, machine_api: bool = True) -> str:
     """Return one of PARTS, ending with a line break.
 
-    `machine_api` is whether the target has namespace openshift-machine-api. `namespace` is that of the Deployment, one for each target; in the target it is always the default one. Raises
-    manifests.ManifestsError as `manifests.render` does, and for a namespace that does not fit the part.
+    `namespace` is that of the Deployment, one for each target; in the target it is always the default one.
+    `machine_api` is whether the target has namespace openshift-machine-api. Raises manifests.ManifestsError as
+    `manifests.render` does, and for a namespace that does not fit the part.
     """
     own = namespace != vocabulary.DEFAULT_NAMESPACE
     if part == "target" and own:

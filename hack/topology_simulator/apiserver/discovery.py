@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import requests
+from . import requests, scales
 
 if TYPE_CHECKING:
     from . import resources
@@ -27,6 +27,7 @@ VERSION = {
 }
 _VERSIONS = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 _STATUS_VERBS = ["get", "patch", "update"]
+_SCALE = {**dict(zip(("group", "version"), scales.API_VERSION.split("/"), strict=True)), "kind": scales.KIND}
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 JSON = "application/json"
@@ -86,9 +87,10 @@ class Discovery:
             where = {"namespaced": kind.namespaced, "kind": kind.kind}
             names = {"name": kind.plural, "singularName": kind.singular}
             entries.append({**names, **where, "verbs": list(kind.verbs), **_further_names(kind)})
-            if kind.has_status:
-                names = {"name": f"{kind.plural}/status", "singularName": ""}
-                entries.append({**names, **where, "verbs": _STATUS_VERBS})
+            for part in kind.subresources:
+                names = {"name": f"{kind.plural}/{part}", "singularName": ""}
+                answered = {**where, **_SCALE} if part == "scale" else where
+                entries.append({**names, **answered, "verbs": _STATUS_VERBS})
         head = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}
         return JSON, {**head, "groupVersion": _group_version(group, version), "resources": entries}
 
@@ -123,6 +125,13 @@ def _aggregated_kind(kind: resources.Resource) -> dict[str, Any]:
         "verbs": list(kind.verbs),
         **_further_names(kind),
     }
-    if kind.has_status:
-        entry["subresources"] = [{"subresource": "status", "responseKind": response_kind, "verbs": _STATUS_VERBS}]
+    if kind.subresources:
+        entry["subresources"] = [
+            {
+                "subresource": part,
+                "responseKind": _SCALE if part == "scale" else response_kind,
+                "verbs": _STATUS_VERBS,
+            }
+            for part in kind.subresources
+        ]
     return entry

@@ -90,6 +90,8 @@ class Handlers:
         match request.verb:
             case "watch":
                 return self.reads.watch(request, resource)
+            case "get" if request.target.subresource == "scale":
+                return self._scale(request, resource)
             case "get":
                 return Answer(200, self.reads.get(request, resource), warnings=list(resource.warnings))
             case "list":
@@ -105,7 +107,7 @@ class Handlers:
     def _check_shape(self, request: requests.Request, resource: resources.Resource) -> None:
         """Raise StatusError unless path and method fit the kind; custom and built-in kinds say it differently."""
         target = request.target
-        if target.subresource and not (target.subresource == "status" and resource.has_status):
+        if target.subresource and target.subresource not in resource.subresources:
             raise statuses.not_found(resource, target.name) if resource.custom else statuses.resource_unknown()
         everywhere = resource.namespaced and not target.namespace
         if everywhere and not target.name and request.verb in ("create", "deletecollection") and not resource.custom:
@@ -193,6 +195,9 @@ class Handlers:
         else:
             value = requests.decode(request.body, media, go_types.name_of(resource))
         with _warned(intent):
+            if target.subresource == "scale":
+                self.writes.update(resource, key, lambda old: _scaled(old, value, media, resource, intent), intent)
+                return self._scale(request, resource)
             if intent.patch is not None:
                 obj = self.writes.update(resource, key, lambda old: _patched(old, value, media, resource), intent)
             elif self._puts_a_new_one(resource, target, value):
@@ -202,6 +207,13 @@ class Handlers:
             else:
                 obj = self.writes.update(resource, key, lambda _: value, intent)
         return self._shown(request, resource, 200, obj, intent.warnings)
+
+    def _scale(self, request: requests.Request, resource: resources.Resource) -> Answer:
+        item = self._storage.get(resource.store, request.target.namespace, request.target.name)
+        if item is None:
+            raise statuses.not_found(resource, request.target.name)
+        scale = resource.scaled.read(resource.to_wire(item.obj))
+        return Answer(200, storage.encode(scale), warnings=list(resource.warnings))
 
     def _puts_a_new_one(self, resource: resources.Resource, target: requests.Target, value: Any) -> bool:
         if not resource.create_on_update or target.subresource or not isinstance(value, dict):
@@ -251,6 +263,16 @@ def _check_patch_type(resource: resources.Resource, media: str) -> None:
         raise statuses.StatusError(415, "415: Unsupported Media Type", details={})
     if not go_types.name_of(resource):
         raise statuses.no_strategic_merge(resource)
+
+
+def _scaled(
+    old: dict[str, Any], value: Any, media: str, resource: resources.Resource, intent: options.Intent
+) -> dict[str, Any]:
+    """Return an object as a Scale wants it, or a patch of one."""
+    scaling = resource.scaled
+    if intent.patch is not None:
+        value = _patched(scaling.patchable(old), value, media, resource)
+    return scaling.write(old, value)
 
 
 def _patched(old: dict[str, Any], operations: Any, media: str, resource: resources.Resource) -> Any:

@@ -107,8 +107,8 @@ def _paths(kind: resources.Resource, *, v3: bool) -> Iterator[tuple[str, dict[st
         "delete": _operation(kind, "delete", ("dryRun",), v3=v3),
     }
     yield f"{base}/{{name}}", item
-    if kind.has_status:
-        yield f"{base}/{{name}}/status", {key: item[key] for key in ("get", "put", "patch")}
+    for part in kind.subresources:
+        yield f"{base}/{{name}}/{part}", {key: item[key] for key in ("get", "put", "patch")}
 
 
 class OpenApi:

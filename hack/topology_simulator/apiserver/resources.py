@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from . import field_errors
+    from . import field_errors, scales
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -67,6 +67,8 @@ class Resource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     has_status: bool = False
+    scaling: scales.Scaling | None = None
+    """Where the scale sub-resource finds its numbers; None: there is none."""
     list_kind: str = ""
     custom: bool = False
     stored_as: str = ""
@@ -106,6 +108,18 @@ class Resource:
     def api_version(self) -> str:
         """`v1` or `group/version`."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def scaled(self) -> scales.Scaling:
+        """Where the scale sub-resource finds its numbers. Raises LookupError for a kind that has none."""
+        if self.scaling is None:
+            raise LookupError(f"{self.qualified} has no scale sub-resource")
+        return self.scaling
+
+    @property
+    def subresources(self) -> tuple[str, ...]:
+        """What is served below an object."""
+        return (*(("scale",) if self.scaling else ()), *(("status",) if self.has_status else ()))
 
     @property
     def store(self) -> str:

@@ -89,6 +89,12 @@ def plain(message: str) -> StatusError:
     return StatusError(500, message, reason="")
 
 
+def internal(message: str) -> StatusError:
+    """Return 500 for what the server itself cannot make sense of; the real one names no reason but the cause."""
+    details = {"causes": [{"message": message}]}
+    return StatusError(500, f"Internal error occurred: {message}", reason="InternalError", details=details)
+
+
 def options(kind: str, *causes: field_errors.Cause) -> StatusError:
     """Return 422 for parameters of a request: `CreateOptions`, `UpdateOptions`, `PatchOptions`, `DeleteOptions`."""
     return _invalid("meta.k8s.io", kind, "", causes, _joined(causes))

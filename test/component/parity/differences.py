@@ -125,11 +125,6 @@ ALL: tuple[Difference, ...] = (
         },
     ),
     Difference(
-        "no scale sub-resource",
-        "Nothing here is scaled: set `spec.replicas`.",
-        {"a scale sub-resource": ("0",)},
-    ),
-    Difference(
         "no old watch paths",
         "Deprecated since Kubernetes 1.11.",
         {"the old path of watches": ("0",)},

@@ -133,6 +133,7 @@ class RestrictedWorld(worlds.World):
         settle: int | None = 0,
         lease: Sequence[str] = process.LEASE,
         clock: pathlib.Path | None = None,
+        file: pathlib.Path | None = None,
         wait: bool = True,
         user: dict[str, str] | None = None,
     ) -> process.Operator:
@@ -142,7 +143,7 @@ class RestrictedWorld(worlds.World):
         """
         content = self.ground.session.server.kubeconfig(server=self.front.url if self.through_proxy else "")
         content["users"][0]["user"] = user or {"token": await self.ground.token(self.api)}
-        file = self.folder / f"kubeconfig-{len(self.operators)}"
+        file = file or self.folder / f"kubeconfig-{len(self.operators)}"
         file.write_text(yaml.safe_dump(content))
         log = self.folder / f"{name}-{len(self.operators)}.log"
         flags = ("--serving-cert-dir", str(self.serving.certificates), *flags)

@@ -6,6 +6,7 @@ from typing import Any
 
 from test.component.parity import samples as s
 from test.component.parity import table as t
+from test.component.parity.rows.discovery import AGGREGATED
 from test.component.parity.table import delete, first, get, patch, post, put, row, watch
 
 GROUP = "{row}.example.com"
@@ -37,6 +38,33 @@ def _life(body: dict[str, Any]) -> dict[str, Any]:
 ADDED = {"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/b"}
 ESTABLISHED = first(get(CRD, until=_ready))
 SERVED = first(get(THINGS, until=_served))
+
+_SCALES = {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a"}
+_SCALED_VERSION = {**MADE["spec"]["versions"][0], "subresources": {"status": {}, "scale": _SCALES}}
+SCALED = (
+    first(post(s.DEFINITIONS, {**MADE, "spec": {**MADE["spec"], "versions": [_SCALED_VERSION]}})),
+    ESTABLISHED,
+    SERVED,
+    first(post(THINGS, THING)),
+)
+SCALE = THINGS + "/one/scale"
+
+
+def scale(replicas: int, **meta: str) -> dict[str, Any]:
+    """Return a Scale of the thing `one`."""
+    named = {"name": "one", "namespace": "{row}", **meta}
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": named, "spec": {"replicas": replicas}}
+
+
+def _scale_listed(body: dict[str, Any]) -> list[Any]:
+    return [{**one, "verbs": sorted(one["verbs"])} for one in body["resources"] if one["name"] == "things/scale"]
+
+
+def _scale_of_aggregated(body: dict[str, Any]) -> list[Any]:
+    versions = [version for item in body["items"] for version in item["versions"]]
+    kinds = [kind for version in versions for kind in version["resources"]]
+    parts = [part for kind in kinds if kind["resource"] == "things" for part in kind["subresources"]]
+    return [{**part, "verbs": sorted(part["verbs"])} for part in parts if part["subresource"] == "scale"]
 
 
 def _refused(**changes: Any) -> t.Step:
@@ -263,31 +291,51 @@ ROWS = (
         get(THINGS, fieldSelector="spec.a=1", view=lambda body: len(body["items"])),
         get(THINGS, fieldSelector="spec.a=2", view=lambda body: len(body["items"])),
     ),
+    row("a scale sub-resource", *SCALED, get(SCALE)),
     row(
-        "a scale sub-resource",
-        first(
-            post(
-                s.DEFINITIONS,
-                {
-                    **MADE,
-                    "spec": {
-                        **MADE["spec"],
-                        "versions": [
-                            {
-                                **MADE["spec"]["versions"][0],
-                                "subresources": {
-                                    "status": {},
-                                    "scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a"},
-                                },
-                            }
-                        ],
-                    },
-                },
-            )
+        "a scale is written",
+        *SCALED,
+        put(SCALE, scale(3)),
+        get(THINGS + "/one", view=lambda body: [body["spec"], body["metadata"]["generation"]]),
+        patch(SCALE, {"spec": {"replicas": 5}}),
+        patch(SCALE, [{"op": "replace", "path": "/spec/replicas", "value": 4}], media=t.JSON_PATCH),
+        put(SCALE, scale(4)),
+        get(THINGS + "/one", view=lambda body: [body["spec"], body["metadata"]["generation"]]),
+    ),
+    row(
+        "a scale of an old version is refused",
+        *SCALED,
+        first(get(SCALE, keep="old")),
+        first(put(SCALE, scale(2))),
+        put(SCALE, scale(3, resourceVersion="{kept.old.metadata.resourceVersion}")),
+        patch(SCALE, [{"op": "test", "path": "/spec/replicas", "value": 1}], media=t.JSON_PATCH),
+        get(SCALE, view=lambda body: body["spec"]),
+    ),
+    row(
+        "a scale that makes no sense is refused",
+        *SCALED,
+        put(SCALE, {**scale(3), "metadata": {"name": "two"}}),
+        put(SCALE, {**scale(3), "kind": "Thing"}),
+        put(THINGS + "/two/scale", scale(3, name="two")),
+        get(THINGS + "/two/scale"),
+        get(SCALE, view=lambda body: body["spec"]),
+    ),
+    row(
+        "who scales owns the number",
+        *SCALED,
+        first(put(SCALE, scale(3), fieldManager="scaler")),
+        get(
+            THINGS + "/one",
+            view=lambda body: [
+                [entry["manager"], entry.get("subresource"), entry["fieldsV1"]]
+                for entry in sorted(body["metadata"]["managedFields"], key=lambda entry: str(entry["manager"]))
+            ],
         ),
-        ESTABLISHED,
-        SERVED,
-        first(post(THINGS, THING)),
-        get(THINGS + "/one/scale"),
+    ),
+    row(
+        "discovery has the scale sub-resource",
+        *SCALED,
+        get(f"/apis/{GROUP}/v1", view=_scale_listed),
+        get("/apis", accept=AGGREGATED, view=_scale_of_aggregated),
     ),
 )
