@@ -24,6 +24,9 @@ Verdict = Literal["Possible", "Fulfilled", "UnderWay", "NothingToDo", "Blocked",
 Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
 Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
 Consistency = Literal["Consistent", "Inconsistent", "CannotTell"]
+Probed = Literal["API", "InternalAPI", "Ingress", "Node", "MachineConfigServer"]
+Reached = Literal["Ready", "NotReady", "Refused", "TimedOut", "BadCertificate", "Unresolved"]
+Finding = Literal["APINameOnOneNode", "IngressNameOnOneNode"]
 Expected: TypeAlias = "state.Advisory"
 """What to expect, to do beforehand, or to do next; `command` may be empty."""
 
@@ -116,12 +119,23 @@ class Left(TypedDict):
     command: str
 
 
+class Probe(TypedDict):
+    """What one address answered, asked from here. `address` is the name where that leads to no address."""
+
+    what: Probed
+    address: str
+    node: str | None
+    result: Reached
+    message: str
+
+
 class Plan(Judged):
     """`plan TARGET`: what would come of the request `target` if it were made now.
 
     `manifest` is there only when manifests took the place of TARGET; `target` is empty when they ask for nothing.
     `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
     `recorded` is when the operator evaluated what this goes by, where the caller may not read that; else None.
+    `probes`, `findings` and `probeNotes` are there only with --probe.
     """
 
     target: str
@@ -140,6 +154,9 @@ class Plan(Judged):
     unread: list[Unread]
     manifest: NotRequired[Manifest]
     notCompleteUntil: NotRequired[list[Left]]
+    probes: NotRequired[list[Probe]]
+    findings: NotRequired[list[Expected]]
+    probeNotes: NotRequired[list[str]]
 
 
 class Way(TypedDict):
