@@ -206,6 +206,8 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
     yield from (Name("verdict", word) for word in typing.get_args(answers.Verdict))
     yield from (Name("operator state", word) for word in typing.get_args(answers.Running))
     yield from (Name("result", word) for word in typing.get_args(answers.Result))
+    yield from (Name("probe result", word) for word in typing.get_args(answers.Reached))
+    yield from (Name("finding", word) for word in typing.get_args(answers.Finding))
     yield from _words("audit question", audit.Question)
     yield from _words("shape rule", install_config.Rule)
     yield from _words("CAPI finding", capi_findings.Finding)

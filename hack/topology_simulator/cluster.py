@@ -54,6 +54,7 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
     created += [
         _object(kinds.API_SERVERS, "cluster", {"audit": {"profile": "Default"}}),
         _object(kinds.SCHEDULERS, "cluster", {"mastersSchedulable": schedulable, "policy": {"name": ""}}),
+        _object(kinds.INGRESSES, "cluster", {"domain": f"apps.{configured.DOMAIN}"}),
         _object(kinds.CONFIGS, "cluster", {"managementState": "Managed"}, _operator_status(1)),
         _router(shape),
     ]

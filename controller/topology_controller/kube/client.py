@@ -21,6 +21,7 @@ import tenacity
 from . import credentials, errors, queue, transport
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
@@ -96,6 +97,7 @@ class Client:
         extra = extra_headers or (acting.headers if acting is not None else ())
         self._transport = transport.Transport(configuration, user_agent, observer, extra)
         self._field_manager = field_manager
+        self._configuration = configuration
 
     async def __aenter__(self) -> Self:
         await self._transport.open()
@@ -103,6 +105,18 @@ class Client:
 
     async def __aexit__(self, *_: object) -> None:
         await self._transport.close()
+
+    @property
+    def has_proxy(self) -> bool:
+        """Whether the server is asked through a proxy."""
+        return self._transport.has_proxy
+
+    def anonymous_tls(self) -> ssl.SSLContext:
+        """Return a TLS context that trusts what this client trusts, and shows no certificate.
+
+        Raises OSError and ValueError for authorities that cannot be used.
+        """
+        return credentials.anonymous_tls(self._configuration)
 
     async def get(self, resource: resources.Resource, name: str, **options: Unpack[Options]) -> Raw:
         """Read one object, live from the store."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pathlib
+import ssl
 import time
 import urllib.parse
 from dataclasses import dataclass, field
@@ -206,3 +207,20 @@ def certificates_as_files(configuration: Configuration) -> Iterator[None]:
                 if _PASSPHRASE in key.read(1024 * 1024):
                     raise ValueError("the key of the client certificate has a passphrase, which is not supported")
         yield
+
+
+def anonymous_tls(configuration: Configuration) -> ssl.SSLContext:
+    """Return a TLS context that trusts what a Configuration trusts, and has no certificate of ours to show.
+
+    Raises OSError and ValueError for authorities that cannot be used.
+    """
+    inline = extras(configuration).certificates.get("ssl_ca_cert")
+    context = ssl.create_default_context(
+        cafile=None if inline else configuration.ssl_ca_cert, cadata=inline.decode("ascii") if inline else None
+    )
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.disable_strict_ssl_verification:
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context

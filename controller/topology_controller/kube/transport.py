@@ -84,6 +84,11 @@ class Transport:
         # The environment of a process does not change, and reading all of it would cost more than a request's headers.
         self._proxy = configuration.proxy if configuration.proxy is not None else _environment_proxy(self._base)
 
+    @property
+    def has_proxy(self) -> bool:
+        """Whether requests go through a proxy."""
+        return bool(self._proxy)
+
     async def open(self) -> None:
         """Load certificates and make the pool; nothing is contacted. Raises ConfigError for bad certificates."""
         loaded = self._files()

@@ -25,6 +25,9 @@ Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
 Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
 Consistency = Literal["Consistent", "Inconsistent", "CannotTell"]
 Ownership = Literal["Consistent", "Inconsistent", "CannotTell", "NothingToLookAt"]
+Probed = Literal["API", "InternalAPI", "Ingress", "Node", "MachineConfigServer"]
+Reached = Literal["Ready", "NotReady", "Refused", "TimedOut", "BadCertificate", "Unresolved"]
+Finding = Literal["APINameOnOneNode", "IngressNameOnOneNode"]
 Expected: TypeAlias = "state.Advisory"
 """What to expect, to do beforehand, or to do next; `command` may be empty."""
 
@@ -134,6 +137,16 @@ class Machine(TypedDict):
     voter: bool
 
 
+class Probe(TypedDict):
+    """What one address answered, asked from here. `address` is the name where that leads to no address."""
+
+    what: Probed
+    address: str
+    node: str | None
+    result: Reached
+    message: str
+
+
 class Plan(Judged):
     """`plan TARGET`: what would come of the request `target` if it were made now.
 
@@ -141,6 +154,7 @@ class Plan(Judged):
     `next` is there only on a hosted cluster: what can be done on the management cluster instead.
     `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
     `recorded` is when the operator evaluated what this goes by, where the caller may not read that; else None.
+    `probes`, `findings` and `probeNotes` are there only with --probe.
     """
 
     target: str
@@ -161,6 +175,9 @@ class Plan(Judged):
     manifest: NotRequired[Manifest]
     next: NotRequired[list[Expected]]
     notCompleteUntil: NotRequired[list[Left]]
+    probes: NotRequired[list[Probe]]
+    findings: NotRequired[list[Expected]]
+    probeNotes: NotRequired[list[str]]
 
 
 class Way(TypedDict):

@@ -179,7 +179,7 @@ def parser() -> argparse.ArgumentParser:
     plan = _verb(
         verbs, "plan",
         "what can be requested from here; with a target, everything that it takes. Nothing is written",
-        "plan HighlyAvailable", "plan -f clusters/edge/infrastructure.yaml",
+        "plan HighlyAvailable --probe", "plan -f clusters/edge/infrastructure.yaml",
     )  # fmt: skip
     topologies = ", ".join(topology.value for topology in Topology)
     plan.add_argument(
@@ -192,6 +192,11 @@ def parser() -> argparse.ArgumentParser:
     plan.add_argument(
         "-f", "--filename", metavar="FILE",
         help="take TARGET from the manifest of Infrastructure cluster in this file; - is standard input",
+    )  # fmt: skip
+    plan.add_argument(
+        "--probe", action="store_true",
+        help="with TARGET: also ask, from this computer and without credentials, where api, api-int and *.apps lead, "
+        "and whether each control-plane node answers; 5 s at most",
     )  # fmt: skip
     _output(plan)
     set_ = _verb(
@@ -364,11 +369,21 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     options.as_group = [*options.as_group, *vars(options).pop("as_group_after", ())]
     if options.as_user is None and (options.as_group or options.as_uid is not None):
         program.error("--as-group and --as-uid are about the user of --as: name one")
-    if options.verb == "plan" and options.filename is not None and options.target is not None:
-        program.error("the manifest names TARGET: leave it out, or leave -f out")
+    if (problem := _contradiction(options)) is not None:
+        program.error(problem)
+    return options
+
+
+def _contradiction(options: argparse.Namespace) -> str | None:
+    """What of the words of a verb does not fit together, in a sentence."""
+    if options.verb == "plan":
+        if options.probe and (options.target is None or options.filename is not None):
+            return "--probe needs TARGET on the command line, and no -f"
+        if options.filename is not None and options.target is not None:
+            return "the manifest names TARGET: leave it out, or leave -f out"
     if options.verb == "set":
         if options.wait and not options.confirm:
-            program.error("--wait needs --confirm; without it nothing is written that could be waited for")
+            return "--wait needs --confirm; without it nothing is written that could be waited for"
         if options.timeout is not None and not options.wait:
-            program.error("--timeout is for --wait")
-    return options
+            return "--timeout is for --wait"
+    return None

@@ -230,8 +230,9 @@ def _machines(case: Case, _: model.CheckSpec) -> bool:
     if isinstance(known.machines, facts.Unobserved):
         return known.machines.missing
     addresses = {address for node in _all(known.control_plane_nodes, facts.Node) or () for address in node.addresses}
-    leaving = any(one.deleting and addresses & set(one.addresses) for one in known.machines if hasattr(one, "phase"))
-    return not leaving and not any(isinstance(one, facts.Unobserved) for one in known.machines)
+    readable = [one for one in known.machines if not isinstance(one, facts.Unobserved)]
+    leaving = any(one.deleting and addresses & set(one.addresses) for one in readable)
+    return not leaving and len(readable) == len(known.machines)
 
 
 MEANING: dict[str, Callable[[Case, model.CheckSpec], bool]] = {

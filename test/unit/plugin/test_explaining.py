@@ -52,7 +52,8 @@ SHOWN = {
     *(family.name for family in metrics.FAMILIES),
     *(definition.name for definition in TRANSITIONS.definitions),
     *itertools.chain.from_iterable(
-        typing.get_args(words) for words in (answers.Verdict, answers.Running, answers.Result)
+        typing.get_args(words)
+        for words in (answers.Verdict, answers.Running, answers.Result, answers.Reached, answers.Finding)
     ),
     *(finding.value for finding in capi_findings.Finding),
     *(str(code.value) for code in errors.ExitCode),
@@ -68,7 +69,7 @@ QUIET = {
 """Names of which there is nothing to do: all is well, or it goes on by itself."""
 ABOUT_TROUBLE = {
     "check", "check status", "advisory", "phase", "problem", "condition", "reason", "event", "alert", "transition",
-    "verdict", "audit question", "CAPI finding",
+    "verdict", "audit question", "CAPI finding", "finding",
 }  # fmt: skip
 LONG = 50
 WORDS = {"TARGET": "HighlyAvailable", "NAME": "RouterReplicas", "CHECK": "Met", "REASON": "Stuck", "ALERT": "Stuck"}

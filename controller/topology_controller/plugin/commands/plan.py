@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
-from .. import answers, cluster, disruption, hosted, machines, printing, simulate, write
+from .. import answers, cluster, disruption, front, hosted, machines, printing, probe, simulate, write
 from . import head, show
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
         if options.filename is None
         else manifest(snapshot, transitions, options.manifest)
     )
+    if options.probe:
+        seen = await probe.run(connection, snapshot.known)
+        plan["probes"], plan["findings"], plan["probeNotes"] = seen.probes, seen.findings, seen.notes
+        plan["checklist"] = front.worded(plan["checklist"], seen.words)
     show(options, plan, printing.plan)
     return judgement.verdict.exit_code
 

@@ -72,6 +72,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
     sections.checks(document, "Preflight", answer["checks"])
     sections.checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
     sections.explained(document, [*answer["checks"], *answer["onlyOperator"]])
+    _probed(document, answer)
     sections.steps(document, sections.REQUIRED, answer["advisories"])
     machines.table(document, answer["machines"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
@@ -94,3 +95,19 @@ def plan(document: Document, answer: answers.Plan) -> None:
         elif absent:
             title, flag = "Request it anyway (no operator runs that would act on it)", " --allow-pending"
         document.add(title, [command(f"oc topology set {answer['target']} --confirm{flag}")])
+
+
+def _probed(document: Document, answer: answers.Plan) -> None:
+    """What names and addresses answered, then what that means, and what it leaves open."""
+    rows = [
+        (
+            probe["result"],
+            probe["what"],
+            probe["address"] if probe["node"] is None else f"{probe['address']} ({probe['node']})",
+            probe["message"],
+        )
+        for probe in answer.get("probes", [])
+    ]
+    document.add("Asked from here", rows)
+    sections.steps(document, "What that means", answer.get("findings", []))
+    document.add("What that leaves open", [("*", sections.sentence(note)) for note in answer.get("probeNotes", [])])

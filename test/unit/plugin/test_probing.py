@@ -1,0 +1,383 @@
+"""`plan --probe`: what is asked of a cluster, what real listeners answer, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+import random
+import time
+import typing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from test.component import desk
+
+from topology_controller.kube import client as clients
+from topology_controller.kube import config
+from topology_controller.observe import facts
+from topology_controller.plugin import answers, arguments, cluster, front, probe
+from topology_simulator.etcd import certificates
+
+from ..core import worlds
+from . import replies, test_answers_and_their_schemas
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import AsyncIterator
+
+API_URL, INTERNAL_URL = "https://api.edge.example.com:6443", "https://api-int.edge.example.com:6443"
+INGRESS = {"spec": {"domain": "apps.edge.example.com"}}
+HOST = "api.edge.example.com"
+SERVER = "https://127.0.0.1:6443"
+
+
+def asked(
+    url: Any = API_URL, internal: Any = INTERNAL_URL, ingress: Any = INGRESS, nodes: Any = None
+) -> front.Question:
+    known = worlds.healthy() if nodes is None else worlds.healthy(control_plane_nodes=nodes)
+    status = {"apiServerURL": url, "apiServerInternalURI": internal}
+    return front.question(known, {"status": status}, ingress, SERVER)
+
+
+def hosts(question: front.Question) -> list[tuple[str, str, int]]:
+    return [(name.what, name.host, name.port) for name in question.names]
+
+
+# -- what is asked
+
+
+def test_the_three_names_and_every_node_are_asked() -> None:
+    question = asked()
+    assert hosts(question) == [
+        ("API", HOST, 6443),
+        ("InternalAPI", "api-int.edge.example.com", 6443),
+        ("Ingress", "console-openshift-console.apps.edge.example.com", 443),
+    ]
+    assert question.server_name == HOST
+    assert not question.notes
+    assert [node for node, _ in question.nodes] == ["node-0", "node-1", "node-2"]
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("https://192.0.2.10:6443", ("192.0.2.10", 6443)),
+        ("https://[2001:DB8:0::10]:6443", ("2001:db8::10", 6443)),
+        ("https://[::ffff:192.0.2.10]:6443", ("192.0.2.10", 6443)),
+        ("https://api.edge.example.com.", ("api.edge.example.com", 443)),
+        ("https://user:word@api.edge.example.com:8443/path?query", ("api.edge.example.com", 8443)),
+    ],
+)
+def test_an_api_url_is_read_as_host_and_port(url: str, place: tuple[str, int]) -> None:
+    assert hosts(asked(url))[0] == ("API", *place)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        None, "", "api.edge.example.com:6443", "http://api.edge.example.com:6443", "https://", "https://[::1",
+        "https://api:999999", "https://\x1b[31mapi:6443", "https://a b:6443", "https://-api:6443", "https://*.apps:6443",
+        f"https://{'a' * 254}:6443", 6443, ["https://api:6443"], {"host": "api"},
+        "https://\N{CYRILLIC SMALL LETTER A}pi",
+    ],
+)  # fmt: skip
+def test_what_is_no_url_is_said_and_the_rest_is_asked(url: Any) -> None:
+    question = asked(url)
+    assert [name.what for name in question.names] == ["InternalAPI", "Ingress"]
+    (note,) = question.notes
+    assert note.startswith("status.apiServerURL of Infrastructure cluster is ")
+    assert note.isprintable()
+    assert len(note) < 200
+    # Then certificates are those of the server that the kubeconfig names.
+    assert question.server_name == "127.0.0.1"
+
+
+def test_a_status_that_is_none_leaves_the_nodes() -> None:
+    question = front.question(worlds.healthy(), {"status": ["x"]}, "forbidden", SERVER)
+    assert not question.names
+    assert len(question.nodes) == 3
+    assert "the domain of *.apps is not known" in question.notes[-1]
+
+
+def test_a_domain_that_may_not_be_read_is_derived_and_said_so() -> None:
+    question = asked(ingress="forbidden: you need permission to get ingresses")
+    assert question.names[-1].host == "console-openshift-console.apps.edge.example.com"
+    (note,) = question.notes
+    assert "forbidden" in note
+    assert "*.apps.edge.example.com is derived from the name of the API" in note
+
+
+@pytest.mark.parametrize("domain", [None, 7, ["x"], {"a": 1}, "\x1b[31m", "a b", "x" * 300, "-.-"])
+def test_a_domain_that_is_none_is_said(domain: Any) -> None:
+    question = asked(ingress={"spec": {"domain": domain}})
+    assert [name.what for name in question.names] == ["API", "InternalAPI"]
+    assert "The domain of Ingress cluster is " in question.notes[0]
+    assert question.notes[0].isprintable()
+
+
+def test_a_domain_of_users_is_asked_too() -> None:
+    both = {"spec": {"domain": "apps.edge.example.com", "appsDomain": "shop.example.com"}}
+    assert [f"{name}" for name in asked(ingress=both).names[2:]] == ["*.apps.edge.example.com", "*.shop.example.com"]
+
+
+def test_nodes_that_are_not_known_are_said() -> None:
+    question = asked(nodes=facts.Unobserved("nodes", "forbidden: you need permission to list nodes"))
+    assert not question.nodes
+    assert "you need permission to list nodes" in question.notes[0]
+
+
+def test_ten_thousand_nodes_are_ten_addresses_and_two_lines() -> None:
+    node = next(node for node in worlds.healthy().control_plane_nodes if isinstance(node, facts.Node))  # type: ignore[union-attr] # they are known
+    crowd = [
+        dataclasses.replace(node, name=f"master-{number}", addresses=(f"10.0.{number // 250}.{number % 250}",))
+        for number in range(5000)
+    ]
+    crowd += [dataclasses.replace(node, name=f"bare-{number}", addresses=()) for number in range(5000)]
+    question = asked(nodes=tuple(crowd))
+    assert len(front.asked(question.nodes)) == 10
+    assert question.notes == (
+        "Of 5000 control-plane nodes no InternalIP is known (bare-0, bare-1, bare-2 and more): they were not asked",
+    )
+
+
+# -- what listeners answer
+
+
+class Site:
+    """Listeners on loopback addresses of their own, and where names lead."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+        authority = desk.certified(folder, HOST)
+        client = certificates.Authority("clients").client("administrator")
+        self.listening = desk.Listening(folder)
+        self.names: dict[str, list[str]] = {}
+        self._net = f"127.{random.randrange(10, 250)}.{random.randrange(250)}"  # noqa: S311 - tests that run at once
+        self._kubeconfig = folder / "kubeconfig"
+        in_base64 = {name: base64.b64encode(text).decode() for name, text in
+                     (("ca", authority), ("certificate", client.certificate), ("key", client.key))}  # fmt: skip
+        self._kubeconfig.write_text(
+            yaml.safe_dump(
+                {
+                    "clusters": [
+                        {"name": "c", "cluster": {"server": SERVER, "certificate-authority-data": in_base64["ca"]}}
+                    ],
+                    "users": [
+                        {
+                            "name": "u",
+                            "user": {
+                                "token": "secret-token",
+                                "client-certificate-data": in_base64["certificate"],
+                                "client-key-data": in_base64["key"],
+                            },
+                        }
+                    ],
+                    "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+                    "current-context": "x",
+                }
+            )
+        )
+
+    def address(self, number: int) -> str:
+        return f"{self._net}.{number}"
+
+    async def look(self, question: front.Question, *, verify: bool = True, lookup: Any = None) -> front.Answer:
+        configuration = await config.load(self._kubeconfig)
+        configuration.verify_ssl = verify
+        async with clients.Client(configuration, user_agent="t", field_manager="t") as client:
+            tls = client.anonymous_tls()
+        seen = await probe.look(question, tls, lookup or self._lookup)
+        return front.answer(question, seen)
+
+    def _lookup(self, host: str) -> list[str]:
+        return self.names[host]
+
+
+@pytest.fixture
+async def site(tmp_path: pathlib.Path) -> AsyncIterator[Site]:
+    made = Site(tmp_path)
+    yield made
+    made.listening.close()
+
+
+def question(nodes: dict[str, str], *names: front.Name) -> front.Question:
+    pairs = tuple((node, front.parsed(text)) for node, text in nodes.items())
+    return front.Question(names, pairs, HOST)  # type: ignore[arg-type] # each is an address
+
+
+def table(answer: front.Answer) -> dict[tuple[str, str], str]:
+    return {(row["what"], row["address"]): row["result"] for row in answer.probes}
+
+
+async def test_real_listeners_are_told_apart_and_learn_nothing_of_the_user(site: Site) -> None:
+    kinds = {1: "ready", 2: "not-ready", 3: "stranger", 4: "hidden", 5: "cut", 6: "plain"}
+    for number, kind in kinds.items():
+        await site.listening.start(site.address(number), desk.API, kind)
+    nodes = {f"master-{number}": site.address(number) for number in range(1, 8)}
+    answer = await site.look(question(nodes))
+    results = [row["result"] for row in answer.probes if row["what"] == "Node"]
+    assert results == ["Ready", "NotReady", "BadCertificate", "NotReady", "NotReady", "NotReady", "Refused"]
+    assert all(row["result"] == "Refused" for row in answer.probes if row["what"] == "MachineConfigServer")
+    messages = " ".join(row["message"] for row in answer.probes)
+    assert messages.isprintable()
+    assert "[-]etcd failed: [2Jreason withheld" in messages
+    assert len(site.listening.asked) >= 4
+    for request in site.listening.asked:
+        assert "secret-token" not in str(request)
+        assert "Authorization" not in request["headers"]
+        assert not request["certificate"], "a certificate of the kubeconfig was shown"
+
+
+async def test_a_certificate_for_another_name_is_no_answer(site: Site) -> None:
+    await site.listening.start(site.address(1), desk.API, "ready")
+    elsewhere = front.Question((), (("master-0", front.parsed(site.address(1))),), "api.other.example.com")  # type: ignore[arg-type] # it is one
+    assert table(await site.look(elsewhere))["Node", site.address(1)] == "BadCertificate"
+    unchecked = await site.look(elsewhere, verify=False)
+    assert table(unchecked)["Node", site.address(1)] == "Ready"
+
+
+async def test_a_silent_listener_is_given_up(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "STEP_SECONDS", 0.3)
+    for port in (desk.API, desk.MACHINE_CONFIG):
+        await site.listening.start(site.address(1), port, "silent")
+    begin = time.monotonic()
+    answer = await site.look(question({"master-0": site.address(1)}))
+    assert set(table(answer).values()) == {"TimedOut"}
+    assert time.monotonic() - begin < 6
+
+
+async def test_a_name_server_that_never_answers_is_left_behind(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "STEP_SECONDS", 0.5)
+    name = front.Name("API", HOST, desk.API)
+    ends = asyncio.Event()
+
+    def lookup(_: str) -> list[str]:
+        time.sleep(10)
+        ends.set()
+        return [site.address(1)]
+
+    begin = time.monotonic()
+    answer = await site.look(question({}, name), lookup=lookup)
+    assert time.monotonic() - begin < 6
+    assert table(answer) == {("API", HOST): "Unresolved"}
+    assert not ends.is_set()
+
+
+async def test_all_of_it_has_one_bound(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "STEP_SECONDS", 8.0)
+    monkeypatch.setattr(probe, "ALL_SECONDS", 1.5)
+    await site.listening.start(site.address(1), desk.API, "silent")
+
+    def lookup(_: str) -> list[str]:
+        time.sleep(0.5)
+        return [site.address(1)]
+
+    begin = time.monotonic()
+    answer = await site.look(question({}, front.Name("API", HOST, desk.API)), lookup=lookup)
+    assert time.monotonic() - begin < 6, "a name that was slow leaves its address less time"
+    assert table(answer) == {("API", site.address(1)): "TimedOut"}
+
+
+@pytest.mark.parametrize("error", [OSError(), UnicodeError("label too long"), OSError(-2, "Name or service not known")])
+async def test_a_name_that_leads_nowhere_is_a_row(site: Site, error: Exception) -> None:
+    def lookup(_: str) -> list[str]:
+        raise error
+
+    answer = await site.look(question({}, front.Name("API", HOST, desk.API)), lookup=lookup)
+    assert table(answer) == {("API", HOST): "Unresolved"}
+    assert answer.words["DNS"] == f"{HOST} is not resolved"
+
+
+async def test_an_empty_or_odd_answer_of_dns_is_no_address(site: Site) -> None:
+    site.names = {HOST: ["", "not an address"]}
+    answer = await site.look(question({}, front.Name("API", HOST, desk.API)))
+    assert [row["message"] for row in answer.probes] == [f"{HOST}: the name has no address"]
+
+
+# -- what follows
+
+
+def seen(name: front.Name, *addresses: str) -> front.Seen:
+    parsed = tuple(address for address in map(front.parsed, addresses) if address is not None)
+    return front.Seen({name: parsed}, {(name, one, name.port): front.Reply("Ready", "ok") for one in parsed})
+
+
+@pytest.mark.parametrize(
+    ("addresses", "count"),
+    [
+        (["192.0.2.10"], 1),
+        (["192.0.2.10", "2001:db8::10"], 1),
+        (["::ffff:192.0.2.10", "2001:0DB8:0:0::0010"], 1),
+        (["192.0.2.10", "192.0.2.11"], 0),
+        (["192.0.2.10", "192.0.2.100"], 0),
+        (["192.0.2.100"], 0),
+    ],
+)
+def test_a_name_is_on_one_node_when_every_address_is(addresses: list[str], count: int) -> None:
+    name = front.Name("API", HOST, desk.API)
+    pairs = (("master-0", "192.0.2.10"), ("master-0", "2001:db8::10"), ("master-1", "192.0.2.11"))
+    nodes = tuple((node, front.parsed(text)) for node, text in pairs)
+    answer = front.answer(front.Question((name,), nodes, HOST), seen(name, *addresses))  # type: ignore[arg-type] # each is an address
+    assert [item["name"] for item in answer.findings] == ["APINameOnOneNode"] * count
+    assert ("leads to node master-0 alone" in answer.words["DNS"]) == bool(count)
+
+
+def test_the_answer_is_what_the_schema_says_and_nothing_moves_the_cursor() -> None:
+    name = front.Name("API", HOST, desk.API)
+    nodes = (("master-0", front.parsed("192.0.2.10")),)
+    reply = front.Reply("NotReady", "\x1b[2J" + "x" * 1000)
+    reached = front.Seen({name: nodes[0][1:]}, {(name, nodes[0][1], name.port): reply})  # type: ignore[dict-item] # it is an address
+    answer = front.answer(front.Question((name,), nodes, HOST), reached, ["\x1b[31mred"])  # type: ignore[arg-type] # it is an address
+    plan = replies.planned(worlds.healthy())
+    plan |= {"probes": answer.probes, "findings": answer.findings, "probeNotes": answer.notes}
+    plan["checklist"] = front.worded(plan["checklist"], answer.words)
+    test_answers_and_their_schemas.conforms(plan)
+    for width in (0, 40, 80, 200):
+        text = replies.printed(plan, width)
+        assert "\x1b" not in text
+        assert "Asked from here" in text
+    assert "Asked from here" not in replies.printed(replies.planned(worlds.healthy()))
+    assert len(answer.probes[0]["message"]) <= 300
+
+
+def test_the_schema_has_every_word_of_the_code() -> None:
+    fields = test_answers_and_their_schemas.VALID["TopologyPlan"].schema["$defs"]["probe"]["properties"]
+    assert fields["what"]["enum"] == list(typing.get_args(answers.Probed))
+    assert fields["result"]["enum"] == list(typing.get_args(answers.Reached))
+
+
+async def test_an_authority_that_is_gone_is_said_and_nothing_is_asked() -> None:
+    class Client:
+        has_proxy = False
+
+        async def get(self, *_: object, **__: object) -> dict[str, Any]:
+            return INGRESS
+
+        def anonymous_tls(self) -> None:
+            raise FileNotFoundError(2, "No such file", "/ca.crt")
+
+        request_timeout = 1.0
+
+    connection = cluster.Connection(Client(), SERVER)  # type: ignore[arg-type] # what is used of it
+    answer = await probe.run(connection, worlds.healthy())
+    assert not answer.probes
+    assert answer.notes[0].startswith("Nothing was asked: the authority of the kubeconfig cannot be used: ")
+    assert answer.words == {"LoadBalancer": "no address of a node could be asked", "DNS": "no name could be asked"}
+
+
+# -- the command line
+
+
+@pytest.mark.parametrize("words", [["plan", "--probe"], ["plan", "--probe", "-f", "x"], ["plan", "-f", "-", "--probe"]])
+def test_it_needs_a_target(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        arguments.parse(words)
+    assert ended.value.code == 2
+    assert "--probe needs TARGET" in capsys.readouterr().err
+
+
+def test_it_is_never_implied() -> None:
+    assert arguments.parse(["plan", "HighlyAvailable"]).probe is False
+    assert arguments.parse(["plan", "HighlyAvailable", "--probe"]).probe is True
