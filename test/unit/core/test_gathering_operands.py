@@ -67,6 +67,9 @@ class OperandApi:
         found = [raw for path, raw in self.objects.items() if path.startswith(start) and path.endswith(name)]
         return clients.Listing(tuple(reduce(copy.deepcopy(raw)) for raw in found), str(self._version))
 
+    async def serves(self, kind: resource.Resource) -> bool:
+        return kind.label not in self.unserved
+
     @contextlib.asynccontextmanager
     async def open_watch(self, selection: resource.Selection, *_: Any) -> AsyncIterator[Any]:
         self._ask("watch", selection.resource)

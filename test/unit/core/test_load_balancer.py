@@ -427,7 +427,7 @@ def test_what_is_available_is_judged_by_it_where_the_configuration_asks() -> Non
 def test_a_request_waits_for_it_and_shows_what_is_required() -> None:
     decided = worlds.decide(cluster(None), transitions=STRICT)
     assert decided.phase is Phase.PENDING
-    assert "1 of 10 preflight checks not met: LoadBalancerBackends (0 of 3)" in decided.note
+    assert "1 of 11 preflight checks not met: LoadBalancerBackends (0 of 3)" in decided.note
     assert decided.record is not None
     assert [item.name for item in decided.record.advisories] == [NAME]
     confirmed = worlds.decide(worlds.healthy(), transitions=STRICT)

@@ -49,7 +49,7 @@ def said(text: str) -> list[str]:
 
 def test_each_change_is_one_line_and_what_stays_is_not_repeated() -> None:
     pipe = Pipe()
-    assert said(pipe.show(PENDING)) == ["Pending 8/9: waiting for MastersSchedulable"]
+    assert said(pipe.show(PENDING)) == ["Pending 9/10: waiting for MastersSchedulable"]
     assert pipe.show(PENDING) == ""
     assert pipe.show({**PENDING, "evaluated": "2030-01-01T00:00:00Z"}) == ""
     first, *advisories = said(pipe.show(CONVERGING))

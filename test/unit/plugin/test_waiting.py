@@ -33,8 +33,8 @@ def _unsupported() -> facts.Facts:
     ("known", "code", "words"),
     [
         pytest.param(replies.in_phase(Phase.COMPLETED), 0, sentences.COMPLETED, id="completed"),
-        pytest.param(replies.in_phase(Phase.PENDING), None, "Pending 8/9: waiting for MastersSched", id="pending"),
-        pytest.param(replies.in_phase(Phase.ADMITTING), None, "Admitting 9/9", id="admitting"),
+        pytest.param(replies.in_phase(Phase.PENDING), None, "Pending 9/10: waiting for MastersSched", id="pending"),
+        pytest.param(replies.in_phase(Phase.ADMITTING), None, "Admitting 10/10", id="admitting"),
         pytest.param(replies.in_phase(Phase.CONVERGING), None, "Converging ", id="converging"),
         pytest.param(_unsupported(), 4, "No transition leads to DualReplica", id="unsupported"),
         pytest.param(
