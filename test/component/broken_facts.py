@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from test.component import cluster
+from test.component import cluster, machine_world
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, configured, kinds, machines
+from topology_simulator import conditions, configured, kinds, machine_api, machines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -92,6 +92,18 @@ async def endpoints_by_node_name(api: client.Client) -> None:
 async def endpoints_by_member_id(api: client.Client) -> None:
     """What it writes otherwise."""
     await cluster.set_endpoints(api, {**VOTERS, **dict.fromkeys(cluster.MASTERS)})
+
+
+async def delete_machine(api: client.Client) -> None:
+    """The Machine of a node is being deleted; the others have none."""
+    await machine_world.add(api, "master-1")
+    await machine_world.delete(api, kinds.MACHINES, machine_api.machine_name("master-1"))
+
+
+async def finish_deletion(api: client.Client) -> None:
+    """And is gone."""
+    await machine_world.let_go(api, kinds.MACHINES, machine_api.machine_name("master-1"))
+    await machine_world.until_gone(api, kinds.MACHINES, machine_api.machine_name("master-1"))
 
 
 async def delete_operators(api: client.Client) -> None:

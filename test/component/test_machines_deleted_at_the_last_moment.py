@@ -57,6 +57,7 @@ async def race(place: backend.Place, folder: pathlib.Path, delay: float) -> tupl
         await world.idle_operator("operator-a", *machine_world.own_definition(folder))
         await world.ask_for()
         await world.until_phase("Admitting")
+        admitting = time.time()
 
         async def deleted() -> float:
             await asyncio.sleep(delay)
@@ -67,6 +68,7 @@ async def race(place: backend.Place, folder: pathlib.Path, delay: float) -> tupl
         changed = await settled(world)
         after = last_look(world) - answered
         if changed:
+            assert last_look(world) > admitting, "changed without a look at Machines"
             assert after <= 0, f"changed, though deleted {-after * 1000:.1f} ms before the last look\n{world.logs()}"
         else:
             await machine_world.stays_unchanged(world, 0.3)

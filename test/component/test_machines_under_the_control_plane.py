@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from test import polling
-from test.component import cluster, machine_world
+from test.component import cluster, machine_world, plugin
 from test.component import world as worlds
 from test.component.machine_world import CHECK
 from topology_simulator import kinds, machine_api
@@ -283,3 +283,30 @@ async def test_the_gauge_counts_machines_where_they_are_in_use(whole: World) -> 
 
 async def _equal(ask: Any, wanted: dict[str, float]) -> bool:
     return bool(await ask() == wanted)
+
+
+async def test_plan_and_status_show_whose_node_a_machine_is(lacking: World, tmp_path: pathlib.Path) -> None:
+    await machine_world.add(lacking.api, "master-2", addresses=[], node_ref="master-2", phase="Provisioned")
+    await machine_world.add(lacking.api, "master-3", phase="Provisioning", addresses=[])
+    program = plugin.Plugin(tmp_path, lacking.server.kubeconfig())
+    for words in (("plan", "HighlyAvailable"), ("status",)):
+        _, answer = await program.json(*words)
+        found = {one["machine"]: one for one in answer["machines"]}
+        assert list(found) == [MACHINE(f"master-{number}") for number in range(4)]
+        assert found[MACHINE("master-0")] == {
+            "node": "master-0", "machine": MACHINE("master-0"), "phase": "Running", "authority": None,
+            "boundBy": "Address", "leaving": False, "host": "master-0", "hostState": "externally provisioned",
+            "voter": True,
+        }  # fmt: skip
+        bound = [(one["node"], one["boundBy"], one["voter"]) for one in found.values()]
+        assert bound[2:] == [("master-2", "NodeRef", False), (None, None, False)]
+    shown = await program.run("plan", "HighlyAvailable")
+    assert f"{MACHINE('master-2')}" in shown.printed
+    assert "master-2 (by nodeRef only)" in shown.printed
+
+
+async def test_without_a_running_machine_no_table_is_shown(world: World, tmp_path: pathlib.Path) -> None:
+    program = plugin.Plugin(tmp_path, world.server.kubeconfig())
+    _, answer = await program.json("plan", "HighlyAvailable")
+    assert answer["machines"] == []
+    assert "Machines of the control plane" not in (await program.run("plan", "HighlyAvailable")).printed

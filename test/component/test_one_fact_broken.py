@@ -23,11 +23,13 @@ from test.component.broken_facts import (
     Case,
     begin_deleting,
     condition,
+    delete_machine,
     delete_node,
     delete_operators,
     endpoints,
     endpoints_by_member_id,
     endpoints_by_node_name,
+    finish_deletion,
     labelled,
     one_operator,
     paused_pool,
@@ -162,6 +164,13 @@ CASES = (
         status="Unknown",
         spoil=lambda api: api.delete(kinds.LEASES, simulated.ETCD_LEASE, simulated.ETCD_OPERATOR_NAMESPACE),
         repair=restore_lease,
+    ),
+    Case(
+        id="machine-deleted",
+        check="ControlPlaneMachines",
+        found="Machine edge-7f4kd-master-1 of node master-1 is being deleted",
+        spoil=delete_machine,
+        repair=finish_deletion,
     ),
 )  # fmt: skip
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _PATIENCE = 60.0 + 2 * plan_witness.PATIENCE
 
 EACH_TIME = (
-    "evicted-mid-transition", "happy-path", "hosted", "learner-stuck", "native-takes-over", "upgrade-starts",
-    "with-workers",
+    "evicted-mid-transition", "happy-path", "hosted", "learner-stuck", "machine-missing", "native-takes-over",
+    "upgrade-starts", "with-workers",
 )  # fmt: skip
 ON_REAL = {"learner-stuck"}
 """Where `plan` and the operator are compared on the real server too: what they are told there is the same story."""
