@@ -420,7 +420,9 @@ SIGHTS: dict[str, Sight] = {
     "watch controllerconfigs=machine-config-controller": Sight("the same, as it changes", seen_to_be_missing),
     f"list machineconfigs={restricted_world.DNSMASQ}": Sight("was it left behind?", seen_to_be_missing),
     f"watch machineconfigs={restricted_world.DNSMASQ}": Sight("the same, as it changes", seen_to_be_missing),
-    "list imagebasedupgrades=upgrade": Sight("is the lifecycle agent here?", seen_to_be_missing),
+    "list imagebasedupgrades=upgrade": Sight(
+        "is the lifecycle agent here?", seen_to_be_missing_where_there_is_an_agent
+    ),
     "watch imagebasedupgrades=upgrade": Sight(
         "does the lifecycle agent come?", seen_to_be_missing_where_there_is_an_agent
     ),
