@@ -41,10 +41,10 @@ def machine_name(node: str) -> str:
 
 def machine(node: str, *, role: str = "master", linked: bool = False, hooked: bool = False) -> dict[str, Any]:
     """Return a new Machine for a node; `linked` to the host of the same name, `hooked` by the etcd operator."""
-    made = kinds.MACHINES.new(machine_name(node), NAMESPACE)
-    made["metadata"]["labels"] = {_CLUSTER_LABEL: _CLUSTER, ROLE: role, _TYPE: role}
+    obj = kinds.MACHINES.new(machine_name(node), NAMESPACE)
+    obj["metadata"]["labels"] = {_CLUSTER_LABEL: _CLUSTER, ROLE: role, _TYPE: role}
     if linked:
-        made["metadata"]["annotations"] = {HOST: f"{NAMESPACE}/{node}"}
+        obj["metadata"]["annotations"] = {HOST: f"{NAMESPACE}/{node}"}
     value = {
         "apiVersion": _PROVIDER,
         "kind": "BareMetalMachineProviderSpec",
@@ -52,12 +52,12 @@ def machine(node: str, *, role: str = "master", linked: bool = False, hooked: bo
         "userData": dict(_USER_DATA),
     }
     hooks = {"preDrain": [dict(HOOK)]} if hooked else {}
-    return {**made, "spec": {"lifecycleHooks": hooks, "providerSpec": {"value": value}}, "status": {}}
+    return {**obj, "spec": {"lifecycleHooks": hooks, "providerSpec": {"value": value}}, "status": {}}
 
 
 def host(node: str, *, external: bool = False, consumer: bool = False) -> dict[str, Any]:
-    """Return a new host; an `external` one runs already and is told of its hardware, `consumer` is its Machine."""
-    made = kinds.BARE_METAL_HOSTS.new(node, NAMESPACE)
+    """Return a new host; an `external` one runs already and its hardware is given, `consumer` is its Machine."""
+    obj = kinds.BARE_METAL_HOSTS.new(node, NAMESPACE)
     number = machines.number_of(node)
     spec: dict[str, Any] = {
         "online": True,
@@ -66,10 +66,10 @@ def host(node: str, *, external: bool = False, consumer: bool = False) -> dict[s
     }
     if external:
         spec["externallyProvisioned"] = True
-        made["metadata"]["annotations"] = {HARDWARE: json.dumps(hardware(node), separators=(",", ":"))}
+        obj["metadata"]["annotations"] = {HARDWARE: json.dumps(hardware(node), separators=(",", ":"))}
     if consumer:
         spec["consumerRef"] = consumer_of(machine_name(node))
-    return {**made, "spec": spec, "status": {}}
+    return {**obj, "spec": spec, "status": {}}
 
 
 def consumer_of(name: str) -> dict[str, str]:
@@ -90,15 +90,15 @@ def hardware(node: str) -> dict[str, Any]:
     return {"hostname": node, "nics": [nic], "ramMebibytes": 32 << 10}
 
 
-def provider_id(found: dict[str, Any]) -> str:
+def provider_id(obj: dict[str, Any]) -> str:
     """Return the ProviderID of the Machine on a host."""
-    meta = found["metadata"]
+    meta = obj["metadata"]
     return f"baremetalhost:///{meta['namespace']}/{meta['name']}/{meta['uid']}"
 
 
-def addresses(found: dict[str, Any] | None) -> list[dict[str, str]]:
+def addresses(obj: dict[str, Any] | None) -> list[dict[str, str]]:
     """Return the addresses of the Machine on a host, none without one."""
-    details = ((found or {}).get("status") or {}).get("hardware") or {}
+    details = ((obj or {}).get("status") or {}).get("hardware") or {}
     given = [{"type": "InternalIP", "address": nic["ip"]} for nic in details.get("nics") or []]
     names = [{"type": type_, "address": details["hostname"]} for type_ in ("Hostname", "InternalDNS")]
     return [*given, *names] if details.get("hostname") else given
@@ -129,36 +129,36 @@ def running(node: str) -> dict[str, Any]:
 
 def installed(node: str, *, bare_metal: bool) -> list[dict[str, Any]]:
     """Return the Machine of a control-plane node, and the host below it, as an installation leaves them."""
-    made = machine(node, linked=bare_metal, hooked=True)
-    made["metadata"]["finalizers"] = [MACHINE_FINALIZER]
-    made["status"] = running(node)
+    obj = machine(node, linked=bare_metal, hooked=True)
+    obj["metadata"]["finalizers"] = [MACHINE_FINALIZER]
+    obj["status"] = running(node)
     if not bare_metal:
-        made["spec"]["providerSpec"] = {"value": {"kind": "SomeOtherProviderSpec"}}
-        return [made]
+        obj["spec"]["providerSpec"] = {"value": {"kind": "SomeOtherProviderSpec"}}
+        return [obj]
     below = host(node, consumer=True)
     below["metadata"]["finalizers"] = [HOST_FINALIZER]
     below["spec"] |= {"externallyProvisioned": True}
     status = host_status("externally provisioned", ident=machines.boot_id(f"host {node}", 0))
     below["status"] = {**status, "hardware": hardware(node)}
-    return [made, below]
+    return [obj, below]
 
 
-def is_control_plane(found: dict[str, Any]) -> bool:
+def is_control_plane(obj: dict[str, Any]) -> bool:
     """Whether the etcd operator looks at this Machine."""
-    return (found["metadata"].get("labels") or {}).get(ROLE) in CONTROL_PLANE
+    return (obj["metadata"].get("labels") or {}).get(ROLE) in CONTROL_PLANE
 
 
-def leaves(found: dict[str, Any]) -> bool:
+def leaves(obj: dict[str, Any]) -> bool:
     """Whether an object is being deleted."""
-    return bool(found["metadata"].get("deletionTimestamp"))
+    return bool(obj["metadata"].get("deletionTimestamp"))
 
 
-def phase(found: dict[str, Any]) -> str:
+def phase(obj: dict[str, Any]) -> str:
     """Return the phase of a Machine, empty while it has none."""
-    return str((found.get("status") or {}).get("phase") or "")
+    return str((obj.get("status") or {}).get("phase") or "")
 
 
-def internal_addresses(found: dict[str, Any]) -> list[str]:
+def internal_addresses(obj: dict[str, Any]) -> list[str]:
     """Return every InternalIP of a Machine or a Node, in its order."""
-    given = (found.get("status") or {}).get("addresses") or []
+    given = (obj.get("status") or {}).get("addresses") or []
     return [address["address"] for address in given if address["type"] == "InternalIP"]

@@ -108,7 +108,7 @@ class BareMetalOperator(actor.Actor):
         elif state != "deleting":
             await self._after(host, _AFTER[state])
         elif machine_api.HOST_FINALIZER in finalizers:
-            rest = [one for one in finalizers if one != machine_api.HOST_FINALIZER]
+            rest = [name for name in finalizers if name != machine_api.HOST_FINALIZER]
             await self.patch(kinds.BARE_METAL_HOSTS, host, {"metadata": {"finalizers": rest}})
 
     async def _switch(self, name: str, *, on: bool) -> None:
@@ -131,8 +131,8 @@ class BareMetalOperator(actor.Actor):
     async def _write(self, host: dict[str, Any], state: str, *, error: str = "") -> None:
         meta = host["metadata"]
         known = (host.get("status") or {}).get("hardware")
-        told = (meta.get("annotations") or {}).get(machine_api.HARDWARE)
-        hardware = known or (json.loads(told) if told else None)
+        details = (meta.get("annotations") or {}).get(machine_api.HARDWARE)
+        hardware = known or (json.loads(details) if details else None)
         if hardware is None and state == "preparing":
             hardware = machine_api.hardware(meta["name"])
         powered_on = host["spec"]["online"] and state not in {"available", "powering off before delete", "deleting"}

@@ -65,9 +65,9 @@ class MachineController(actor.Actor):
 
     async def _run(self, machine: dict[str, Any], host: dict[str, Any]) -> None:
         """Take over what the host says, then what node there is."""
-        meta, found = machine["metadata"], host["metadata"]
+        meta, below = machine["metadata"], host["metadata"]
         wanted = {
-            machine_api.HOST: f"{found['namespace']}/{found['name']}",
+            machine_api.HOST: f"{below['namespace']}/{below['name']}",
             machine_api.INSTANCE_STATE: _state(host),
         }
         if not wanted.items() <= (meta.get("annotations") or {}).items():
@@ -96,9 +96,11 @@ class MachineController(actor.Actor):
         """Ask a host for itself: the one that it is linked to, or one that is available."""
         if host is None:
             free = [
-                one
-                for one in self.mirror.all(kinds.BARE_METAL_HOSTS)
-                if _state(one) == "available" and not one["spec"].get("consumerRef") and not machine_api.leaves(one)
+                candidate
+                for candidate in self.mirror.all(kinds.BARE_METAL_HOSTS)
+                if _state(candidate) == "available"
+                and not candidate["spec"].get("consumerRef")
+                and not machine_api.leaves(candidate)
             ]
             if not free:
                 no_host = {"errorReason": "InsufficientResources", "errorMessage": "No available BareMetalHost found"}
@@ -131,7 +133,7 @@ class MachineController(actor.Actor):
         if name and self.mirror.get(kinds.NODES, name) is not None:
             await self._delete_node(name)
         self.waits.clear(("drain", _name(machine)))
-        rest = [one for one in _finalizers(machine) if one != machine_api.MACHINE_FINALIZER]
+        rest = [name for name in _finalizers(machine) if name != machine_api.MACHINE_FINALIZER]
         await self._finalizers(machine, rest)
 
     async def _drained(self, machine: dict[str, Any]) -> bool:
