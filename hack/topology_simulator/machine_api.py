@@ -56,7 +56,7 @@ def machine(node: str, *, role: str = "master", linked: bool = False, hooked: bo
 
 
 def host(node: str, *, external: bool = False, consumer: bool = False) -> dict[str, Any]:
-    """Return a new host. An `external` one runs already, its hardware in an annotation; `consumer` is its Machine."""
+    """Return a new host; an `external` one runs already and its hardware is given, `consumer` is its Machine."""
     obj = kinds.BARE_METAL_HOSTS.new(node, NAMESPACE)
     number = machines.number_of(node)
     spec: dict[str, Any] = {

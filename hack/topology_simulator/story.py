@@ -119,11 +119,9 @@ class Story:
     def _host(self, obj: dict[str, Any]) -> None:
         status, name = obj.get("status") or {}, obj["metadata"]["name"]
         state = (status.get("provisioning") or {}).get("state")
-        shown = (
-            f"{state}, {status.get('errorType')}: {status.get('errorMessage')}" if status.get("errorType") else state
-        )
-        if shown and self._new(("host", name), shown, first=state != "externally provisioned"):
-            self._screen.say("host", f"{name} is {shown}", "dim")
+        text = f"{state}, {status.get('errorType')}: {status.get('errorMessage')}" if status.get("errorType") else state
+        if text and self._new(("host", name), text, first=state != "externally provisioned"):
+            self._screen.say("host", f"{name} is {text}", "dim")
 
     def _advisories(self, advisories: list[dict[str, Any]]) -> None:
         for advisory in advisories:

@@ -233,6 +233,11 @@ class Client:
         version = str(self._server.version)
         return clients.Listing(tuple(reduce(_shown(raw, partial=partial)) for raw in found.values()), version)
 
+    async def serves(self, kind: resource.Resource) -> bool:
+        """Discovery: every kind is there."""
+        await self._reachable(kind, None, "get")
+        return True
+
     @contextlib.asynccontextmanager
     async def open_watch(
         self, selection: resource.Selection, version: str, *_: Any

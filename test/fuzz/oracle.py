@@ -165,7 +165,7 @@ def _machines_stay(case: Case, _: model.CheckSpec) -> str:
     homes = {address for raw in _masters(case).values() for address in _addresses(raw)}
     leaving = [
         name
-        for name, raw in _named(case, "machines").items()
+        for name, raw in _named(case, "machines.machine.openshift.io").items()
         if raw["metadata"].get("deletionTimestamp")
         and homes & {item["address"] for item in raw.get("status", {}).get("addresses") or []}
     ]

@@ -131,8 +131,8 @@ class BareMetalOperator(actor.Actor):
     async def _write(self, host: dict[str, Any], state: str, *, error: str = "") -> None:
         meta = host["metadata"]
         known = (host.get("status") or {}).get("hardware")
-        described = (meta.get("annotations") or {}).get(machine_api.HARDWARE)
-        hardware = known or (json.loads(described) if described else None)
+        details = (meta.get("annotations") or {}).get(machine_api.HARDWARE)
+        hardware = known or (json.loads(details) if details else None)
         if hardware is None and state == "preparing":
             hardware = machine_api.hardware(meta["name"])
         powered_on = host["spec"]["online"] and state not in {"available", "powering off before delete", "deleting"}

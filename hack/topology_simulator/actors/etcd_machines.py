@@ -63,7 +63,7 @@ def hooked(machine: Object, members: Collection[str]) -> list[dict[str, str]] | 
 def leaving(
     machines: Collection[Object], voters: Collection[str], healthy: Collection[str], desired: int
 ) -> str | None:
-    """Return the address of the voter that is to be removed because its Machine leaves, None when none is.
+    """Return the address of the voter that is to be removed because its Machine leaves, None when no voter is.
 
     `voters` and `healthy` are addresses; `desired` is what the install-config said, which grows with no cluster.
     """

@@ -96,9 +96,11 @@ class MachineController(actor.Actor):
         """Ask a host for itself: the one that it is linked to, or one that is available."""
         if host is None:
             free = [
-                host
-                for host in self.mirror.all(kinds.BARE_METAL_HOSTS)
-                if _state(host) == "available" and not host["spec"].get("consumerRef") and not machine_api.leaves(host)
+                candidate
+                for candidate in self.mirror.all(kinds.BARE_METAL_HOSTS)
+                if _state(candidate) == "available"
+                and not candidate["spec"].get("consumerRef")
+                and not machine_api.leaves(candidate)
             ]
             if not free:
                 no_host = {"errorReason": "InsufficientResources", "errorMessage": "No available BareMetalHost found"}

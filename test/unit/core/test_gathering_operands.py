@@ -68,6 +68,7 @@ class OperandApi:
         return clients.Listing(tuple(reduce(copy.deepcopy(raw)) for raw in found), str(self._version))
 
     async def serves(self, kind: resource.Resource) -> bool:
+        self.asked.append(("discover", kind.label))
         return kind.label not in self.unserved
 
     @contextlib.asynccontextmanager
@@ -194,6 +195,8 @@ async def test_a_kind_that_every_cluster_serves_is_trouble_when_it_is_not():
     server.forbidden = {"consoles.operator.openshift.io"}
     async with watching(server) as (watched, _):
         assert set(watched.known().disturbed) == {"kubeapiservers.operator.openshift.io/cluster", CONSOLES}
+        discovered = {label for verb, label in server.asked if verb == "discover"}
+        assert discovered == {"consoles.operator.openshift.io"}, "what may not be there, and is refused"
 
 
 async def test_what_changes_all_the_time_wakes_nobody():
