@@ -6,6 +6,7 @@ one target is the message, which a person reads in the engine's own page, and th
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from . import languages, meaning, objects
@@ -160,7 +161,7 @@ spec:
       labels: {{wave: '{{{{index .metadata.labels "{wanted.wave_label}"}}}}'}}
     spec:
       project: default
-      source: {{repoURL: {objects.flow(repository)}, targetRevision: HEAD, path: {objects.flow(path)}}}
+      source: {{repoURL: {json.dumps(repository)}, targetRevision: HEAD, path: {json.dumps(path)}}}
       destination: {{server: '{{{{.server}}}}'}}
       syncPolicy:
         syncOptions: [ServerSideApply=true, Prune=false, Delete=false]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
-from typing import TYPE_CHECKING
 
 import yaml
 
@@ -12,9 +12,6 @@ from topology_api import vocabulary
 from . import languages, meaning
 from . import plan as plans
 from .meaning import State
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SURVEY = "topology-survey"
 """Name of the ManifestWork that says where a cluster is, in the namespace of each cluster on the hub."""
@@ -199,10 +196,10 @@ spec:
 
 def _told(plan: plans.Plan) -> dict[State, str]:
     """What the survey says of a cluster in each state, as CEL: the state, and what it waits for."""
-    names: Sequence[str] = [definition.name for definition in plan.definitions]
+    names = [definition.name for definition in plan.definitions]
     blockers = (
         f"{_path(meaning.AVAILABLE)}.orValue([])"
-        f'.filter(entry, entry.?name.orValue("") in {flow(list(names))})'
+        f'.filter(entry, entry.?name.orValue("") in {json.dumps(names)})'
         '.map(entry, entry.?name.orValue("") + ": " + entry.?blockers.orValue([])'
         '.map(blocker, blocker.?name.orValue("")).join(", ")).join("; ")'
     )

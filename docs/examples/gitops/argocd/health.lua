@@ -1,8 +1,7 @@
 -- Health of Infrastructure `cluster` in Argo CD: has the cluster the topology that Git requests?
 -- Made by `make generate`; controller/topology_controller/fleet/meaning.py says what it means.
 
-local function at(...)
-  local value = obj
+local function at(value, ...)
   for _, name in ipairs({...}) do
     if type(value) ~= "table" then return nil end
     value = value[name]
@@ -10,14 +9,14 @@ local function at(...)
   return value
 end
 
-local controlPlaneTopology = at("status", "controlPlaneTopology")
-local image_based_install = at("metadata", "labels", "topology.openshift.io/image-based-install")
-local topologyTransition = at("status", "topologyTransition")
-local desiredTopology = at("spec", "desiredTopology")
-local phase = at("status", "topologyTransition", "phase")
-local problem = at("status", "topologyTransition", "problem")
-local observedGeneration = at("status", "topologyTransition", "observedGeneration")
-local generation = at("metadata", "generation")
+local controlPlaneTopology = at(obj, "status", "controlPlaneTopology")
+local image_based_install = at(obj, "metadata", "labels", "topology.openshift.io/image-based-install")
+local topologyTransition = at(obj, "status", "topologyTransition")
+local desiredTopology = at(obj, "spec", "desiredTopology")
+local phase = at(obj, "status", "topologyTransition", "phase")
+local problem = at(obj, "status", "topologyTransition", "problem")
+local observedGeneration = at(obj, "status", "topologyTransition", "observedGeneration")
+local generation = at(obj, "metadata", "generation")
 
 local function state()
   if controlPlaneTopology == "External" or (image_based_install ~= nil and image_based_install ~= "false") then return "NotForUs" end
