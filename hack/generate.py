@@ -3,6 +3,8 @@
 That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/rights.md
 (`operand_rights`), the list of all manifests for kustomize (`kustomization`), what each name means (`explained`), the
 tables of docs/api.md (`api_page`) and docs/runbooks (`runbooks`).
+The files of a fleet's engines (`topology_controller.fleet`) are made for a fleet of the documented size, and so are the
+health checks of docs/examples/gitops.
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
 """
 
@@ -19,6 +21,7 @@ import operand_rights
 import runbooks
 from topology_controller import manifests
 from topology_controller.definitions import load
+from topology_controller.fleet import argo, objects, plan, policy, work
 from topology_controller.plugin import explanations
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -30,6 +33,9 @@ _API = _ROOT / "docs" / "api.md"
 _RUNBOOKS = _ROOT / "docs" / "runbooks"
 _EXPLANATIONS = _ROOT / "bindata" / explanations.FILE
 _TRANSITIONS = _ROOT / "bindata" / "transitions"
+_FLEET = _ROOT / "bindata" / "fleet"
+_GITOPS = _ROOT / "docs" / "examples" / "gitops"
+_FLUX = "  healthCheckExprs:\n"
 _BEGIN = "<!-- made by `make generate` from the operand matrix -->\n"
 _END = "<!-- until here -->\n"
 
@@ -50,6 +56,31 @@ def _texts() -> dict[pathlib.Path, str]:
         _KUSTOMIZATION: kustomization.text(),
         _PAGE: page,
         _API: api_page.page(_TRANSITIONS, _API.read_text(encoding="utf-8")),
+        **_fleet(transitions),
+    }
+
+
+def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
+    """Return the files of the engines of a fleet, and of the engines that apply what stands in Git."""
+    wanted = plan.Wanted("HighlyAvailable", canaries=("edge-1", "edge-2", "edge-3"))
+    defaults = plan.of(wanted, transitions)
+    files = {
+        "rbac.yaml": objects.rights(),
+        "survey.yaml": objects.survey(defaults),
+        "work.yaml": f"{work.roll_out(defaults)}{work.withdraw(defaults)}",
+        "policy.yaml": policy.request(defaults),
+        "cgu.yaml": policy.group_upgrade(defaults),
+        "withdraw.yaml": policy.withdraw(defaults),
+        "argocd-cm.yaml": argo.settings(),
+    }
+    flux = _GITOPS / "flux" / "topology.yaml"
+    before, found, _ = flux.read_text(encoding="utf-8").partition(_FLUX)
+    if not found:
+        raise SystemExit(f"{flux} has lost the line {_FLUX.strip()}")
+    return {
+        **{_FLEET / name: text for name, text in files.items()},
+        _GITOPS / "argocd" / "health.lua": argo.health(),
+        flux: before + _FLUX + argo.flux_checks(),
     }
 
 

@@ -65,6 +65,9 @@ ELSEWHERE_ANNOTATION: Final = "topology.openshift.io/operator-elsewhere"
 IMAGE_BASED_INSTALL_LABEL: Final = "topology.openshift.io/image-based-install"
 """On Infrastructure `cluster`: the cluster was installed from an image; its topology is fixed by that image."""
 
+WAVE_LABEL: Final = "topology.openshift.io/wave"
+"""On a ManagedCluster of a hub: the cluster takes part in a roll-out; 0 for those that go first."""
+
 
 class Topology(StrEnum):
     """Topologies that may be requested (`spec.desiredTopology`); the values are OpenShift's TopologyMode."""

@@ -22,6 +22,7 @@ from topology_api import vocabulary
 
 from . import logs, terminal
 from ._version import __version__
+from .fleet import command as fleet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -139,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         "environment, or a placeholder that no server answers",
     )  # fmt: skip
     _add_render(commands)
+    fleet.add(commands)
     commands.add_parser("version", help="print the version")
     return parser
 
@@ -200,9 +202,9 @@ class _CommandError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = _parser().parse_args(arguments)
-    command = {"run": _run, "manifests": _manifests, "render": _render, "version": _version}[options.command]
+    perform = {"run": _run, "manifests": _manifests, "render": _render, "fleet": _fleet, "version": _version}
     try:
-        command(options)
+        perform[options.command](options)
     except _CommandError as error:
         logs.complain(vocabulary.OPERATOR_NAME, error)
         return error.code
@@ -277,6 +279,21 @@ def _render(options: argparse.Namespace) -> None:
     except render.InstallConfigError as error:
         raise _CommandError(FAILED, error) from error
     sys.stdout.write(text)
+
+
+def _fleet(options: argparse.Namespace) -> None:
+    from . import bindata
+    from .definitions import load
+    from .fleet import plan
+
+    try:
+        text, arithmetic = fleet.text(options, load.load(bindata.root() / "transitions"))
+    except plan.PlanError as error:
+        raise _CommandError(USAGE, error) from error
+    except (load.DefinitionError, bindata.BindataMissingError) as error:
+        raise _CommandError(FAILED, error) from error
+    sys.stdout.write(text)
+    sys.stderr.write(f"{arithmetic}\n")
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -337,6 +337,37 @@ class Audit(Answer):
     next: NotRequired[list[Expected]]
 
 
+class Blocking(TypedDict):
+    """A check that keeps clusters from being asked."""
+
+    check: str
+    clusters: int
+    examples: list[str]
+
+
+class Surveyed(TypedDict):
+    """A cluster as the survey has it. `detail` is what it waits for, or what is wrong, in the words of the survey."""
+
+    name: str
+    state: str
+    detail: str
+    blockers: list[str]
+    since: str | None
+
+
+class Fleet(TypedDict):
+    """`fleet`: how many clusters are in which state, and each of them."""
+
+    apiVersion: str
+    kind: str
+    evaluated: str
+    surveyed: int
+    counts: dict[str, int]
+    blockers: list[Blocking]
+    reachabilityUnknown: str | None
+    clusters: list[Surveyed]
+
+
 def stamp(moment: datetime) -> str:
     """A time as every answer writes it."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

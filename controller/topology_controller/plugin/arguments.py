@@ -42,6 +42,10 @@ _SHORT = {
     "arbiter": Topology.HIGHLY_AVAILABLE_ARBITER, "tnf": Topology.DUAL_REPLICA, "single": Topology.SINGLE_REPLICA,
 }  # fmt: skip
 """What people call topologies."""
+FLEET_STATES = (
+    "Done", "UnderWay", "NeedsAPerson", "Ready", "NotReady", "Silent", "NotForUs", "Unreachable", "Unreported",
+)  # fmt: skip
+"""What `fleet` counts; the first seven are `topology_controller.fleet.meaning.State`."""
 _CONNECTION = "connection"
 _WIDTH = 100
 """Of the help, in columns."""
@@ -278,10 +282,31 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     explain.add_argument("name", nargs="?", metavar="NAME", help="in any case; without it all names are listed")
     _output(explain)
+    _fleet(verbs)
     help_ = verbs.add_parser("help", help="this text, or that of a verb")
     help_.add_argument("about", nargs="?", choices=sorted(verbs.choices), metavar="VERB")
     verbs.add_parser("version", help="the version of this program; no cluster is asked")
     return program
+
+
+def _fleet(verbs: argparse._SubParsersAction[_Parser]) -> None:
+    fleet = _verb(
+        verbs, "fleet",
+        "on the hub of a fleet: how many clusters are done, under way, ready, not ready and why, and which need a "
+        "person",
+        "fleet", "fleet --list Ready", "fleet -o json",
+    )  # fmt: skip
+    fleet.add_argument(
+        "--namespace", default="topology-fleet", metavar="NS", help="where the survey is; default: %(default)s"
+    )
+    fleet.add_argument(
+        "--name", default="topology", metavar="NAME", help="name of the roll-out's objects; default: %(default)s"
+    )
+    fleet.add_argument(
+        "--list", choices=FLEET_STATES, metavar="STATE",
+        help=f"only the names of the clusters in this state, one a line: {', '.join(FLEET_STATES)}",
+    )  # fmt: skip
+    _output(fleet)
 
 
 def version() -> str:

@@ -1,54 +1,66 @@
 -- Health of Infrastructure `cluster` in Argo CD: has the cluster the topology that Git requests?
--- It goes by the record of the cluster topology operator, status.topologyTransition, and uses no library of Lua.
--- docs/gitops.md says how to install it; docs/examples/gitops/flux/topology.yaml answers the same in CEL.
+-- Made by `make generate`; controller/topology_controller/fleet/meaning.py says what it means.
+
+local function at(value, ...)
+  for _, name in ipairs({...}) do
+    if type(value) ~= "table" then return nil end
+    value = value[name]
+  end
+  return value
+end
+
+local controlPlaneTopology = at(obj, "status", "controlPlaneTopology")
+local image_based_install = at(obj, "metadata", "labels", "topology.openshift.io/image-based-install")
+local topologyTransition = at(obj, "status", "topologyTransition")
+local desiredTopology = at(obj, "spec", "desiredTopology")
+local phase = at(obj, "status", "topologyTransition", "phase")
+local problem = at(obj, "status", "topologyTransition", "problem")
+local observedGeneration = at(obj, "status", "topologyTransition", "observedGeneration")
+local generation = at(obj, "metadata", "generation")
+
+local function state()
+  if controlPlaneTopology == "External" or (image_based_install ~= nil and image_based_install ~= "false") then return "NotForUs" end
+  if topologyTransition == nil and desiredTopology ~= nil then return "UnderWay" end
+  if topologyTransition == nil then return "Silent" end
+  if desiredTopology == nil and (phase == "Idle" or phase == "Completed") and problem == nil then return "Ready" end
+  if not ((observedGeneration or 0) >= (generation or 0)) then return "UnderWay" end
+  if (phase == "Idle" or phase == "Completed") and problem == nil and desiredTopology ~= nil and desiredTopology == controlPlaneTopology then return "Done" end
+  if problem ~= nil or phase == "Unsupported" or phase == "Idle" then return "NeedsAPerson" end
+  return "UnderWay"
+end
 
 local function part(value, name)
-  if type(value) == "table" then return value[name] end
+  if type(value) == "table" and value[name] ~= nil then return tostring(value[name]) end
   return nil
 end
 
-local function health(status, message)
-  return { status = status, message = message }
+local found = state()
+local status, message = "Progressing", nil
+local asked = tostring(desiredTopology) .. " is requested"
+
+if found == "NotForUs" then
+  if desiredTopology == nil then
+    status, message = "Healthy", "The topology of this cluster is decided elsewhere"
+  else
+    status, message = "Degraded", asked .. ", and no operator acts on it: "
+      .. (part(topologyTransition, "message") or "the control plane is hosted, or an image decides")
+  end
+elseif found == "Silent" or found == "Ready" then
+  status, message = "Healthy", "No topology is requested"
+elseif found == "Done" then
+  status, message = "Healthy", "The cluster has the requested topology " .. desiredTopology
+elseif topologyTransition == nil then
+  message = asked .. "; the cluster topology operator has not answered yet"
+elseif (observedGeneration or 0) < (generation or 0) then
+  message = "The cluster topology operator has not answered the newest request yet"
+elseif problem ~= nil then
+  message = (part(problem, "reason") or "Problem") .. ": " .. (part(problem, "message") or "")
+else
+  message = tostring(phase or "Unknown phase") .. ": " .. (part(topologyTransition, "message") or "")
 end
 
-local desired = part(obj.spec, "desiredTopology")
-local current = part(obj.status, "controlPlaneTopology")
-local record = part(obj.status, "topologyTransition")
-
-if current == "External" then
-  if desired == nil then return health("Healthy", "The control plane is hosted") end
-  return health("Degraded", "The control plane is hosted: remove spec.desiredTopology, no operator acts on it")
+if found == "NeedsAPerson" then
+  if part(problem, "reason") == "Paused" then status = "Suspended" else status = "Degraded" end
 end
 
-if type(record) ~= "table" then
-  if desired == nil then return health("Healthy", "No topology is requested") end
-  return health("Progressing", desired .. " is requested; the cluster topology operator has not answered yet")
-end
-
-local phase = record.phase
-local problem = part(record, "problem")
-local at_rest = phase == "Idle" or phase == "Completed"
-
-if desired == nil and at_rest and problem == nil then
-  return health("Healthy", "No topology is requested")
-end
-
--- What an older record says is about another request.
-if (record.observedGeneration or 0) < (part(obj.metadata, "generation") or 0) then
-  return health("Progressing", "The cluster topology operator has not answered the newest request yet")
-end
-
-if problem ~= nil then
-  local message = (part(problem, "reason") or "Problem") .. ": " .. (part(problem, "message") or "")
-  if part(problem, "reason") == "Paused" then return health("Suspended", message) end
-  return health("Degraded", message)
-end
-
-if at_rest and desired == current then
-  return health("Healthy", "The cluster has the requested topology " .. desired)
-end
-
-local message = (phase or "Unknown phase") .. ": " .. (record.message or "")
--- Idle beside a request that it has seen: the operator does not act on this cluster, and says why.
-if phase == "Unsupported" or phase == "Idle" then return health("Degraded", message) end
-return health("Progressing", message)
+return {status = status, message = message}

@@ -1,0 +1,216 @@
+"""What several engines are given alike: rights, placement, the survey, and what each reads of Infrastructure."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import yaml
+
+from topology_api import vocabulary
+
+from . import languages, meaning
+from . import plan as plans
+from .meaning import State
+
+SURVEY = "topology-survey"
+"""Name of the ManifestWork that says where a cluster is, in the namespace of each cluster on the hub."""
+STATE_CONDITION = "Ready"
+"""Condition of the survey: its message begins with the name of the state (`meaning.State`)."""
+AGENT_MANAGER = "work-agent-topology"
+"""Field manager of the work agent; its name must begin with work-agent."""
+
+
+def block(text: str, indent: int) -> str:
+    """Indent the lines of a block of YAML, but the first, which stands where it is put."""
+    return textwrap.indent(text.rstrip("\n"), " " * indent).lstrip(" ")
+
+
+def flow(value: object) -> str:
+    """Return a value as one line of YAML."""
+    return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).removesuffix("...\n").strip()
+
+
+RESOURCE = "{group: config.openshift.io, resource: infrastructures, name: cluster}"
+
+
+def rights() -> str:
+    """What the engines' agents need on each cluster, and no more: no verb `delete`, and for the work agent no `update`.
+
+    Without `update` the work agent's default strategy, which writes the whole object, is refused. The policy controller
+    has no other way to write (open-cluster-management.io/config-policy-controller v0.18.0
+    controllers/configurationpolicy_controller.go, checkAndUpdateResource); there the marker is what bounds it: our
+    admission policy refuses whoever has it, and not the right to all, every other field.
+    """
+    marker = f"""\
+  - apiGroups: [topology.openshift.io]
+    resources: [infrastructures/{vocabulary.DESIRED.lower()}]
+    resourceNames: [cluster]
+    verbs: [set]
+"""
+    return f"""\
+# On each cluster: what the work agent may do to Infrastructure. The label adds it to the agent's own role.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: topology-fleet-work-agent
+  labels: {{open-cluster-management.io/aggregate-to-work: "true"}}
+rules:
+  - apiGroups: [config.openshift.io]
+    resources: [infrastructures]
+    verbs: [get, list, watch]
+  - apiGroups: [config.openshift.io]
+    resources: [infrastructures]
+    resourceNames: [cluster]
+    verbs: [patch]
+{marker}\
+---
+# The survey also looks at why the operator does not act, where it does not.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: topology-fleet-survey
+  labels: {{open-cluster-management.io/aggregate-to-work: "true"}}
+rules:
+  - apiGroups: [config.openshift.io]
+    resources: [clusteroperators]
+    verbs: [get, list, watch]
+---
+# The same for the policy controller, where it is no cluster administrator: bind it to the controller's ServiceAccount.
+# It can only write whole objects; our admission policy refuses it every field but spec.{vocabulary.DESIRED}.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: topology-fleet-policy-controller
+rules:
+  - apiGroups: [config.openshift.io]
+    resources: [infrastructures]
+    verbs: [get, list, watch]
+  - apiGroups: [config.openshift.io]
+    resources: [infrastructures]
+    resourceNames: [cluster]
+    verbs: [update]
+{marker}"""
+
+
+def selector(plan: plans.Plan) -> object:
+    """The clusters of a roll-out."""
+    wanted = plan.wanted
+    if wanted.wave is None:
+        return {"matchExpressions": [{"key": wanted.wave_label, "operator": "Exists"}]}
+    values = [plans.CANARY_WAVE, wanted.wave]
+    return {"matchExpressions": [{"key": wanted.wave_label, "operator": "In", "values": values}]}
+
+
+_TOLERATIONS = """\
+  # A cluster that cannot be reached stays in. Otherwise its work would be deleted, and a canary that dies would leave
+  # an empty first group: the fleet would start.
+  tolerations:
+    - {key: cluster.open-cluster-management.io/unreachable, operator: Exists}
+    - {key: cluster.open-cluster-management.io/unavailable, operator: Exists}
+"""
+
+
+def placement(plan: plans.Plan, *, canaries_first: bool) -> str:
+    """The clusters of a roll-out, as a Placement; with the canaries as a group of their own where an engine asks it."""
+    wanted = plan.wanted
+    text = f"""\
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {{name: {wanted.name}, namespace: {wanted.namespace}}}
+spec:
+  predicates:
+    - requiredClusterSelector:
+        labelSelector: {flow(selector(plan))}
+{_TOLERATIONS}"""
+    if canaries_first:
+        text += f"""\
+  decisionStrategy:
+    groupStrategy:
+      decisionGroups:
+        - groupName: canary
+          groupClusterSelector:
+            labelSelector: {{matchLabels: {{{wanted.wave_label}: "{plans.CANARY_WAVE}"}}}}
+"""
+    return text
+
+
+def survey(plan: plans.Plan) -> str:
+    """Where each cluster is, read and never written: what `oc topology fleet` shows."""
+    wanted = plan.wanted
+    operator = vocabulary.CLUSTER_OPERATOR
+    rules = meaning.rules(plan.pair, wanted.transition)
+    return f"""\
+# Where each cluster is. It writes nothing to any cluster (ReadOnly), and nothing is deleted with it (Orphan). Its
+# clusters do not depend on the label of the roll-out: bind sets of clusters to this namespace.
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {{name: {SURVEY}, namespace: {wanted.namespace}}}
+spec:
+{_TOLERATIONS}\
+---
+apiVersion: work.open-cluster-management.io/v1alpha1
+kind: ManifestWorkReplicaSet
+metadata: {{name: {SURVEY}, namespace: {wanted.namespace}}}
+spec:
+  placementRefs:
+    - {{name: {SURVEY}, rolloutStrategy: {{type: All}}}}
+  manifestWorkTemplate:
+    deleteOption: {{propagationPolicy: Orphan}}
+    workload:
+      manifests:
+        - {{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {{name: cluster}}}}
+        - apiVersion: config.openshift.io/v1
+          kind: ClusterOperator
+          metadata: {{name: {operator}}}
+    manifestConfigs:
+      - resourceIdentifier: {RESOURCE}
+        updateStrategy: {{type: ReadOnly}}
+        feedbackScrapeType: Watch # Poll would be 250 requests an hour
+        feedbackRules:
+          - type: JSONPaths
+            jsonPaths:
+              - {{name: controlPlane, path: .controlPlaneTopology}}
+              - {{name: infrastructure, path: .infrastructureTopology}}
+              - {{name: phase, path: .{vocabulary.RECORD}.phase}}
+              - {{name: since, path: .{vocabulary.RECORD}.phaseTransitionTime}}
+              - {{name: problem, path: .{vocabulary.RECORD}.problem.reason}}
+              - {{name: problemSince, path: .{vocabulary.RECORD}.problem.since}}
+        conditionRules:
+          - type: CEL
+            condition: {STATE_CONDITION}
+            celExpressions:
+              - |-
+                {block(languages.cel_holds(rules, {State.READY}), 16)}
+            messageExpression: |-
+              {block(languages.cel_choice(rules, _told(plan)), 14)}
+      - resourceIdentifier: {{group: config.openshift.io, resource: clusteroperators, name: {operator}}}
+        updateStrategy: {{type: ReadOnly}}
+        feedbackScrapeType: Watch
+        feedbackRules:
+          - type: JSONPaths
+            jsonPaths:
+              - {{name: disabled, path: '.conditions[?(@.type=="Disabled")].reason'}}
+"""
+
+
+def _told(plan: plans.Plan) -> dict[State, str]:
+    """What the survey says of a cluster in each state, as CEL: the state, and what it waits for."""
+    names = [definition.name for definition in plan.definitions]
+    blockers = (
+        f"{_path(meaning.AVAILABLE)}.orValue([])"
+        f'.filter(entry, entry.?name.orValue("") in {json.dumps(names)})'
+        '.map(entry, entry.?name.orValue("") + ": " + entry.?blockers.orValue([])'
+        '.map(blocker, blocker.?name.orValue("")).join(", ")).join("; ")'
+    )
+    said = {state: f'"{state}"' for state in State}
+    said[State.NOT_READY] = f'"{State.NOT_READY}: " + {blockers}'
+    said[State.UNDER_WAY] = f'"{State.UNDER_WAY}: " + {languages.cel_text(meaning.PHASE)}'
+    said[State.NEEDS_A_PERSON] = (
+        f'"{State.NEEDS_A_PERSON}: " + {_path(meaning.REASON)}.orValue({languages.cel_text(meaning.PHASE)})'
+    )
+    return said
+
+
+def _path(field: meaning.Field) -> str:
+    return languages.cel_text(field).removesuffix('.orValue("")')

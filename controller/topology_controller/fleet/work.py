@@ -1,0 +1,93 @@
+"""For Open Cluster Management: a ManifestWorkReplicaSet that asks one cluster after the other.
+
+Facts of the engine that the text depends on (open-cluster-management.io/ocm v1.2.0): a cluster has failed where its
+work is Progressing and Degraded; the clusters of a group come in the order of their names; without a Placement's
+decision a work is deleted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+
+from . import languages, meaning, objects
+from .meaning import State
+
+if TYPE_CHECKING:
+    from . import plan as plans
+
+
+def pack(plan: plans.Plan) -> str:
+    """All objects, in the order in which they are applied."""
+    return "---\n".join((objects.rights(), objects.survey(plan), roll_out(plan))) + withdraw(plan)
+
+
+def roll_out(plan: plans.Plan) -> str:
+    """Placement and ManifestWorkReplicaSet."""
+    wanted = plan.wanted
+    rules = meaning.rules(plan.pair, wanted.transition)
+    first = "".join(f" {name}" for name in wanted.canaries) or " CLUSTER"
+    return f"""\
+# Label the clusters that go first, then the others; nothing is asked of a cluster without the label:
+#     oc label managedcluster{first} {wanted.wave_label}=0
+# Clusters of a group are taken in the order of their names. This needs the feature gate ManifestWorkReplicaSet.
+{objects.placement(plan, canaries_first=True)}\
+---
+apiVersion: work.open-cluster-management.io/v1alpha1
+kind: ManifestWorkReplicaSet
+metadata: {{name: {wanted.name}, namespace: {wanted.namespace}}}
+spec:
+  placementRefs:
+    - name: {wanted.name}
+      rolloutStrategy:
+        type: Progressive
+        progressive:
+          mandatoryDecisionGroups: [{{groupName: canary}}]
+          maxConcurrency: {wanted.max_concurrency}
+          maxFailures: 0 # one cluster that fails stops the roll-out; raise it by a commit, knowingly
+          minSuccessTime: {wanted.soak}m
+          progressDeadline: {plan.minutes}m
+  manifestWorkTemplate:
+    deleteOption: {{propagationPolicy: Orphan}} # the default would delete Infrastructure
+    workload:
+      manifests:
+        - apiVersion: config.openshift.io/v1
+          kind: Infrastructure
+          metadata: {{name: cluster}}
+          spec: {{{vocabulary.DESIRED}: {wanted.target}}}
+    manifestConfigs:
+      - resourceIdentifier: {objects.RESOURCE}
+        # The default would write the whole object, and take away what is not in it.
+        updateStrategy: {{type: ServerSideApply, serverSideApply: {{fieldManager: {objects.AGENT_MANAGER}}}}}
+        feedbackScrapeType: Watch
+        conditionRules:
+          - type: CEL
+            condition: Progressing
+            celExpressions:
+              - |-
+                {objects.block(languages.cel_holds(rules, _going_on()), 16)}
+          - type: CEL
+            condition: Degraded
+            celExpressions:
+              - |-
+                {objects.block(languages.cel_holds(rules, {State.NEEDS_A_PERSON}), 16)}
+"""
+
+
+def _going_on() -> frozenset[State]:
+    """A cluster that is not for us has nothing to wait for, and has not failed."""
+    return frozenset(State) - {State.DONE, State.NOT_FOR_US}
+
+
+def withdraw(plan: plans.Plan) -> str:
+    """The last step of a roll-out that was stopped, as a comment: applied with the rest it would undo it."""
+    wanted = plan.wanted
+    template = "/spec/manifestWorkTemplate/workload/manifests/0/spec"
+    return f"""\
+# WITHDRAW. A roll-out that was stopped leaves requests behind, each of which is fulfilled as soon as its cluster can.
+# This takes back those that are not admitted yet; a cluster whose topology has changed refuses, and goes on:
+#     oc -n {wanted.namespace} patch manifestworkreplicaset {wanted.name} --type json -p '[
+#       {{"op":"replace","path":"{template}","value":{{}}}},
+#       {{"op":"replace","path":"/spec/placementRefs/0/rolloutStrategy","value":{{"type":"All"}}}}]'
+"""

@@ -1,0 +1,39 @@
+"""The table of recorded Infrastructure objects, with what each means to a roll-out of HighlyAvailable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from test import recorded
+
+from topology_api.types import TopologyPair
+from topology_controller.fleet.meaning import State
+from topology_simulator.apiserver import patch
+
+FOLDER = recorded.FOLDER / "infrastructures"
+TARGET = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An object, and its state."""
+
+    name: str
+    infrastructure: dict[str, Any]
+    state: State
+    legal: bool
+    """The schema lets it be stored. Where it does not, an expression may end with an error."""
+
+
+def rows() -> list[Row]:
+    """The whole table."""
+    table = []
+    for row in yaml.safe_load((FOLDER / "verdicts.yaml").read_text(encoding="utf-8")):
+        raw = yaml.safe_load((FOLDER / f"{row['of']}.yaml").read_text(encoding="utf-8"))
+        name = f"{row['of']}: {row['why']}" if "why" in row else row["of"]
+        legal = row["fleet"] != "error"
+        state = State(row["fleet"]) if legal else State.UNDER_WAY
+        table.append(Row(name, patch.merge(raw, row.get("patch", {})), state, legal))
+    return table

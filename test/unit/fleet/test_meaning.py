@@ -1,0 +1,113 @@
+"""Each object of the table has the state that the table says, in CEL and in Lua; test/engines has it as a template."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test.unit.fleet import evaluators, table
+
+from topology_controller.fleet import languages, meaning
+from topology_controller.fleet.meaning import State
+from topology_simulator.apiserver import patch
+
+ROWS = table.rows()
+RULES = meaning.rules(table.TARGET)
+EXPRESSION = languages.cel_choice(RULES, {state: f'"{state}"' for state in State})
+LUA = languages.lua_state(RULES) + "return state()"
+everywhere = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+
+
+@everywhere
+def test_cel_finds_the_state(row: table.Row) -> None:
+    assert evaluators.in_cel(EXPRESSION, row.infrastructure) == (row.state.value if row.legal else "error")
+
+
+@everywhere
+def test_lua_finds_the_same(row: table.Row) -> None:
+    assert evaluators.in_lua(LUA, row.infrastructure) == row.state.value
+
+
+def test_the_table_has_forty_objects_and_every_state() -> None:
+    assert len(ROWS) >= 40
+    assert {row.state for row in ROWS} == set(State)
+
+
+@everywhere
+@pytest.mark.parametrize("state", State)
+def test_a_question_for_one_state_agrees_with_the_state(row: table.Row, state: State) -> None:
+    if row.legal:
+        asked = evaluators.in_cel(languages.cel_holds(RULES, {state}), row.infrastructure)
+        assert asked is (row.state is state)
+
+
+def test_without_a_record_a_cluster_is_never_done_and_never_failed() -> None:
+    for row in ROWS:
+        lost = patch.merge(row.infrastructure, {"status": {"topologyTransition": None}})
+        found = evaluators.in_cel(EXPRESSION, lost)
+        assert found in {State.NOT_FOR_US, State.SILENT, State.UNDER_WAY}, row.name
+
+
+def test_a_newer_generation_than_the_record_knows_is_never_done_where_a_request_stands() -> None:
+    newer = {"metadata": {"generation": 99}, "spec": {"desiredTopology": "HighlyAvailable"}}
+    for row in ROWS:
+        if row.legal:
+            found = evaluators.in_cel(EXPRESSION, patch.merge(row.infrastructure, newer))
+            assert found in {State.NOT_FOR_US, State.UNDER_WAY}, row.name
+
+
+def test_one_transition_is_asked_for_by_its_name() -> None:
+    idle = next(row.infrastructure for row in ROWS if row.name == "idle")
+    for name, state in (("sno-to-ha-compact", State.READY), ("sno-to-ha-with-workers", State.NOT_READY)):
+        rules = meaning.rules(table.TARGET, name)
+        assert evaluators.in_cel(languages.cel_holds(rules, {state}), idle) is True, name
+
+
+_VALUE = st.sampled_from(["SingleReplica", "HighlyAvailable", "External", "", None])
+_INFRASTRUCTURES = st.fixed_dictionaries(
+    {
+        "metadata": st.fixed_dictionaries(
+            {"generation": st.integers(0, 3)},
+            optional={
+                "labels": st.just({}) | st.just({"topology.openshift.io/image-based-install": "true"}),
+            },
+        )
+    },
+    optional={
+        "spec": st.just({}) | _VALUE.map(lambda value: {} if value is None else {"desiredTopology": value}),
+        "status": st.fixed_dictionaries(
+            {},
+            optional={
+                "controlPlaneTopology": st.sampled_from(["SingleReplica", "HighlyAvailable", "External"]),
+                "infrastructureTopology": st.sampled_from(["SingleReplica", "HighlyAvailable"]),
+                "topologyTransition": st.fixed_dictionaries(
+                    {},
+                    optional={
+                        "phase": st.sampled_from(["Idle", "Unsupported", "Pending", "Completed", "Novel"]),
+                        "observedGeneration": st.integers(0, 3),
+                        "problem": st.just({}) | st.just({"reason": "Stuck"}) | st.just({"reason": "Paused"}),
+                        "available": st.lists(
+                            st.fixed_dictionaries(
+                                {"name": st.just("sno-to-ha-compact")},
+                                optional={
+                                    "available": st.booleans(),
+                                    "target": st.just({}) | st.just({
+                                        "controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable",
+                                    }),
+                                },
+                            ),
+                            max_size=2,
+                        ),
+                    },
+                ),
+            },
+        ),
+    },
+)  # fmt: skip
+
+
+@given(_INFRASTRUCTURES)
+def test_whatever_is_missing_both_languages_agree_and_neither_fails(infrastructure: evaluators.Raw) -> None:
+    found = evaluators.in_cel(EXPRESSION, infrastructure)
+    assert found in set(State)
+    assert evaluators.in_lua(LUA, infrastructure) == found

@@ -1,0 +1,258 @@
+"""What `fleet` prints: complete, bounded in time by the definitions, and never more dangerous than it has to be."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from test.unit.fleet import evaluators, table
+
+from topology_controller import bindata, cli
+from topology_controller.definitions import load
+from topology_controller.fleet import objects, plan, work
+from topology_controller.fleet.meaning import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Raw = dict[str, Any]
+ENGINES = ("policy", "work", "argo")
+ASKED = ("--to", "HighlyAvailable", "--canary", "edge-1", "--canary", "edge-2", "--canary", "edge-3")
+TRANSITIONS = load.load(bindata.root() / "transitions")
+PLAN = plan.of(plan.Wanted("HighlyAvailable"), TRANSITIONS)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[Raw], str, str]:
+    """The objects, the text, and what stands on standard error."""
+    assert cli.main(["fleet", *arguments]) == 0
+    out, told = capsys.readouterr()
+    return [item for item in yaml.safe_load_all(out) if item is not None], out, told
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What is said of a roll-out that cannot be."""
+    try:
+        code: object = cli.main(["fleet", *arguments])
+    except SystemExit as ended:
+        code = ended.code
+    out, told = capsys.readouterr()
+    assert code == 2, told
+    assert not out
+    return told
+
+
+def of_kind(items: list[Raw], kind: str, name: str | None = None) -> Raw:
+    """The one object of a kind, by name where there are several."""
+    (found,) = (item for item in items if item["kind"] == kind and name in {None, item["metadata"]["name"]})
+    return found
+
+
+def values(value: object, key: str) -> Iterator[object]:
+    """Every value of a key, wherever it stands."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == key:
+                yield inner
+            yield from values(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from values(inner, key)
+
+
+def test_the_time_out_is_what_the_definitions_give_each_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    items, _, told = printed(capsys, "policy", *ASKED)
+    convergence = TRANSITIONS.definitions[1].convergence
+    deadline = convergence.deadline_minutes + 3 * convergence.machine_minutes["None"]
+    minutes = deadline + 8 + 10 + 2
+    strategy = of_kind(items, "ClusterGroupUpgrade", "topology")["spec"]["remediationStrategy"]
+    assert strategy == {"canaries": ["edge-1", "edge-2", "edge-3"], "maxConcurrency": 100, "timeout": 38 * minutes}
+    assert f"38 batches x {minutes} min" in told
+    assert f"= {38 * minutes:,} min" in told
+    works, _, _ = printed(capsys, "work", *ASKED)
+    progressive = of_kind(works, "ManifestWorkReplicaSet", "topology")["spec"]["placementRefs"][0]["rolloutStrategy"]
+    assert progressive["progressive"]["progressDeadline"] == f"{minutes}m"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "minutes"),
+    [
+        (("--deadline", "60"), 38 * 80),
+        (("--deadline", "57"), 38 * 77),
+        (("--clusters", "3", "--max-concurrency", "1"), 3 * 140),
+        (("--clusters", "4", "--max-concurrency", "4"), 4 * 140),
+        (("--clusters", "103", "--soak", "0"), 4 * 130),
+        (("--clusters", "104", "--soak", "0"), 5 * 130),
+    ],
+)
+def test_arithmetic(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], minutes: int) -> None:
+    items, _, told = printed(capsys, "policy", *ASKED, *arguments)
+    upgrade = of_kind(items, "ClusterGroupUpgrade", "topology")
+    assert upgrade["spec"]["remediationStrategy"]["timeout"] == minutes, told
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_printed_does_not_grow_with_the_clusters(capsys: pytest.CaptureFixture[str], engine: str) -> None:
+    few = printed(capsys, engine, *ASKED, "--clusters", "10", "--max-concurrency", "5")
+    many = printed(capsys, engine, *ASKED, "--clusters", "99999", "--max-concurrency", "5")
+    assert len(few[1].splitlines()) == len(many[1].splitlines())
+    assert abs(len(few[1]) - len(many[1])) < 40
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nothing_in_it_forces_enforces_recreates_or_deletes(capsys: pytest.CaptureFixture[str], engine: str) -> None:
+    items, text, _ = printed(capsys, engine, *ASKED, *(("--repo", "https://git") if engine == "argo" else ()))
+    bare = re.sub(r"#.*", "", text)
+    for word in ("force", "enforce", "recreate", "Foreground", "prune: true"):
+        assert word not in bare, word
+    verbs = {verb for rule in values(items, "rules") for listed in values(rule, "verbs") for verb in listed}  # type: ignore[attr-defined]
+    assert verbs <= {"get", "list", "watch", "patch", "update", "set"}
+    for item in items:
+        if item["kind"] == "ManifestWorkReplicaSet":
+            template = item["spec"]["manifestWorkTemplate"]
+            assert template["deleteOption"] == {"propagationPolicy": "Orphan"}
+            for configured in template["manifestConfigs"]:
+                assert configured["updateStrategy"]["type"] in {"ServerSideApply", "ReadOnly"}
+                assert configured["feedbackScrapeType"] == "Watch"
+        if item["kind"] == "Placement":
+            assert {entry["key"].rpartition("/")[2] for entry in item["spec"]["tolerations"]} == {
+                "unreachable", "unavailable",
+            }  # fmt: skip
+        if item["kind"] == "ClusterGroupUpgrade":
+            assert item["spec"]["enable"] is False
+            assert item["spec"]["batchTimeoutAction"] == "Abort"
+
+
+def test_only_the_policy_controller_may_update_and_only_the_one_object() -> None:
+    roles = {item["metadata"]["name"]: item for item in yaml.safe_load_all(objects.rights())}
+    for name, writes in (
+        ("topology-fleet-work-agent", "patch"),
+        ("topology-fleet-survey", None),
+        ("topology-fleet-policy-controller", "update"),
+    ):
+        found = {verb for rule in roles[name]["rules"] for verb in rule["verbs"]} - {"get", "list", "watch", "set"}
+        assert found == ({writes} if writes else set()), name
+        for rule in roles[name]["rules"]:
+            assert rule.get("resourceNames") == ["cluster"] or set(rule["verbs"]) <= {"get", "list", "watch"}
+    # The marker is the one that the admission policy asks for, and not the right to every other field.
+    markers = [rule["resources"] for role in roles.values() for rule in role["rules"] if rule["verbs"] == ["set"]]
+    assert markers == [["infrastructures/desiredtopology"]] * 2
+
+
+def test_the_way_back_stands_last_and_does_nothing_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    items, text, _ = printed(capsys, "policy", *ASKED)
+    assert items[-1]["metadata"]["name"] == "topology-withdraw"
+    assert items[-1]["spec"]["enable"] is False
+    assert items[-2]["spec"]["remediationAction"] == "inform"
+    for engine in ENGINES:
+        _, text, _ = printed(capsys, engine, *ASKED)
+        assert re.search(r"\n# WITHDRAW\. [^\n]*\n", text), engine
+        assert "kind: ManifestWorkReplicaSet" not in text.partition("# WITHDRAW.")[2]
+
+
+def test_the_policy_without_its_templates_is_yaml_with_each_key_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the roll-out engine reads it: openshift-kni/cluster-group-upgrades-operator, StripObjectTemplatesRaw."""
+    items, _, _ = printed(capsys, "policy", *ASKED)
+
+    class Strict(yaml.SafeLoader):
+        pass
+
+    def once(loader: Strict, node: yaml.MappingNode) -> Raw:
+        pairs = [(loader.construct_object(key), loader.construct_object(value, deep=True)) for key, value in node.value]
+        assert len(pairs) == len(dict(pairs)), pairs
+        return dict(pairs)
+
+    Strict.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, once)
+    for name in ("topology", "topology-withdraw"):
+        (raw,) = values(of_kind(items, "Policy", name), "object-templates-raw")
+        (template,) = yaml.load(re.sub(r"{{.*?}}", "", str(raw), flags=re.DOTALL), Strict)  # noqa: S506 - it is a SafeLoader
+        assert template["objectDefinition"]["metadata"] == {"name": "cluster"}
+
+
+def test_a_policy_reaches_the_clusters_of_its_group_upgrade(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ((), ("--wave", "7"), ("--wave-label", "site/wave")):
+        items, _, _ = printed(capsys, "policy", *ASKED, *arguments)
+        placement = of_kind(items, "Placement", "topology")["spec"]["predicates"][0]["requiredClusterSelector"]
+        for name in ("topology", "topology-withdraw"):
+            upgrade = of_kind(items, "ClusterGroupUpgrade", name)["spec"]
+            assert upgrade["clusterLabelSelectors"] == [placement["labelSelector"]]
+            assert upgrade["managedPolicies"] == [name]
+        bound = of_kind(items, "PlacementBinding")
+        assert {subject["name"] for subject in bound["subjects"]} == {"topology", "topology-withdraw"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--to", "SingleReplica"), ("SingleReplica", "no transition leads there", "HighlyAvailable")),
+        (("--to", "Highlyavailable"), ("Highlyavailable", "Allowed: HighlyAvailable")),
+        ((*ASKED, "--transition", "infra-to-ha"), ("infra-to-ha", "sno-to-ha-compact, sno-to-ha-with-workers")),
+        ((*ASKED, "--canary", "edge-1"), ("--canary edge-1", "twice")),
+        ((*ASKED, "--canary", "Edge_1"), ("--canary 'Edge_1'", "no name")),
+        ((*ASKED, "--clusters", "2"), ("--clusters 2", "3 canaries")),
+        ((*ASKED, "--clusters", "0"), ("--clusters 0", "1 to 100000")),
+        ((*ASKED, "--max-concurrency", "0"), ("--max-concurrency 0", "1 to 3500")),
+        ((*ASKED, "--max-concurrency", "4000"), ("--max-concurrency 4000", "1 to 3500")),
+        ((*ASKED, "--max-concurrency", "ten"), ("'ten'", "no whole number")),
+        ((*ASKED, "--soak", "1441"), ("--soak 1441", "0 to 1440")),
+        ((*ASKED, "--deadline", "-5"), ("--deadline -5", "1 to 1440")),
+        ((*ASKED, "--deadline", "0"), ("--deadline 0", "1 to 1440")),
+        ((*ASKED, "--wave-label", "a b"), ("--wave-label 'a b'", "topology.openshift.io/wave")),
+        ((*ASKED, "--wave", "a/b"), ("--wave 'a/b'", "no value")),
+        ((*ASKED, "--wave", "0"), ("--wave 0", "first")),
+        ((*ASKED, "--name", "{{hub"), ("--name '{{hub'", "lowercase")),
+        ((*ASKED, "--name", "n" * 50), ("characters", "allowed are 63")),
+        (("--to", "HighlyAvailable"), ("--canary", "none is given")),
+    ],
+)  # fmt: skip
+def test_bad_usage_names_what_was_found_and_what_is_allowed(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    told = refused(capsys, "policy", *arguments)
+    for word in words:
+        assert word in told, told
+
+
+def conditions(infrastructure: Raw) -> dict[str, object]:
+    """What the work agent makes of the rules of the roll-out."""
+    (_, replica_set) = yaml.safe_load_all(work.roll_out(PLAN))
+    (configured,) = replica_set["spec"]["manifestWorkTemplate"]["manifestConfigs"]
+    return {
+        rule["condition"]: evaluators.in_cel(rule["celExpressions"][0], infrastructure)
+        for rule in configured["conditionRules"]
+    }
+
+
+@pytest.mark.parametrize("row", [row for row in table.rows() if row.legal], ids=lambda row: row.name)
+def test_the_manager_goes_on_only_where_a_cluster_is_done_or_not_for_us(row: table.Row) -> None:
+    found = conditions(row.infrastructure)
+    assert found["Progressing"] is (row.state not in {State.DONE, State.NOT_FOR_US})
+    assert found["Degraded"] is (row.state is State.NEEDS_A_PERSON)
+
+
+@pytest.mark.parametrize("row", [row for row in table.rows() if row.legal], ids=lambda row: row.name)
+def test_the_survey_says_the_state_first(row: table.Row) -> None:
+    *_, survey = yaml.safe_load_all(objects.survey(PLAN))
+    configured = survey["spec"]["manifestWorkTemplate"]["manifestConfigs"][0]
+    (rule,) = configured["conditionRules"]
+    assert rule["condition"] == objects.STATE_CONDITION
+    assert evaluators.in_cel(rule["celExpressions"][0], row.infrastructure) is (row.state is State.READY)
+    told = evaluators.in_cel(rule["messageExpression"], row.infrastructure)
+    assert isinstance(told, str)
+    state, _, rest = told.partition(": ")
+    assert state == row.state.value
+    record = (row.infrastructure.get("status") or {}).get("topologyTransition") or {}
+    if row.state is State.NEEDS_A_PERSON:
+        assert rest == ((record.get("problem") or {}).get("reason") or record.get("phase"))
+    if row.state is State.NOT_READY:
+        for offered in record.get("available") or []:
+            for blocker in offered.get("blockers", []):
+                assert blocker["name"] in rest
+
+
+def test_rules_without_a_guard_would_be_success() -> None:
+    """Why each rule is guarded: this is how the obvious one ends on a cluster without a record."""
+    silent = next(row for row in table.rows() if row.name == "no-record")
+    assert evaluators.in_cel('object.status.topologyTransition.phase != "Completed"', silent.infrastructure) == "error"
+    assert conditions(silent.infrastructure) == {"Progressing": True, "Degraded": False}

@@ -1,0 +1,170 @@
+"""`fleet` counts what the survey says, each cluster once, and shows first what a person has to act on."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from test.unit.fleet import evaluators, table
+
+from topology_controller import bindata
+from topology_controller.definitions import load
+from topology_controller.fleet import objects, plan
+from topology_controller.fleet.meaning import State
+from topology_controller.plugin import arguments, document, errors
+from topology_controller.plugin.commands import fleet
+
+if TYPE_CHECKING:
+    from topology_controller.plugin import answers
+
+Raw = dict[str, Any]
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SURVEY = f"topology-fleet.{objects.SURVEY}"
+SCHEMA = json.loads((pathlib.Path(__file__).parents[3] / "docs" / "schemas" / "fleet.json").read_text())
+PLAN = plan.of(plan.Wanted("HighlyAvailable"), load.load(bindata.root() / "transitions"))
+
+
+def work(name: str, message: str | None, *, since: str = "", disabled: str = "") -> Raw:
+    """The survey's work of a cluster; None where its agent has not answered."""
+    manifests: list[Raw] = []
+    if message is not None:
+        feedback = [{"name": "problemSince", "fieldValue": {"type": "String", "string": since}}] if since else []
+        told = {"type": "Ready", "status": "False", "reason": "ConditionRuleEvaluated", "message": message}
+        manifests.append(
+            {
+                "resourceMeta": {"kind": "Infrastructure", "name": "cluster"},
+                "conditions": [{"type": "Applied", "status": "True"}, told],
+                "statusFeedback": {"values": feedback},
+            }
+        )
+    if disabled:
+        value = {"name": "disabled", "fieldValue": {"type": "String", "string": disabled}}
+        manifests.append({"resourceMeta": {"kind": "ClusterOperator"}, "statusFeedback": {"values": [value]}})
+    return {
+        "metadata": {"name": objects.SURVEY, "namespace": name, "labels": {fleet.REPLICA_SET: SURVEY}},
+        "status": {"resourceStatus": {"manifests": manifests}},
+    }
+
+
+def refused(name: str, message: str) -> Raw:
+    """The roll-out's work of a cluster that its agent could not apply."""
+    condition = {"type": "Applied", "status": "False", "reason": "ApplyConflict", "message": message}
+    return {
+        "metadata": {"namespace": name, "labels": {fleet.REPLICA_SET: "topology-fleet.topology"}},
+        "status": {"resourceStatus": {"manifests": [{"conditions": [condition]}]}},
+    }
+
+
+def counted(*works: Raw, unreached: frozenset[str] = frozenset()) -> tuple[answers.Fleet, int]:
+    """The answer, which is as the schema says, and the exit code."""
+    answer, code = fleet.count([fleet._work(raw, SURVEY) for raw in works], unreached, NOW)
+    jsonschema.Draft202012Validator(SCHEMA).validate(answer)
+    assert sum(answer["counts"].values()) == answer["surveyed"]
+    return answer, code
+
+
+def text(answer: answers.Fleet) -> str:
+    """The answer on a pipe."""
+    sheet = document.Document(width=0)
+    fleet.table(sheet, answer)
+    return sheet.text()
+
+
+def test_a_fleet_on_one_page() -> None:
+    answer, code = counted(
+        work("edge-1", "Done"),
+        work("edge-2", "UnderWay: Converging"),
+        work("edge-3", "NeedsAPerson: Stuck", since="2026-03-01T11:00:00Z"),
+        work("edge-4", "Ready"),
+        work("edge-5", "NotReady: sno-to-ha-compact: ControlPlaneNodes, EtcdVotingMembers; other: DedicatedWorkers"),
+        work("edge-6", "NotReady: sno-to-ha-compact: ControlPlaneNodes; other: ControlPlaneNodes, DedicatedWorkers"),
+        work("edge-7", "Silent"),
+        work("edge-8", "Silent", disabled="NativeControllerActive"),
+        work("edge-9", None),
+    )
+    assert code == errors.ExitCode.BLOCKED
+    assert text(answer) == (
+        "9 surveyed: 1 done, 1 under way, 1 needs a person, 1 ready, 2 not ready, 1 silent, 1 not for us, "
+        "1 not reported yet\n\n"
+        "NOT READY BECAUSE  CLUSTERS  E.G.\n"
+        "ControlPlaneNodes  2         edge-5, edge-6\n"
+        "EtcdVotingMembers  1         edge-5\n\n"
+        "NEEDS A PERSON  SINCE                 WHY\n"
+        "edge-3          2026-03-01T11:00:00Z  Stuck\n"
+    )
+
+
+def test_a_fleet_in_which_all_is_well_exits_with_zero() -> None:
+    answer, code = counted(work("edge-1", "Done"), work("edge-2", "Ready"))
+    assert code == errors.ExitCode.DONE
+    assert text(answer) == "2 surveyed: 1 done, 1 ready\n"
+
+
+def test_a_cluster_that_is_not_reached_is_not_counted_by_what_it_said_last() -> None:
+    answer, code = counted(work("edge-1", "Done"), work("edge-2", "Done"), unreached=frozenset({"edge-2"}))
+    assert (answer["counts"]["Done"], answer["counts"]["Unreachable"], code) == (1, 1, 0)
+
+
+def test_a_request_that_conflicts_is_shown_with_the_owner_of_the_field() -> None:
+    why = 'Apply failed with 1 conflict: conflict with "ops": .spec.desiredTopology'
+    answer, code = counted(work("edge-1", "Ready"), refused("edge-1", why))
+    assert code == errors.ExitCode.BLOCKED
+    assert f"edge-1                 {why}" in text(answer)
+    done, code = counted(work("edge-1", "Done"), refused("edge-1", why))
+    assert (done["counts"]["Done"], code) == (1, 0)
+
+
+@pytest.mark.parametrize("message", ["", "object has no field", "Done!", "Novel: x", "no such key: status"])
+def test_what_is_no_state_is_never_taken_for_one(message: str) -> None:
+    answer, _ = counted(work("edge-1", message))
+    assert answer["counts"]["Unreported"] == 1
+
+
+def test_long_lists_are_cut_and_say_how_to_get_the_rest() -> None:
+    answer, _ = counted(*(work(f"edge-{number:02}", "NeedsAPerson: Stuck") for number in range(25)))
+    assert "5 more: oc topology fleet --list NeedsAPerson" in text(answer).replace("kubectl-topology", "oc topology")
+
+
+@pytest.mark.parametrize("row", [row for row in table.rows() if row.legal], ids=lambda row: row.name)
+def test_what_the_survey_says_of_each_recorded_cluster_is_understood(row: table.Row) -> None:
+    *_, survey = yaml.safe_load_all(objects.survey(PLAN))
+    rule = survey["spec"]["manifestWorkTemplate"]["manifestConfigs"][0]["conditionRules"][0]
+    message = evaluators.in_cel(rule["messageExpression"], row.infrastructure)
+    answer, _ = counted(work("edge-1", str(message)))
+    assert answer["counts"][row.state.value] == 1
+
+
+def test_every_state_can_be_listed() -> None:
+    assert set(arguments.FLEET_STATES) == {*State, fleet.UNREACHABLE, fleet.UNREPORTED}
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["conditions", "type", "status", "message", "values", "name", "fieldValue", "string", "kind"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(_JSON, _JSON, _JSON)
+def test_a_work_of_any_form_is_counted_once(status: object, resource: object, manifest: object) -> None:
+    labels = {fleet.REPLICA_SET: SURVEY}
+    forms = (status, {"resourceStatus": resource}, {"resourceStatus": {"manifests": [manifest, status]}})
+    for form in forms:
+        answer, _ = counted({"metadata": {"namespace": "edge-1", "labels": labels}, "status": form})
+        assert answer["surveyed"] == 1
