@@ -74,8 +74,8 @@ def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
         "argocd-cm.yaml": argo.settings(),
     }
     flux = _GITOPS / "flux" / "topology.yaml"
-    before, found, _ = flux.read_text(encoding="utf-8").partition(_FLUX)
-    if not found:
+    before, mark, _ = flux.read_text(encoding="utf-8").partition(_FLUX)
+    if not mark:
         raise SystemExit(f"{flux} has lost the line {_FLUX.strip()}")
     return {
         **{_FLEET / name: text for name, text in files.items()},

@@ -101,9 +101,7 @@ def _flux(rules: tuple[Rule, ...], values: dict[State, str], *, requested: str) 
 
 def pack(plan: plans.Plan, repository: str | None, path: str) -> str:
     """The health check for all of Argo CD, and the waves of an ApplicationSet where a repository is named."""
-    return "---\n".join((settings(), *([] if repository is None else [waves(plan, repository, path)]))) + _withdraw(
-        plan
-    )
+    return "---\n".join((settings(), *([] if repository is None else [waves(plan, repository, path)]))) + _cancel(plan)
 
 
 def settings() -> str:
@@ -168,9 +166,10 @@ spec:
 """
 
 
-def _withdraw(plan: plans.Plan) -> str:
+def _cancel(plan: plans.Plan) -> str:
     return f"""\
-# WITHDRAW. A roll-out that was stopped leaves requests behind, each of which is fulfilled as soon as its cluster can.
+# CANCEL what is left. A roll-out that was stopped leaves requests behind, and each is fulfilled as soon as its
+# cluster can.
 # Set spec.desiredTopology to {plan.source} in the files of the clusters that wait, and sync them. A cluster whose
 # topology has changed refuses, and goes on.
 """

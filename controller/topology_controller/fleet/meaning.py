@@ -120,16 +120,16 @@ def fields(test: Test | None) -> tuple[Field, ...]:
     """All fields that a test reads, each once."""
     match test:
         case All(terms) | Some(terms):
-            found = [field for term in terms for field in fields(term)]
+            read = [field for term in terms for field in fields(term)]
         case No(term):
-            found = list(fields(term))
+            read = list(fields(term))
         case Is(field, Field() as other) | Reaches(field, other):
-            found = [field, other]
+            read = [field, other]
         case Is(field) | Has(field) | Listed(field):
-            found = [field]
+            read = [field]
         case _:
-            found = []
-    return tuple(dict.fromkeys(found))
+            read = []
+    return tuple(dict.fromkeys(read))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def rules(target: TopologyPair, transition: str | None = None) -> tuple[Rule, ..
 
     `transition` is the name of a definition; without it a cluster is ready for the roll-out when it is ready for any
     that leads to the target. A request that equals the topology of the control plane, and is not the target, wants
-    nothing: the API knows no other way to withdraw a request by writing it.
+    nothing: the API knows no other way to cancel a request by writing it.
     """
     has_it = every(Is(CONTROL_PLANE, target.control_plane), Is(INFRASTRUCTURE, target.infrastructure))
     asked = Is(DESIRED, target.control_plane)

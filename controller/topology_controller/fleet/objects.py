@@ -40,7 +40,7 @@ def rights() -> str:
     Without `update` the work agent's default strategy, which writes the whole object, is refused. The policy controller
     has no other way to write (open-cluster-management.io/config-policy-controller v0.18.0
     controllers/configurationpolicy_controller.go, checkAndUpdateResource); there the marker is what bounds it: our
-    admission policy refuses whoever has it, and not the right to all, every other field.
+    admission policy refuses every other field to a client that has it without the right to all.
     """
     marker = f"""\
   - apiGroups: [topology.openshift.io]
@@ -183,7 +183,7 @@ spec:
               - |-
                 {block(languages.cel_holds(rules, {State.READY}), 16)}
             messageExpression: |-
-              {block(languages.cel_choice(rules, _told(plan)), 14)}
+              {block(languages.cel_choice(rules, _message(plan)), 14)}
       - resourceIdentifier: {{group: config.openshift.io, resource: clusteroperators, name: {operator}}}
         updateStrategy: {{type: ReadOnly}}
         feedbackScrapeType: Watch
@@ -194,7 +194,7 @@ spec:
 """
 
 
-def _told(plan: plans.Plan) -> dict[State, str]:
+def _message(plan: plans.Plan) -> dict[State, str]:
     """What the survey says of a cluster in each state, as CEL: the state, and what it waits for."""
     names = [definition.name for definition in plan.definitions]
     blockers = (
@@ -203,13 +203,13 @@ def _told(plan: plans.Plan) -> dict[State, str]:
         '.map(entry, entry.?name.orValue("") + ": " + entry.?blockers.orValue([])'
         '.map(blocker, blocker.?name.orValue("")).join(", ")).join("; ")'
     )
-    said = {state: f'"{state}"' for state in State}
-    said[State.NOT_READY] = f'"{State.NOT_READY}: " + {blockers}'
-    said[State.UNDER_WAY] = f'"{State.UNDER_WAY}: " + {languages.cel_text(meaning.PHASE)}'
-    said[State.NEEDS_A_PERSON] = (
+    texts = {state: f'"{state}"' for state in State}
+    texts[State.NOT_READY] = f'"{State.NOT_READY}: " + {blockers}'
+    texts[State.UNDER_WAY] = f'"{State.UNDER_WAY}: " + {languages.cel_text(meaning.PHASE)}'
+    texts[State.NEEDS_A_PERSON] = (
         f'"{State.NEEDS_A_PERSON}: " + {_path(meaning.REASON)}.orValue({languages.cel_text(meaning.PHASE)})'
     )
-    return said
+    return texts
 
 
 def _path(field: meaning.Field) -> str:

@@ -68,7 +68,7 @@ class Plan:
 
     @property
     def source(self) -> str:
-        """What a request is set to where it is withdrawn: the API takes it for no request at all."""
+        """What a request is set to where it is cancelled: the API takes it for no request at all."""
         return self.definitions[0].source.control_plane.value
 
     @property
@@ -133,7 +133,7 @@ def _definitions(wanted: Wanted, transitions: load.Transitions) -> tuple[model.D
             names = ", ".join(item.name for item in there)
             raise PlanError(f"--transition {wanted.transition} does not lead to {wanted.target}. Allowed: {names}")
         there = named
-    # A roll-out has one answer to what is done and to what a withdrawn request is set to.
+    # A roll-out has one answer to what is done and to what a cancelled request is set to.
     if len({(item.source.control_plane, str(item.target.pair)) for item in there}) > 1:
         names = ", ".join(item.name for item in there)
         raise PlanError(f"--to {wanted.target}: name one with --transition: {names}")

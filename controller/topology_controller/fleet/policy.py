@@ -31,7 +31,7 @@ _COMMON = """\
 
 
 def pack(plan: plans.Plan) -> str:
-    """All objects, in the order in which they are applied; to withdraw stands last."""
+    """All objects, in the order in which they are applied; the way back stands last."""
     return "---\n".join((objects.rights(), objects.survey(plan), request(plan), group_upgrade(plan), withdraw(plan)))
 
 
@@ -144,7 +144,7 @@ _SOON = 30
 
 
 def withdraw(plan: plans.Plan) -> str:
-    """The last step of a roll-out that was stopped: takes back what is not admitted yet."""
+    """The last step of a roll-out that was stopped: cancels what was not fulfilled yet."""
     wanted = plan.wanted
     name = f"{wanted.name}-withdraw"
     raw = f"""\
@@ -163,7 +163,8 @@ def withdraw(plan: plans.Plan) -> str:
     {{{{- end }}}}
 """
     return f"""\
-# WITHDRAW. A roll-out that was stopped leaves requests behind, each of which is fulfilled as soon as its cluster can.
+# CANCEL what is left. A roll-out that was stopped leaves requests behind, and each is fulfilled as soon as its
+# cluster can.
 # So it ends with this step, which sets those of clusters whose topology has not changed to {plan.source}:
 #     oc -n {wanted.namespace} patch clustergroupupgrade {wanted.name} --type merge -p '{{"spec":{{"enable":false}}}}'
 #     oc -n {wanted.namespace} patch clustergroupupgrade {name} --type merge -p '{{"spec":{{"enable":true}}}}'

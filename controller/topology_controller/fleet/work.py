@@ -85,8 +85,9 @@ def withdraw(plan: plans.Plan) -> str:
     wanted = plan.wanted
     template = "/spec/manifestWorkTemplate/workload/manifests/0/spec"
     return f"""\
-# WITHDRAW. A roll-out that was stopped leaves requests behind, each of which is fulfilled as soon as its cluster can.
-# This takes back those that are not admitted yet; a cluster whose topology has changed refuses, and goes on:
+# CANCEL what is left. A roll-out that was stopped leaves requests behind, and each is fulfilled as soon as its
+# cluster can.
+# This cancels those whose topology has not changed; a cluster whose topology has changed refuses, and goes on:
 #     oc -n {wanted.namespace} patch manifestworkreplicaset {wanted.name} --type json -p '[
 #       {{"op":"replace","path":"{template}","value":{{}}}},
 #       {{"op":"replace","path":"/spec/placementRefs/0/rolloutStrategy","value":{{"type":"All"}}}}]'

@@ -147,8 +147,8 @@ def test_the_way_back_stands_last_and_does_nothing_by_itself(capsys: pytest.Capt
     assert items[-2]["spec"]["remediationAction"] == "inform"
     for engine in ENGINES:
         _, text, _ = printed(capsys, engine, *ASKED)
-        assert re.search(r"\n# WITHDRAW\. [^\n]*\n", text), engine
-        assert "kind: ManifestWorkReplicaSet" not in text.partition("# WITHDRAW.")[2]
+        assert re.search(r"\n# CANCEL what is left\. [^\n]*\n", text), engine
+        assert "kind: ManifestWorkReplicaSet" not in text.partition("# CANCEL what is left.")[2]
 
 
 def test_the_policy_without_its_templates_is_yaml_with_each_key_once(capsys: pytest.CaptureFixture[str]) -> None:

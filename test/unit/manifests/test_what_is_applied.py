@@ -133,8 +133,9 @@ def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
     root = pathlib.Path(__file__).parents[3]
     copied = tmp_path / "hack" / "generate.py"
     page, api = tmp_path / "docs" / "rights.md", tmp_path / "docs" / "api.md"
-    for place in (copied, page, api):
-        place.parent.mkdir(exist_ok=True)
+    flux = tmp_path / "docs" / "examples" / "gitops" / "flux" / "topology.yaml"
+    for place in (copied, page, api, flux):
+        place.parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(root / place.relative_to(tmp_path), place)
     shutil.copytree(root / "bindata" / "transitions", tmp_path / "bindata" / "transitions")
     main = runpy.run_path(str(copied))["main"]
@@ -149,11 +150,13 @@ def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
     assert listed.read_bytes() == (bindata.root() / "kustomization.yaml").read_bytes(), "run make generate"
     runbook = tmp_path / "docs" / "runbooks" / "TopologyTransitionStuck.md"
     explanations = tmp_path / "bindata" / "explanations.json"
-    for made in (api, runbook, explanations):
+    work = tmp_path / "bindata" / "fleet" / "work.yaml"
+    for made in (api, flux, runbook, explanations, work):
         assert made.read_bytes() == (root / made.relative_to(tmp_path)).read_bytes(), "run make generate"
     damages = (
         (crd, "spec:", "spec: #"), (roles, "get, ", ""), (page, table, ""), (listed, "_07_", "_17_"),
         (api, "| `Idle` |", "| `Lazy` |"), (runbook, "oc topology status", "oc status"), (explanations, "Idle", "Lazy"),
+        (work, "Orphan", "Foreground"), (flux, ".hasValue()", ".value()"),
     )  # fmt: skip
     for written, found, stale in damages:
         text = written.read_text(encoding="utf-8")
