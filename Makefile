@@ -27,7 +27,7 @@ NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
   echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest image-check base sbom krew audit clean
+.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -154,6 +154,9 @@ audit: $(STAMP) ## the locked files against known vulnerabilities (needs a netwo
 
 envtest: ## kube-apiserver, kube-controller-manager, etcd and kubectl, built once from Go modules
 	hack/envtest/envtest build
+
+engines: ## the engines of a fleet (OCM work and placement, config-policy-controller), built once from Go modules
+	hack/engines/engines build
 
 clean: ## remove everything that the targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
