@@ -6,6 +6,8 @@ SCENARIO ?= happy-path
 APISERVER ?= embedded
 JOBS ?= 5
 ETCD ?= pretended
+SPOKES ?= 3
+STORY ?= canary-then-wave
 # What one runs after each edit: the core, and a few stories of an operator as a process.
 QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration \
   test/component/test_request_to_topology.py::test_a_request_becomes_a_topology \
@@ -27,7 +29,7 @@ NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
   echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -47,6 +49,11 @@ demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your ey
 
 cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal (NAME=cluster: its folder below build)
 	@trap : INT; $(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD) $(if $(NAME),--folder build/$(NAME)) || test $$? -eq 130
+
+fleet: $(STAMP) ## a hub with real engines converts a fleet, and a verdict (SPOKES=3 STORY=canary-then-wave; STORY=list)
+	@hack/envtest/envtest path >/dev/null 2>&1 && hack/envtest/envtest crds >/dev/null 2>&1 || hack/envtest/envtest build >/dev/null
+	@hack/engines/engines path >/dev/null 2>&1 && hack/engines/engines crds >/dev/null 2>&1 || hack/engines/engines build >/dev/null
+	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,--story $(STORY) --spokes $(SPOKES))
 
 quick: $(STAMP) ## what one runs after each edit: the core and a few stories, under a minute
 	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(QUICK)

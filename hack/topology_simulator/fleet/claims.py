@@ -1,0 +1,82 @@
+"""What must hold at the end of a story: who was asked when, what each cluster is, and who wrote what there."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from . import chronicle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from . import running, spoke, verdict
+
+_AGENT_WRITES = {"appliedmanifestworks", "events", "subjectaccessreviews"}
+_CLOCK_SECONDS = 1.0
+"""Conditions have whole seconds, and the engine counts the soak from there."""
+
+
+def canary_alone(fleet: running.Fleet, judged: verdict.Verdict, soak_seconds: float) -> None:
+    """Nobody else is asked before the canary is done, and was so for the soak time."""
+    done = fleet.chronicle.last(fleet.canary.name, chronicle.DONE)
+    asked = [fleet.chronicle.first(each.name, chronicle.ASKED) for each in fleet.others]
+    earliest = min((each for each in asked if each is not None), default=None)
+    judged.claim(
+        f"no other cluster is asked before the canary is done and has soaked for {soak_seconds:g} s",
+        holds=done is not None and (earliest is None or earliest >= done + soak_seconds - _CLOCK_SECONDS),
+        found=f"the canary is done after {done} s, the next is asked after {earliest} s",
+    )
+
+
+def nobody_but(fleet: running.Fleet, judged: verdict.Verdict, when: str, clusters: Sequence[spoke.Spoke]) -> None:
+    """Only these clusters have been asked until now."""
+    asked = fleet.chronicle.came_to(chronicle.ASKED)
+    names = [each.name for each in clusters]
+    judged.claim(f"{when}, only {', '.join(names)} is asked", holds=asked == names, found=asked)
+
+
+def one_at_a_time(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    """After the canary one cluster is under way, in the order of the names."""
+    events, names = fleet.chronicle, [each.name for each in fleet.others]
+    spans = [(events.first(name, chronicle.ASKED), events.first(name, chronicle.DONE)) for name in names]
+    times = [moment for span in spans for moment in span]
+    known = [moment for moment in times if moment is not None]
+    ordered = len(known) == len(times) and all(former <= later for former, later in itertools.pairwise(known))
+    judged.claim("the others are converted one at a time, in the order of their names", holds=ordered, found=spans)
+
+
+def asked_once(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    """No cluster lost its ManifestWork."""
+    lost = fleet.chronicle.came_to(chronicle.UNASKED)
+    judged.claim("no cluster loses its ManifestWork at any time", holds=not lost, found=lost)
+
+
+async def converted(judged: verdict.Verdict, clusters: Iterable[spoke.Spoke], to: str = "HighlyAvailable") -> None:
+    """These clusters have that topology in both parts."""
+    for each in clusters:
+        status = (await each.infrastructure())["status"]
+        pair = (status["controlPlaneTopology"], status["infrastructureTopology"])
+        judged.claim(f"{each.name} is {to}, in both parts", holds=pair == (to, to), found=pair)
+
+
+async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]) -> None:
+    """A cluster's specification is what it was but for the request, and its work agent wrote nothing else."""
+    for each in fleet.spokes:
+        spec, was = (await each.infrastructure())["spec"], before[each.name]
+        other = sorted(name for name in spec.keys() | was.keys() if spec.get(name) != was.get(name))
+        judged.claim(
+            f"nothing of {each.name}'s specification differs from before but desiredTopology",
+            holds=set(other) <= {"desiredTopology"},
+            found=other,
+        )
+        foreign = [
+            f"{event.verb} {event.resource}/{event.name}"
+            for event in each.written_by_agent()
+            if event.resource not in _AGENT_WRITES
+            and (event.verb, event.resource, event.name, event.subresource)
+            != ("patch", "infrastructures", "cluster", "")
+        ]
+        judged.claim(
+            f"{each.name}'s work agent wrote nothing else, says the audit log", holds=not foreign, found=foreign
+        )
