@@ -59,7 +59,7 @@ async def _play(name: str, spokes: int, folder: pathlib.Path) -> int:
             finally:
                 lines = fleet.chronicle.table()
     except _FAILURES as error:
-        judged.claim("the story came to its end", holds=False, found=error)
+        judged.claim("the story came to its end", holds=False, actual=error)
     screen.print("\nThe order of events, in seconds:")
     for line in lines:
         screen.print(f"  {line}")

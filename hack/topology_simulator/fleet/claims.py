@@ -18,14 +18,14 @@ _CLOCK_SECONDS = 1.0
 
 
 def canary_alone(fleet: running.Fleet, judged: verdict.Verdict, soak_seconds: float) -> None:
-    """Nobody else is asked before the canary is done, and was so for the soak time."""
+    """No other cluster is asked before the canary is done, and was so for the soak time."""
     done = fleet.chronicle.last(fleet.canary.name, chronicle.DONE)
     asked = [fleet.chronicle.first(each.name, chronicle.ASKED) for each in fleet.others]
     earliest = min((each for each in asked if each is not None), default=None)
     judged.claim(
         f"no other cluster is asked before the canary is done and has soaked for {soak_seconds:g} s",
         holds=done is not None and (earliest is None or earliest >= done + soak_seconds - _CLOCK_SECONDS),
-        found=f"the canary is done after {done} s, the next is asked after {earliest} s",
+        actual=f"the canary is done after {done} s, the next is asked after {earliest} s",
     )
 
 
@@ -33,7 +33,7 @@ def nobody_but(fleet: running.Fleet, judged: verdict.Verdict, when: str, cluster
     """Only these clusters have been asked until now."""
     asked = fleet.chronicle.came_to(chronicle.ASKED)
     names = [each.name for each in clusters]
-    judged.claim(f"{when}, only {', '.join(names)} is asked", holds=asked == names, found=asked)
+    judged.claim(f"{when}, only {', '.join(names)} is asked", holds=asked == names, actual=asked)
 
 
 def one_at_a_time(fleet: running.Fleet, judged: verdict.Verdict) -> None:
@@ -43,13 +43,13 @@ def one_at_a_time(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     times = [moment for span in spans for moment in span]
     known = [moment for moment in times if moment is not None]
     ordered = len(known) == len(times) and all(former <= later for former, later in itertools.pairwise(known))
-    judged.claim("the others are converted one at a time, in the order of their names", holds=ordered, found=spans)
+    judged.claim("the others are converted one at a time, in the order of their names", holds=ordered, actual=spans)
 
 
 def asked_once(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     """No cluster lost its ManifestWork."""
     lost = fleet.chronicle.came_to(chronicle.UNASKED)
-    judged.claim("no cluster loses its ManifestWork at any time", holds=not lost, found=lost)
+    judged.claim("no cluster loses its ManifestWork at any time", holds=not lost, actual=lost)
 
 
 async def converted(judged: verdict.Verdict, clusters: Iterable[spoke.Spoke], to: str = "HighlyAvailable") -> None:
@@ -57,7 +57,7 @@ async def converted(judged: verdict.Verdict, clusters: Iterable[spoke.Spoke], to
     for each in clusters:
         status = (await each.infrastructure())["status"]
         pair = (status["controlPlaneTopology"], status["infrastructureTopology"])
-        judged.claim(f"{each.name} is {to}, in both parts", holds=pair == (to, to), found=pair)
+        judged.claim(f"{each.name} is {to}, in both parts", holds=pair == (to, to), actual=pair)
 
 
 async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]) -> None:
@@ -68,7 +68,7 @@ async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Ma
         judged.claim(
             f"nothing of {each.name}'s specification differs from before but desiredTopology",
             holds=set(other) <= {"desiredTopology"},
-            found=other,
+            actual=other,
         )
         foreign = [
             f"{event.verb} {event.resource}/{event.name}"
@@ -78,5 +78,5 @@ async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Ma
             != ("patch", "infrastructures", "cluster", "")
         ]
         judged.claim(
-            f"{each.name}'s work agent wrote nothing else, says the audit log", holds=not foreign, found=foreign
+            f"{each.name}'s work agent wrote nothing else, says the audit log", holds=not foreign, actual=foreign
         )

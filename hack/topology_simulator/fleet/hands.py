@@ -87,7 +87,7 @@ async def _try(
     sentence = await _answer(hub, cluster, mistake)
     tell(cluster.name, f"{mistake.what}: {sentence or 'applied'}")
     judged.claim(
-        f"{mistake.what} is refused, and the ManifestWork says why", holds=mistake.says in sentence, found=sentence
+        f"{mistake.what} is refused, and the ManifestWork says why", holds=mistake.says in sentence, actual=sentence
     )
     await hub.api.delete(wire.WORKS, mistake.name, cluster.name)
     await _gone(hub, cluster, mistake.name)
@@ -95,7 +95,7 @@ async def _try(
     judged.claim(
         f"{mistake.what} changes nothing, and Infrastructure outlives it",
         holds=after is not None and after["spec"] == before["spec"] and _same(after, before),
-        found=(after or {}).get("spec"),
+        actual=(after or {}).get("spec"),
     )
 
 

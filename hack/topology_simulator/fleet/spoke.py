@@ -30,6 +30,8 @@ _RULES = ("rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1")
 _NAMESPACE = "openshift-topology-operator"
 _ACCOUNT = f"system:serviceaccount:{_NAMESPACE}:cluster-topology-operator"
 _AGENT = f"system:serviceaccount:{pack.AGENT_NAMESPACE}:{pack.AGENT_ACCOUNT}"
+_LEASE = ("--lease-duration", "15", "--renew-deadline", "10", "--retry-period", "2")
+"""An operator whose machine lost its power has not given its lease back: the next one waits until it has run out."""
 _REFRESH_SECONDS = 1.5
 """kube-apiserver looks once a second which policies there are (kubernetes/kubernetes 1.36, policy/generic)."""
 
@@ -83,7 +85,9 @@ class Spoke:
                 update={"cluster": shape.Shape(masters=self._masters), "deadline_minutes": self._deadline_minutes}
             )
             self._folder.mkdir(parents=True, exist_ok=True)
-            self.box = await opening.enter_async_context(box.opened(story, self._pace, self._folder, served=served))
+            self.box = await opening.enter_async_context(
+                box.opened(story, self._pace, self._folder, served=served, flags=_LEASE)
+            )
             await self.engines.agent(
                 self.name,
                 self.engines.kubeconfig("hub", self._hub.kubeconfig_of(self.name)),

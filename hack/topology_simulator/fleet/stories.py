@@ -59,7 +59,7 @@ async def _canary_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     fleet.chronicle.tell("story", f"operator {_HELD} of {fleet.canary.name} does not react; the deadline is a minute")
     await _came(fleet, chronicle.FAILED, [fleet.canary], _STUCK_SECONDS)
     problem = spoke.record_of(await fleet.canary.infrastructure()).get("problem") or {}
-    judged.claim("the canary's problem is Stuck", holds=problem.get("reason") == "Stuck", found=problem)
+    judged.claim("the canary's problem is Stuck", holds=problem.get("reason") == "Stuck", actual=problem)
     await asyncio.sleep(_QUIET_SECONDS)
     claims.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after the canary has failed", [fleet.canary])
     fleet.canary.box.actors.release(_HELD)
@@ -82,7 +82,7 @@ async def _canary_lost(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     decisions = await fleet.hub.api.list(wire.DECISIONS)
     chosen = {each["clusterName"] for part in decisions for each in part["status"].get("decisions") or []}
     names = {each.name for each in fleet.spokes}
-    judged.claim(f"{when}, placement still chooses it beside all others", holds=chosen == names, found=sorted(chosen))
+    judged.claim(f"{when}, placement still chooses it beside all others", holds=chosen == names, actual=sorted(chosen))
     await claims.converted(judged, fleet.others, to="SingleReplica")
     await _regained(fleet, fleet.canary)
     await _all_done(fleet)
@@ -100,10 +100,10 @@ async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> N
     work = fleet.chronicle.works.get(silent.name, {})
     states = (work.get("status") or {}).get("conditions")
     judged.claim(
-        "the silent cluster is asked, and nothing is known of it", holds=bool(work) and not states, found=states
+        "the silent cluster is asked, and nothing is known of it", holds=bool(work) and not states, actual=states
     )
     rolled = await _rolled_out(fleet)
-    judged.claim("the others are done, and the roll-out is not complete", holds=rolled != "Complete", found=rolled)
+    judged.claim("the others are done, and the roll-out is not complete", holds=rolled != "Complete", actual=rolled)
     await _regained(fleet, silent)
     await _all_done(fleet)
     claims.asked_once(fleet, judged)
@@ -124,7 +124,7 @@ async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await asyncio.sleep(_QUIET_SECONDS)
     claims.nobody_but(fleet, judged, "while the canary refuses the manifest", [fleet.canary])
     sentence = hands.refusal(fleet.chronicle.works[fleet.canary.name])
-    judged.claim("the sentence says what is wrong", holds="desiredTopology" in sentence, found=sentence)
+    judged.claim("the sentence says what is wrong", holds="desiredTopology" in sentence, actual=sentence)
     await hands.wrong(fleet.hub, fleet.others[-1], judged, fleet.chronicle.tell)
     await claims.least_writes(fleet, judged, before)
     await fleet.hub.apply(pack.rollout(_plan()))
@@ -144,16 +144,16 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await asyncio.sleep(_PENDING_SECONDS + _QUIET_SECONDS)
     phase = spoke.record_of(await lacking.infrastructure()).get("phase")
     judged.claim(
-        f"{lacking.name} is asked and still Pending when the window closes", holds=phase == "Pending", found=phase
+        f"{lacking.name} is asked and still Pending when the window closes", holds=phase == "Pending", actual=phase
     )
     claims.nobody_but(fleet, judged, "when the window closes", [fleet.canary, lacking])
     await fleet.hub.apply([pack.withdrawal()])
-    fleet.chronicle.tell("story", "the request is withdrawn")
+    fleet.chronicle.tell("story", "the request is cancelled everywhere")
 
-    async def withdrawn() -> bool:
+    async def cancelled() -> bool:
         return not await _open_requests(fleet)
 
-    await verdict.until("no request is open any more", withdrawn, _READY_SECONDS)
+    await verdict.until("no request is open any more", cancelled, _READY_SECONDS)
     await lacking.grow()
     await asyncio.sleep(_QUIET_SECONDS)
     fleet.chronicle.tell("story", f"{lacking.name} has its third machine now")
@@ -161,7 +161,7 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     judged.claim(
         "no request is open, and the machine that joins later starts nothing",
         holds=not open_requests,
-        found=open_requests,
+        actual=open_requests,
     )
     await claims.converted(judged, [fleet.canary])
     await claims.converted(judged, [lacking, *later], to="SingleReplica")
@@ -180,14 +180,16 @@ async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     judged.claim(
         "without the hub a transition ends that was under way, and nothing starts",
         holds=requested == [fleet.canary.name, second.name],
-        found=requested,
+        actual=requested,
     )
     await fleet.hub.start()
     fleet.chronicle.tell("story", "the hub is back")
     await _all_done(fleet)
     claims.asked_once(fleet, judged)
     generations = {name: work["metadata"]["generation"] for name, work in (await fleet.hub.works()).items()}
-    judged.claim("no ManifestWork was written a second time", holds=set(generations.values()) == {1}, found=generations)
+    judged.claim(
+        "no ManifestWork was written a second time", holds=set(generations.values()) == {1}, actual=generations
+    )
     claims.canary_alone(fleet, judged, _SOAK_SECONDS)
     claims.one_at_a_time(fleet, judged)
     await claims.converted(judged, fleet.spokes)
@@ -199,12 +201,12 @@ STORIES = {
         summary="The canary is converted alone and soaks; then the others, one at a time", play=_canary_then_wave
     ),
     "canary-stuck": Story(
-        summary="An operand of the canary never follows: nobody else starts until that is repaired",
+        summary="An operand of the canary never follows: no other cluster starts until that is repaired",
         play=_canary_stuck,
         deadline_minutes=1,
     ),
     "canary-lost": Story(
-        summary="The canary loses its power after its topology has changed: nobody else starts until it is back",
+        summary="The canary loses its power after its topology has changed: no other cluster starts until it is back",
         play=_canary_lost,
     ),
     "spoke-unreachable": Story(
@@ -217,7 +219,7 @@ STORIES = {
         play=_bad_manifest,
     ),
     "withdraw": Story(
-        summary="The window closes while a request is pending: it is withdrawn, and none stays open",
+        summary="The window closes while a request is pending: it is cancelled, and none stays open",
         play=_withdraw,
         least_spokes=3,
         masters={"spoke-2": 2},

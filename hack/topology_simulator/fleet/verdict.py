@@ -34,9 +34,9 @@ class Verdict:
 
     claims: list[tuple[str, bool, str]] = field(default_factory=list)
 
-    def claim(self, sentence: str, *, holds: bool, found: object = "") -> None:
-        """Say that something must hold; `found` is shown when it does not."""
-        self.claims.append((sentence, holds, "" if holds else str(found)))
+    def claim(self, sentence: str, *, holds: bool, actual: object = "") -> None:
+        """Say that something must hold; `actual` is shown when it does not."""
+        self.claims.append((sentence, holds, "" if holds else str(actual)))
 
     @property
     def holds(self) -> bool:
@@ -45,5 +45,5 @@ class Verdict:
 
     def show(self, screen: terminal.Terminal) -> None:
         """Print every claim with its answer."""
-        for sentence, holds, found in self.claims:
-            screen.print(f"  {screen.mark('Met' if holds else 'Unmet')} {sentence}" + (f": {found}" if found else ""))
+        for sentence, holds, actual in self.claims:
+            screen.print(f"  {screen.mark('Met' if holds else 'Unmet')} {sentence}" + (f": {actual}" if actual else ""))
