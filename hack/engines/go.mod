@@ -4,6 +4,7 @@ go 1.26.0
 
 tool (
 	open-cluster-management.io/config-policy-controller
+	open-cluster-management.io/config-policy-controller/cmd/dryrun
 	open-cluster-management.io/ocm/cmd/placement
 	open-cluster-management.io/ocm/cmd/work
 )
@@ -182,6 +183,8 @@ require (
 	open-cluster-management.io/addon-framework v1.2.0 // indirect
 	open-cluster-management.io/api v1.2.0 // indirect
 	open-cluster-management.io/config-policy-controller v0.18.0 // indirect
+	open-cluster-management.io/governance-policy-propagator v0.18.0 // indirect
+	open-cluster-management.io/multicloud-operators-subscription v0.16.0 // indirect
 	open-cluster-management.io/ocm v1.2.0 // indirect
 	open-cluster-management.io/sdk-go v1.2.0 // indirect
 	sigs.k8s.io/about-api v0.0.0-20250131010323-518069c31c03 // indirect
