@@ -50,10 +50,10 @@ demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your ey
 cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal (NAME=cluster: its folder below build)
 	@trap : INT; $(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD) $(if $(NAME),--folder build/$(NAME)) || test $$? -eq 130
 
-fleet: $(STAMP) ## a hub with real engines converts a fleet, and a verdict (SPOKES=3 STORY=canary-then-wave; STORY=list)
+fleet: $(STAMP) ## a hub with real engines converts a fleet, and a verdict (SPOKES=3 STORY=canary-then-wave, STORY=list, MUTANT=no-canary)
 	@hack/envtest/envtest path >/dev/null 2>&1 && hack/envtest/envtest crds >/dev/null 2>&1 || hack/envtest/envtest build >/dev/null
 	@hack/engines/engines path >/dev/null 2>&1 && hack/engines/engines crds >/dev/null 2>&1 || hack/engines/engines build >/dev/null
-	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,--story $(STORY) --spokes $(SPOKES))
+	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))
 
 quick: $(STAMP) ## what one runs after each edit: the core and a few stories, under a minute
 	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(QUICK)

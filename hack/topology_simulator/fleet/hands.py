@@ -1,7 +1,11 @@
 """Wrong hands: ManifestWorks that people write without the pack, each with one mistake, and what becomes of them.
 
-Each is given to one cluster that nothing else is asked of. It must be refused with a sentence that says why, or change
-nothing; and when it is deleted, Infrastructure stays.
+Each is given to one cluster that nothing else is asked of. The ManifestWork must say why it is refused, nothing may
+change, and when it is deleted, Infrastructure stays.
+
+One mistake is not harmless, and is tried last: with the default delete option the agent applies first and takes
+possession in a second request. That one is refused, so the hub calls the work not applied; but the request of the
+first one stands, and the cluster converts.
 """
 
 from __future__ import annotations
@@ -25,12 +29,13 @@ _TARGET = "HighlyAvailable"
 
 @dataclass(frozen=True, slots=True)
 class _Mistake:
-    """A work with a mistake; the refusal has `says`."""
+    """A work with a mistake; the refusal has `says`. `requests` when half of it happens all the same."""
 
     name: str
     what: str
     spec: dict[str, Any]
     says: str
+    requests: bool = False
 
 
 def refusal(work: dict[str, Any]) -> str:
@@ -55,6 +60,7 @@ async def wrong(hub: hubs.Hub, cluster: spoke.Spoke, judged: verdict.Verdict, te
     )
     await _try(hub, cluster, foreign, judged, tell)
     await cluster.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": None}})
+    await _try(hub, cluster, _possessive(), judged, tell)
 
 
 def _spec() -> dict[str, Any]:
@@ -64,15 +70,17 @@ def _spec() -> dict[str, Any]:
 def _mistakes() -> list[_Mistake]:
     good = pack.work_spec(_spec(), [])
     replacing = {"workload": good["workload"], "deleteOption": good["deleteOption"]}
-    foreground = {name: part for name, part in good.items() if name != "deleteOption"}
-    forced = pack.work_spec({"desiredTopology": _TARGET, "cloudConfig": {"name": "other"}}, [])
+    wide = pack.work_spec({**_spec(), "cloudConfig": {"name": "other"}}, [])
     return [
-        _Mistake("replaces", "the default update strategy, which replaces the whole object", replacing, "update"),
-        _Mistake(
-            "foreground", "the default delete option, which takes the object along", foreground, "ownerReferences"
-        ),
-        _Mistake("more-fields", "a manifest with a field that is not ours", forced, "cloudConfig"),
+        _Mistake("replaces", "the default update strategy, which replaces the whole object,", replacing, "update"),
+        _Mistake("more-fields", "a manifest with a field that is another manager's", wide, "cloudConfig"),
     ]
+
+
+def _possessive() -> _Mistake:
+    spec = {name: part for name, part in pack.work_spec(_spec(), []).items() if name != "deleteOption"}
+    what = "the default delete option, which takes possession of the object,"
+    return _Mistake("foreground", what, spec, "ownerReferences", requests=True)
 
 
 async def _try(
@@ -83,19 +91,25 @@ async def _try(
     tell: Callable[[str, str], None],
 ) -> None:
     before = await cluster.infrastructure()
-    await hub.api.create(wire.WORKS, wire.WORKS.new(mistake.name, cluster.name, spec=mistake.spec))
+    await hub.apply([wire.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])
     sentence = await _answer(hub, cluster, mistake)
     tell(cluster.name, f"{mistake.what}: {sentence or 'applied'}")
     judged.claim(
-        f"{mistake.what} is refused, and the ManifestWork says why", holds=mistake.says in sentence, actual=sentence
+        f"{mistake.what} is called not applied, and the ManifestWork says why",
+        holds=mistake.says in sentence,
+        actual=sentence,
     )
     await hub.api.delete(wire.WORKS, mistake.name, cluster.name)
     await _gone(hub, cluster, mistake.name)
     after = await cluster.api.find(kinds.INFRASTRUCTURES, "cluster")
+    spec = dict((after or {}).get("spec") or {})
+    if mistake.requests:
+        requested = spec.pop("desiredTopology", None)
+        judged.claim(f"{mistake.what} makes the request all the same", holds=requested == _TARGET, actual=requested)
     judged.claim(
-        f"{mistake.what} changes nothing, and Infrastructure outlives it",
-        holds=after is not None and after["spec"] == before["spec"] and _same(after, before),
-        actual=(after or {}).get("spec"),
+        f"{mistake.what} changes nothing else, and Infrastructure outlives it",
+        holds=after is not None and spec == before["spec"] and _same(after, before),
+        actual=after and {"spec": spec, "metadata": after["metadata"]},
     )
 
 

@@ -15,8 +15,10 @@ from . import engines, pack, wire
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
+
+    Change = Callable[[dict[str, Any]], None]
 
 _RBAC = "rbac.authorization.k8s.io"
 _AGENT_ROLE = "fleet-work-agent"
@@ -25,13 +27,14 @@ _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
 
 class Hub:
-    """A hub that knows these clusters; use it as an async context manager. The first cluster is the canary.
+    """A hub that knows these clusters; use it as an async context manager. The last cluster is the canary.
 
-    Its logs are copied to `folder` when it closes.
+    Its logs are copied to `folder` when it closes. `change` alters what is applied here (`mutants`).
     """
 
-    def __init__(self, clusters: Sequence[str], folder: pathlib.Path) -> None:
+    def __init__(self, clusters: Sequence[str], folder: pathlib.Path, change: Change | None = None) -> None:
         self._folder = folder
+        self._change = change or (lambda _: None)
         self.clusters = tuple(clusters)
         self.server = server.RealServer({name: _agent(name) for name in clusters})
         self.engines = engines.Engines()
@@ -62,6 +65,7 @@ class Hub:
     async def apply(self, objects: Sequence[dict[str, Any]]) -> None:
         """Create objects; a ManifestWorkReplicaSet that is there already is given the new spec. Raises ClientError."""
         for obj in objects:
+            self._change(obj)
             kind, meta = wire.kind_of(obj), obj["metadata"]
             present = await self.api.find(kind, meta["name"], meta.get("namespace", ""))
             if present is None:
@@ -99,8 +103,8 @@ class Hub:
     async def _furnish(self) -> None:
         await wire.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
         await wire.create(self.api, _sets())
-        for number, name in enumerate(self.clusters):
-            await wire.create(self.api, _registered(name, wave=min(number, 1)))
+        for name in self.clusters:
+            await wire.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))
             await self.api.patch_status(wire.MANAGED_CLUSTERS, name, {"conditions": _states(reachable=True)})
 
     async def _start_engines(self) -> None:

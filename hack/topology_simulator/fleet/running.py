@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What is open. The first cluster is the canary."""
+    """What is open. The last cluster is the canary: by their names alone it would come after all others."""
 
     hub: hub.Hub
     spokes: tuple[spoke.Spoke, ...]
@@ -30,12 +30,12 @@ class Fleet:
     @property
     def canary(self) -> spoke.Spoke:
         """The cluster of wave 0."""
-        return self.spokes[0]
+        return self.spokes[-1]
 
     @property
     def others(self) -> tuple[spoke.Spoke, ...]:
         """All clusters but the canary."""
-        return self.spokes[1:]
+        return self.spokes[:-1]
 
 
 @contextlib.asynccontextmanager
@@ -47,15 +47,16 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
     *,
     masters: Mapping[str, int] | None = None,
     deadline_minutes: int | None = None,
+    change: hub.Change | None = None,
 ) -> AsyncIterator[Fleet]:
     """Open a hub and so many clusters; logs go to `folder` when it closes.
 
     `masters` are the control-plane nodes of those that have not three. `deadline_minutes` is when a transition is
-    overdue, in place of what the definitions say.
+    overdue, in place of what the definitions say. `change` alters what of the pack is given to anything (`mutants`).
     Raises binaries.MissingError, RealServerError, KeepingError, InstallError, ClientError, OSError.
     """
     names = [f"spoke-{each}" for each in range(1, number + 1)]
-    async with hub.Hub(names, folder / "hub") as center:
+    async with hub.Hub(names, folder / "hub", change) as center:
         screen.say("hub", f"serves at {center.server.url}; placement and work manager run")
         spokes = [
             spoke.Spoke(
@@ -65,6 +66,7 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
                 folder / name,
                 masters=(masters or {}).get(name, 3),
                 deadline_minutes=deadline_minutes,
+                change=change,
             )
             for name in names
         ]

@@ -40,7 +40,8 @@ class Spoke:
     """One cluster; use it as an async context manager. `deadline_minutes` shortens what the definitions say.
 
     It begins with so many `masters`, of which the topology says nothing yet: three are ready to be converted.
-    Logs, and the kubeconfigs of administrator and operator, go to `folder`.
+    Logs, and the kubeconfigs of administrator and operator, go to `folder`. `change` alters
+    the rights of the pack (`mutants`).
     """
 
     def __init__(  # noqa: PLR0913 - what a story may ask for
@@ -52,6 +53,7 @@ class Spoke:
         *,
         masters: int = 3,
         deadline_minutes: int | None = None,
+        change: hubs.Change | None = None,
     ) -> None:
         self.name = name
         self._hub = hub
@@ -59,6 +61,7 @@ class Spoke:
         self._folder = folder
         self._deadline_minutes = deadline_minutes
         self._masters = masters
+        self._change = change or (lambda _: None)
         users = {"operator": _service_account(_ACCOUNT), "agent": _service_account(_AGENT)}
         self.server = server.RealServer(users, beside=hub.server, prefix=f"/{name}")
         self.engines = engines.Engines()
@@ -118,9 +121,19 @@ class Spoke:
     async def recover(self) -> None:
         """Give its power back. Raises KeepingError, RealServerError."""
         await self.server.start_api()
+        await self.start_operator()
+        await self.engines.start_again(engines.AGENT)
+
+    async def forget(self) -> None:
+        """Stop the operator and take its record away, as on a cluster that never had one. Raises ClientError."""
+        if self.box.operator is not None:
+            await self.box.operator.stop()
+        await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": None})
+
+    async def start_operator(self) -> None:
+        """Start the operator that was stopped."""
         if self.box.operator is not None:
             await self.box.operator.start()
-        await self.engines.start_again(engines.AGENT)
 
     # -- what can be read of it
 
@@ -148,7 +161,10 @@ class Spoke:
         rules = _rules()
         named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
         await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, pack.AGENT_NAMESPACE})])
-        await wire.create(self.api, [*rules, *_own_rights(), *pack.rights()])
+        rights = pack.rights()
+        for obj in rights:
+            self._change(obj)
+        await wire.create(self.api, [*rules, *_own_rights(), *rights])
         await asyncio.sleep(_REFRESH_SECONDS)
 
 

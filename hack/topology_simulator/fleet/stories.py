@@ -136,35 +136,58 @@ async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
 
 
 async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    lacking, *later = fleet.others
+    lacking, slow, *later = fleet.others
     before = await _prepared(fleet, without=[lacking])
-    await fleet.hub.apply(pack.rollout(_plan(deadline_seconds=_PENDING_SECONDS)))
+    slow.box.actors.hold(_HELD)
+    await fleet.hub.apply(pack.rollout(_plan(deadline_seconds=_PENDING_SECONDS, max_concurrency=2)))
     await _came(fleet, chronicle.REQUESTED, [fleet.canary, lacking], _CONVERSION_SECONDS)
-    fleet.chronicle.tell("story", f"{lacking.name} lacks a machine; the window is {_PENDING_SECONDS} s")
+    await _came(fleet, chronicle.CHANGED, [slow], _CONVERSION_SECONDS)
+    words = (
+        f"{lacking.name} lacks a machine, {slow.name} converges and does not end; the window is {_PENDING_SECONDS} s"
+    )
+    fleet.chronicle.tell("story", words)
     await asyncio.sleep(_PENDING_SECONDS + _QUIET_SECONDS)
     phase = spoke.record_of(await lacking.infrastructure()).get("phase")
-    judged.claim(
-        f"{lacking.name} is asked and still Pending when the window closes", holds=phase == "Pending", actual=phase
-    )
-    claims.nobody_but(fleet, judged, "when the window closes", [fleet.canary, lacking])
+    judged.claim(f"{lacking.name} is still Pending when the window closes", holds=phase == "Pending", actual=phase)
+    claims.nobody_but(fleet, judged, "when the window closes", [fleet.canary, lacking, slow])
     await fleet.hub.apply([pack.withdrawal()])
     fleet.chronicle.tell("story", "the request is cancelled everywhere")
-
-    async def cancelled() -> bool:
-        return not await _open_requests(fleet)
-
-    await verdict.until("no request is open any more", cancelled, _READY_SECONDS)
-    await lacking.grow()
+    await _came(fleet, chronicle.CANCELLED, [fleet.canary, lacking], _READY_SECONDS)
     await asyncio.sleep(_QUIET_SECONDS)
-    fleet.chronicle.tell("story", f"{lacking.name} has its third machine now")
+    sentence = hands.refusal(fleet.chronicle.works[slow.name])
+    judged.claim(
+        f"{slow.name}, whose topology has changed, refuses, and the ManifestWork says why",
+        holds="there is no way back" in sentence and await _open_requests(fleet) == [slow.name],
+        actual=sentence,
+    )
+    slow.box.actors.release(_HELD)
+    await lacking.grow()
+    fleet.chronicle.tell("story", f"{lacking.name} has its third machine now, and {slow.name} goes on")
+    await _came(fleet, chronicle.CANCELLED, [slow], _CONVERSION_SECONDS)
+    await asyncio.sleep(_QUIET_SECONDS)
     open_requests = await _open_requests(fleet)
     judged.claim(
-        "no request is open, and the machine that joins later starts nothing",
-        holds=not open_requests,
-        actual=open_requests,
+        "no request is open, and no machine that joins starts anything", holds=not open_requests, actual=open_requests
     )
-    await claims.converted(judged, [fleet.canary])
+    await claims.converted(judged, [fleet.canary, slow])
     await claims.converted(judged, [lacking, *later], to="SingleReplica")
+    await claims.least_writes(fleet, judged, before)
+
+
+async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    before = await _prepared(fleet)
+    await fleet.canary.forget()
+    await fleet.hub.apply(pack.rollout(_plan()))
+    fleet.chronicle.tell("story", f"{fleet.canary.name} has no operator, and no record of one")
+    await _came(fleet, chronicle.REQUESTED, [fleet.canary], _READY_SECONDS)
+    await asyncio.sleep(_QUIET_SECONDS)
+    claims.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after the request that has no answer", [fleet.canary])
+    done = fleet.chronicle.first(fleet.canary.name, chronicle.DONE)
+    judged.claim("a cluster without a record is under way, not done", holds=done is None, actual=done)
+    await fleet.canary.start_operator()
+    await _all_done(fleet)
+    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    await claims.converted(judged, fleet.spokes)
     await claims.least_writes(fleet, judged, before)
 
 
@@ -219,10 +242,14 @@ STORIES = {
         play=_bad_manifest,
     ),
     "withdraw": Story(
-        summary="The window closes while a request is pending: it is cancelled, and none stays open",
+        summary="The window closes: requests are cancelled where that is still possible, and none stays open",
         play=_withdraw,
         least_spokes=3,
-        masters={"spoke-2": 2},
+        masters={"spoke-1": 2},
+    ),
+    "operator-missing": Story(
+        summary="The canary has no operator: it is never done, and no other cluster starts until it has one",
+        play=_operator_missing,
     ),
     "hub-restarted": Story(
         summary="The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was",
