@@ -29,7 +29,7 @@ NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
   echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-all quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -55,6 +55,12 @@ fleet: $(STAMP) ## a hub with real engines converts a fleet, and a verdict (SPOK
 	@hack/engines/engines path >/dev/null 2>&1 && hack/engines/engines crds >/dev/null 2>&1 || hack/engines/engines build >/dev/null
 	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))
 
+fleet-all: $(STAMP) ## every story of a fleet, and every mutant of what its engines are given (about half an hour)
+	@$(BIN)/python -m topology_simulator.fleet --list | while read -r name _; do \
+		case $$name in MUTANT=*) ;; *) name=STORY=$$name ;; esac; \
+		$(MAKE) --no-print-directory fleet $$name </dev/null || exit 1; \
+	done
+
 quick: $(STAMP) ## what one runs after each edit: the core and a few stories, under a minute
 	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(QUICK)
 
@@ -72,6 +78,7 @@ nightly: envtest $(STAMP) ## everything on both API servers, what depends on Kub
 	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) $(BIN)/python -m pytest -n $(JOBS) --apiserver real $(ON_OLDEST)
 	$(MAKE) --no-print-directory fuzz coverage
 	$(MAKE) --no-print-directory parity planted test-observability image-check sbom
+	$(MAKE) --no-print-directory fleet-all
 	$(MAKE) --no-print-directory soak
 	$(MAKE) --no-print-directory bench
 	$(MAKE) --no-print-directory bench APISERVER=real

@@ -126,7 +126,6 @@ async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     sentence = hands.refusal(fleet.chronicle.works[fleet.canary.name])
     judged.claim("the sentence says what is wrong", holds="desiredTopology" in sentence, actual=sentence)
     await hands.wrong(fleet.hub, fleet.others[-1], judged, fleet.chronicle.tell)
-    await claims.least_writes(fleet, judged, before)
     await fleet.hub.apply(pack.rollout(_plan()))
     fleet.chronicle.tell("story", "the pack is corrected")
     await _all_done(fleet)
