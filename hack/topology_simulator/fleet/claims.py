@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from . import running, spoke, verdict
 
-_AGENT_WRITES = {"appliedmanifestworks", "events", "subjectaccessreviews"}
+_OWN_WRITES = {"appliedmanifestworks", "configurationpolicies", "events", "subjectaccessreviews"}
+_REQUESTS = {(verb, "infrastructures", "cluster", "") for verb in ("patch", "update")}
 _CLOCK_SECONDS = 1.0
 """Conditions have whole seconds, and the engine counts the soak from there."""
 
@@ -61,7 +62,7 @@ async def converted(judged: verdict.Verdict, clusters: Iterable[spoke.Spoke], to
 
 
 async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]) -> None:
-    """A cluster's specification is what it was but for the request, and its work agent wrote nothing else."""
+    """A cluster's specification is what it was but for the request, and the engines there wrote nothing else."""
     for each in fleet.spokes:
         spec, was = (await each.infrastructure())["spec"], before[each.name]
         other = sorted(name for name in spec.keys() | was.keys() if spec.get(name) != was.get(name))
@@ -72,11 +73,10 @@ async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Ma
         )
         foreign = [
             f"{event.verb} {event.resource}/{event.name}"
-            for event in each.written_by_agent()
-            if event.resource not in _AGENT_WRITES
-            and (event.verb, event.resource, event.name, event.subresource)
-            != ("patch", "infrastructures", "cluster", "")
+            for event in each.written_by_engines()
+            if event.resource not in _OWN_WRITES
+            and (event.verb, event.resource, event.name, event.subresource) not in _REQUESTS
         ]
         judged.claim(
-            f"{each.name}'s work agent wrote nothing else, says the audit log", holds=not foreign, actual=foreign
+            f"the engines on {each.name} wrote nothing else, says the audit log", holds=not foreign, actual=foreign
         )

@@ -21,9 +21,10 @@ from ..etcd import keeping, member
 
 if TYPE_CHECKING:
     import pathlib
+    from collections.abc import Mapping
     from types import TracebackType
 
-PLACEMENT, MANAGER, AGENT = "placement", "work-manager", "work-agent"
+PLACEMENT, MANAGER, AGENT, POLICIES = "placement", "work-manager", "work-agent", "config-policy-controller"
 SYNC_SECONDS = 2
 HUB_DEFINITIONS = (
     "managedclusters.cluster.open-cluster-management.io",
@@ -35,7 +36,13 @@ HUB_DEFINITIONS = (
     "manifestworks.work.open-cluster-management.io",
     "manifestworkreplicasets.work.open-cluster-management.io",
 )
-SPOKE_DEFINITIONS = ("appliedmanifestworks.work.open-cluster-management.io",)
+SPOKE_DEFINITIONS = (
+    "appliedmanifestworks.work.open-cluster-management.io",
+    "configurationpolicies.policy.open-cluster-management.io",
+    "operatorpolicies.policy.open-cluster-management.io",
+)
+POLICY_NAMESPACE = "managed"
+"""Where a cluster keeps its policies; the copy of a hub's policies (governance-policy-framework-addon) is not here."""
 
 
 @functools.cache
@@ -114,16 +121,39 @@ class Engines:
             f"--status-sync-interval={SYNC_SECONDS}s",
         )
 
+    async def policies(self, cluster: str, spoke: pathlib.Path) -> None:
+        """Start a config-policy-controller; the kubeconfig is its restricted identity. Raises KeepingError."""
+        (port,) = member.free_ports(1)
+        await self._start(
+            POLICIES,
+            "config-policy-controller",
+            "controller",
+            f"--kubeconfig={spoke}",
+            f"--cluster-name={cluster}",
+            f"--health-probe-bind-address=127.0.0.1:{port}",
+            "--metrics-bind-address=0",
+            "--leader-elect=false",
+            environment={"WATCH_NAMESPACE": POLICY_NAMESPACE},
+        )
+
     async def stop(self, name: str) -> None:
         """Kill a program, as a machine that loses its power does. Raises KeepingError."""
         await self._processes.end(name, signal.SIGKILL)
+
+    async def restart(self, name: str) -> None:
+        """Kill a program and start it again. Raises KeepingError."""
+        await self.stop(name)
+        await self.start_again(name)
 
     async def start_again(self, name: str) -> None:
         """Start a program that was stopped, with the same command line. Raises KeepingError."""
         await self._processes.start(name, self._commands[name])
 
-    async def _start(self, name: str, program: str, *arguments: str) -> None:
-        self._commands[name] = [str(folder() / program), *arguments]
+    async def _start(
+        self, name: str, program: str, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> None:
+        settings = [f"{key}={value}" for key, value in (environment or {}).items()]
+        self._commands[name] = ["/usr/bin/env", *settings, str(folder() / program), *arguments]
         await self.start_again(name)
 
 

@@ -17,6 +17,7 @@ WAVE = "topology.openshift.io/wave"
 CANARY = "canary"
 FIELD_MANAGER = "work-agent-topology"
 AGENT_NAMESPACE, AGENT_ACCOUNT = "open-cluster-management-agent", "klusterlet-work-sa"
+POLICY_AGENT_NAMESPACE, POLICY_AGENT_ACCOUNT = "open-cluster-management-agent-addon", "config-policy-controller-sa"
 _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 _UNAVAILABLE = "cluster.open-cluster-management.io/unavailable"
 _GROUP = "config.openshift.io"
@@ -143,41 +144,79 @@ def _rule(condition: str, expression: str) -> dict[str, Any]:
     return {"condition": condition, "type": "CEL", "celExpressions": [expression]}
 
 
+def policy(target: str, action: str) -> dict[str, Any]:
+    """Return the spec of a ConfigurationPolicy that is compliant where the target is there, and asks for it there.
+
+    `action` is inform or enforce. A field of status is never written; while it differs, the policy is not compliant.
+    """
+    wanted = {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "Infrastructure",
+        "metadata": {"name": "cluster"},
+        "spec": {"desiredTopology": target},
+        "status": {
+            "controlPlaneTopology": target,
+            "infrastructureTopology": target,
+            "topologyTransition": {"phase": "Completed"},
+        },
+    }
+    return {
+        "remediationAction": action,
+        "severity": "low",
+        "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
+        "pruneObjectBehavior": "None",
+        "object-templates": [{"complianceType": "musthave", "recreateOption": "None", "objectDefinition": wanted}],
+    }
+
+
+def policy_rights() -> list[dict[str, Any]]:
+    """Return what config-policy-controller may do to Infrastructure, in place of everything that it has by default.
+
+    It replaces objects, and asks for that in a dry run when it only informs: `update` and no `patch`. That no other
+    field changes is seen to by our admission policy, because the marker for all else is missing.
+    """
+    infrastructures = [
+        _grant(_GROUP, "infrastructures", "list", "watch"),
+        _grant(_GROUP, "infrastructures", "get", "update", name="cluster"),
+        _grant("topology.openshift.io", "infrastructures/desiredtopology", "set", name="cluster"),
+    ]
+    return _bound("topology-fleet-policy-controller", infrastructures, POLICY_AGENT_NAMESPACE, POLICY_AGENT_ACCOUNT)
+
+
 def rights(*, marker: bool = True) -> list[dict[str, Any]]:
     """Return what the work agent may do on a cluster besides its own; `marker` is the right to make a request.
 
     OCM aggregates the role by its label, which takes kube-controller-manager; the binding stands in for that here.
     """
-    name = "topology-fleet-work-agent"
-    rules: list[dict[str, Any]] = [
-        {"apiGroups": [_GROUP], "resources": ["infrastructures"], "verbs": ["list", "watch"]},
-        {
-            "apiGroups": [_GROUP],
-            "resources": ["infrastructures"],
-            "resourceNames": ["cluster"],
-            "verbs": ["get", "patch"],
-        },
+    rules = [
+        _grant(_GROUP, "infrastructures", "list", "watch"),
+        _grant(_GROUP, "infrastructures", "get", "patch", name="cluster"),
     ]
     if marker:
-        rules.append(
-            {
-                "apiGroups": ["topology.openshift.io"],
-                "resources": ["infrastructures/desiredtopology"],
-                "resourceNames": ["cluster"],
-                "verbs": ["set"],
-            }
-        )
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        rules.append(_grant("topology.openshift.io", "infrastructures/desiredtopology", "set", name="cluster"))
+    role, binding = _bound("topology-fleet-work-agent", rules, AGENT_NAMESPACE, AGENT_ACCOUNT)
+    role["metadata"]["labels"] = {"open-cluster-management.io/aggregate-to-work": "true"}
+    return [role, binding]
+
+
+def _grant(group: str, resource: str, *verbs: str, name: str = "") -> dict[str, Any]:
+    named = {"resourceNames": [name]} if name else {}
+    return {"apiGroups": [group], "resources": [resource], **named, "verbs": list(verbs)}
+
+
+def _bound(name: str, rules: list[dict[str, Any]], namespace: str, account: str) -> list[dict[str, Any]]:
+    group = "rbac.authorization.k8s.io"
+    role: dict[str, Any] = {
+        "apiVersion": f"{group}/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": name, "labels": {"open-cluster-management.io/aggregate-to-work": "true"}},
+        "metadata": {"name": name},
         "rules": rules,
     }
     binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": f"{group}/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "namespace": AGENT_NAMESPACE, "name": AGENT_ACCOUNT}],
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
     }
     return [role, binding]

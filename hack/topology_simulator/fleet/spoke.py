@@ -30,8 +30,10 @@ _RULES = ("rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1")
 _NAMESPACE = "openshift-topology-operator"
 _ACCOUNT = f"system:serviceaccount:{_NAMESPACE}:cluster-topology-operator"
 _AGENT = f"system:serviceaccount:{pack.AGENT_NAMESPACE}:{pack.AGENT_ACCOUNT}"
+_POLICY_AGENT = f"system:serviceaccount:{pack.POLICY_AGENT_NAMESPACE}:{pack.POLICY_AGENT_ACCOUNT}"
 _LEASE = ("--lease-duration", "15", "--renew-deadline", "10", "--retry-period", "2")
 """An operator whose machine lost its power has not given its lease back: the next one waits until it has run out."""
+_NAMESPACES = {pack.AGENT_NAMESPACE, pack.POLICY_AGENT_NAMESPACE, engines.POLICY_NAMESPACE}
 _REFRESH_SECONDS = 1.5
 """kube-apiserver looks once a second which policies there are (kubernetes/kubernetes 1.36, policy/generic)."""
 
@@ -62,7 +64,11 @@ class Spoke:
         self._deadline_minutes = deadline_minutes
         self._masters = masters
         self._change = change or (lambda _: None)
-        users = {"operator": _service_account(_ACCOUNT), "agent": _service_account(_AGENT)}
+        users = {
+            "operator": _service_account(_ACCOUNT),
+            "agent": _service_account(_AGENT),
+            "policy": _service_account(_POLICY_AGENT),
+        }
         self.server = server.RealServer(users, beside=hub.server, prefix=f"/{name}")
         self.engines = engines.Engines()
         self.box: box.Box
@@ -115,8 +121,7 @@ class Spoke:
         """Take its power: API server, operator and agent are gone at once. Raises KeepingError, RealServerError."""
         await self.engines.stop(engines.AGENT)
         await self.server.stop_api()
-        if self.box.operator is not None:
-            await self.box.operator.stop()
+        await self.stop_operator()
 
     async def recover(self) -> None:
         """Give its power back. Raises KeepingError, RealServerError."""
@@ -124,10 +129,28 @@ class Spoke:
         await self.start_operator()
         await self.engines.start_again(engines.AGENT)
 
-    async def forget(self) -> None:
-        """Stop the operator and take its record away, as on a cluster that never had one. Raises ClientError."""
+    async def start_policies(self) -> None:
+        """Start config-policy-controller, as its restricted identity. Raises KeepingError."""
+        await self.engines.policies(self.name, self.engines.kubeconfig("policy", self.server.kubeconfig("policy")))
+
+    async def apply_policy(self, spec: dict[str, Any]) -> None:
+        """Give it a ConfigurationPolicy of the name of the pack, as a hub's policies are copied. Raises ClientError."""
+        kind = wire.CONFIGURATION_POLICIES
+        await self.api.create(kind, kind.new(pack.NAME, engines.POLICY_NAMESPACE, spec=spec))
+
+    async def compliance(self) -> str:
+        """Return what the policy says: Compliant, NonCompliant, or nothing yet. Raises ClientError."""
+        policy = await self.api.get(wire.CONFIGURATION_POLICIES, pack.NAME, engines.POLICY_NAMESPACE)
+        return str((policy.get("status") or {}).get("compliant") or "")
+
+    async def stop_operator(self) -> None:
+        """Stop the operator."""
         if self.box.operator is not None:
             await self.box.operator.stop()
+
+    async def forget(self) -> None:
+        """Stop the operator and take its record away, as on a cluster that never had one. Raises ClientError."""
+        await self.stop_operator()
         await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": None})
 
     async def start_operator(self) -> None:
@@ -146,13 +169,16 @@ class Spoke:
         record = record_of(await self.infrastructure())
         return any(each["available"] for each in record.get("available") or [])
 
-    def written_by_agent(self) -> list[audit.Event]:
-        """Return every write of the work agent that the API server let pass."""
+    def written_by_engines(self) -> list[audit.Event]:
+        """Return every write of work agent and config-policy-controller that the API server let pass; no dry runs."""
         events = audit.Log(self.server.folder / "audit.log").read()
         return [
             event
             for event in events
-            if event.user == _AGENT and event.verb not in ("get", "list", "watch") and 200 <= event.code < 300
+            if event.user in (_AGENT, _POLICY_AGENT)
+            and event.verb not in ("get", "list", "watch")
+            and 200 <= event.code < 300
+            and "dryRun=All" not in event.uri
         ]
 
     async def _furnish(self) -> None:
@@ -160,8 +186,8 @@ class Spoke:
         await wire.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
         rules = _rules()
         named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
-        await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, pack.AGENT_NAMESPACE})])
-        rights = pack.rights()
+        await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
+        rights = [*pack.rights(), *pack.policy_rights()]
         for obj in rights:
             self._change(obj)
         await wire.create(self.api, [*rules, *_own_rights(), *rights])
@@ -188,9 +214,16 @@ def _rules() -> tuple[dict[str, Any], ...]:
 
 
 def _own_rights() -> list[dict[str, Any]]:
-    """Return what OCM gives a work agent for its own needs (manifests/klusterlet/managed of OCM 1.2)."""
-    group = "rbac.authorization.k8s.io"
-    rules = [
+    """Return what OCM gives a work agent for its own needs (manifests/klusterlet/managed of OCM 1.2).
+
+    And what config-policy-controller cannot do without; its own role (deploy/rbac of 0.18) is everything.
+    """
+    events: dict[str, Any] = {
+        "apiGroups": ["", "events.k8s.io"],
+        "resources": ["events"],
+        "verbs": ["create", "patch", "update"],
+    }
+    work = [
         {
             "apiGroups": [wire.WORK_GROUP],
             "resources": ["appliedmanifestworks"],
@@ -199,24 +232,36 @@ def _own_rights() -> list[dict[str, Any]]:
         {"apiGroups": [wire.WORK_GROUP], "resources": ["appliedmanifestworks/status"], "verbs": ["patch", "update"]},
         {"apiGroups": [wire.WORK_GROUP], "resources": ["appliedmanifestworks/finalizers"], "verbs": ["update"]},
         {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
-        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
+        events,
     ]
-    subjects = [{"kind": "ServiceAccount", "namespace": pack.AGENT_NAMESPACE, "name": pack.AGENT_ACCOUNT}]
-    reader = "extension-apiserver-authentication-reader"
-    return [
-        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": "work-agent"}, "rules": rules},
+    reading = ["get", "list", "watch"]
+    policies = [
+        {"apiGroups": [wire.CONFIGURATION_POLICIES.group], "resources": ["*"], "verbs": ["*"]},
+        {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": reading},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": reading},
+        events,
+    ]
+    agent, controller = (_AGENT.split(":")[2:], _POLICY_AGENT.split(":")[2:])
+    group = "rbac.authorization.k8s.io"
+    bindings = [
         {
             "apiVersion": f"{group}/v1",
             "kind": "ClusterRoleBinding",
-            "metadata": {"name": "work-agent"},
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "work-agent"},
-            "subjects": subjects,
-        },
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "work-agent", "namespace": "kube-system"},
-            "roleRef": {"apiGroup": group, "kind": "Role", "name": reader},
-            "subjects": subjects,
-        },
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
+        }
+        for name, (namespace, account) in (("work-agent", agent), ("policy-controller", controller))
     ]
+    roles = [
+        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
+        for name, rules in (("work-agent", work), ("policy-controller", policies))
+    ]
+    reader = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "work-agent", "namespace": "kube-system"},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "extension-apiserver-authentication-reader"},
+        "subjects": bindings[0]["subjects"],
+    }
+    return [*roles, *bindings, reader]

@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import chronicle, claims, hands, pack, spoke, verdict, wire
+from . import chronicle, claims, engines, hands, pack, spoke, verdict, wire
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -190,6 +190,60 @@ async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> No
     await claims.least_writes(fleet, judged, before)
 
 
+async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    before = await _prepared(fleet)
+    informed, enforced = fleet.canary, fleet.others[0]
+    for each, action in ((informed, "inform"), (enforced, "enforce")):
+        await each.start_policies()
+        await each.apply_policy(pack.policy("HighlyAvailable", action))
+    fleet.chronicle.tell("story", f"a policy informs on {informed.name}, and one enforces on {enforced.name}")
+    await _came(fleet, chronicle.COMPLETED, [enforced], _CONVERSION_SECONDS)
+    await _complies(enforced, "Compliant")
+    await _complies(informed, "NonCompliant")
+    spec = (await informed.infrastructure())["spec"]
+    judged.claim("a policy that informs requests nothing", holds="desiredTopology" not in spec, actual=spec)
+    await fleet.hub.apply(pack.rollout(_plan()))
+    await _came(fleet, chronicle.CHANGED, [informed], _CONVERSION_SECONDS)
+    compliance = await informed.compliance()
+    judged.claim(
+        "it is not compliant while the cluster converges", holds=compliance == "NonCompliant", actual=compliance
+    )
+    await _all_done(fleet)
+    await _complies(informed, "Compliant")
+    await claims.converted(judged, fleet.spokes)
+    await claims.least_writes(fleet, judged, before)
+
+
+async def _complies(cluster: spoke.Spoke, compliance: str) -> None:
+    async def complies() -> bool:
+        return await cluster.compliance() == compliance
+
+    await verdict.until(f"the policy of {cluster.name} is {compliance}", complies, _READY_SECONDS)
+
+
+async def _killed(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    before = await _prepared(fleet)
+    await fleet.hub.apply(pack.rollout(_plan()))
+    await _came(fleet, chronicle.REQUESTED, [fleet.canary], _CONVERSION_SECONDS)
+    await fleet.canary.engines.restart(engines.AGENT)
+    await _came(fleet, chronicle.CHANGED, [fleet.canary], _CONVERSION_SECONDS)
+    await fleet.canary.stop_operator()
+    await fleet.canary.start_operator()
+    await _came(fleet, chronicle.DONE, [fleet.canary], _CONVERSION_SECONDS)
+    for name in (engines.MANAGER, engines.PLACEMENT):
+        await fleet.hub.engines.restart(name)
+    fleet.chronicle.tell("story", "agent, operator, work manager and placement were killed and started again, in turn")
+    second = fleet.others[0]
+    await _came(fleet, chronicle.ASKED, [second], _CONVERSION_SECONDS)
+    await asyncio.gather(second.engines.restart(engines.AGENT), fleet.hub.engines.restart(engines.MANAGER))
+    await _all_done(fleet)
+    claims.asked_once(fleet, judged)
+    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    claims.one_at_a_time(fleet, judged)
+    await claims.converted(judged, fleet.spokes)
+    await claims.least_writes(fleet, judged, before)
+
+
 async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await _prepared(fleet)
     await fleet.hub.apply(pack.rollout(_plan()))
@@ -249,6 +303,14 @@ STORIES = {
     "operator-missing": Story(
         summary="The canary has no operator: it is never done, and no other cluster starts until it has one",
         play=_operator_missing,
+    ),
+    "policy": Story(
+        summary="Policies say when a cluster is done, and one that enforces shares the request with the work agent",
+        play=_policy,
+    ),
+    "killed": Story(
+        summary="Agent, operator, work manager and placement are killed in turn: the same end as without that",
+        play=_killed,
     ),
     "hub-restarted": Story(
         summary="The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was",

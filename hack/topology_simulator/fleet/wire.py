@@ -22,7 +22,9 @@ WORKS = kinds.Kind(WORK_GROUP, "manifestworks", "ManifestWork", namespaced=True)
 REPLICA_SETS = kinds.Kind(
     WORK_GROUP, "manifestworkreplicasets", "ManifestWorkReplicaSet", namespaced=True, version="v1alpha1"
 )
-APPLIED = kinds.Kind(WORK_GROUP, "appliedmanifestworks", "AppliedManifestWork")
+CONFIGURATION_POLICIES = kinds.Kind(
+    "policy.open-cluster-management.io", "configurationpolicies", "ConfigurationPolicy", namespaced=True
+)
 _SERVED_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 _NOT_YET = (404, 429, 503)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pathlib
 
 _STORIES = ["canary-then-wave", "canary-stuck", "canary-lost", "spoke-unreachable", "bad-manifest", "withdraw"]
-_STORIES += ["operator-missing", "hub-restarted"]
+_STORIES += ["operator-missing", "policy", "killed", "hub-restarted"]
 
 
 def _run(*arguments: str, cache: pathlib.Path | None = None) -> subprocess.CompletedProcess[str]:
