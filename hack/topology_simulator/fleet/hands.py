@@ -29,7 +29,7 @@ _TARGET = "HighlyAvailable"
 
 @dataclass(frozen=True, slots=True)
 class _Mistake:
-    """A work with a mistake; the refusal has `says`. `requests` when half of it happens all the same."""
+    """A work with a mistake; the refusal has `says`. `requests` when half of it happens anyway."""
 
     name: str
     what: str
@@ -105,7 +105,7 @@ async def _try(
     spec = dict((after or {}).get("spec") or {})
     if mistake.requests:
         requested = spec.pop("desiredTopology", None)
-        judged.claim(f"{mistake.what} makes the request all the same", holds=requested == _TARGET, actual=requested)
+        judged.claim(f"{mistake.what} makes the request anyway", holds=requested == _TARGET, actual=requested)
     judged.claim(
         f"{mistake.what} changes nothing else, and Infrastructure outlives it",
         holds=after is not None and spec == before["spec"] and _same(after, before),

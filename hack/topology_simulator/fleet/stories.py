@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import chronicle, claims, engines, hands, pack, spoke, verdict, wire
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from . import running
 
@@ -25,6 +25,8 @@ _QUIET_SECONDS = 15.0
 _SOAK_SECONDS = 5
 _PENDING_SECONDS = 60
 """The progress deadline of a roll-out that is to run out of time; a transition takes a tenth of it."""
+_SHORT_SECONDS = 40
+"""Less than the operator's own deadline: a cluster that is out of time takes no slot, so only maxFailures counts."""
 _HELD = "console"
 
 
@@ -53,17 +55,27 @@ async def _canary_then_wave(fleet: running.Fleet, judged: verdict.Verdict) -> No
 
 
 async def _canary_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    await _stuck(fleet, judged, [fleet.canary])
+
+
+async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    await _stuck(fleet, judged, [fleet.canary, fleet.others[0]])
+
+
+async def _stuck(fleet: running.Fleet, judged: verdict.Verdict, clusters: Sequence[spoke.Spoke]) -> None:
+    """Let the last of these clusters never end; it and those before it are asked, and no other."""
+    *_, stuck = clusters
     before = await _prepared(fleet)
-    fleet.canary.box.actors.hold(_HELD)
-    await fleet.hub.apply(pack.rollout(_plan()))
-    fleet.chronicle.tell("story", f"operator {_HELD} of {fleet.canary.name} does not react; the deadline is a minute")
-    await _came(fleet, chronicle.FAILED, [fleet.canary], _STUCK_SECONDS)
-    problem = spoke.record_of(await fleet.canary.infrastructure()).get("problem") or {}
-    judged.claim("the canary's problem is Stuck", holds=problem.get("reason") == "Stuck", actual=problem)
+    stuck.box.actors.hold(_HELD)
+    await fleet.hub.apply(pack.rollout(_plan(deadline_seconds=_SHORT_SECONDS)))
+    fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} does not react; the deadline is a minute")
+    await _came(fleet, chronicle.FAILED, [stuck], _STUCK_SECONDS)
+    problem = spoke.record_of(await stuck.infrastructure()).get("problem") or {}
+    judged.claim(f"the problem of {stuck.name} is Stuck", holds=problem.get("reason") == "Stuck", actual=problem)
     await asyncio.sleep(_QUIET_SECONDS)
-    claims.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after the canary has failed", [fleet.canary])
-    fleet.canary.box.actors.release(_HELD)
-    fleet.chronicle.tell("story", f"operator {_HELD} of {fleet.canary.name} reacts again")
+    claims.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after {stuck.name} has failed", clusters)
+    stuck.box.actors.release(_HELD)
+    fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} reacts again")
     await _all_done(fleet)
     claims.canary_alone(fleet, judged, _SOAK_SECONDS)
     await claims.converted(judged, fleet.spokes)
@@ -280,6 +292,12 @@ STORIES = {
         summary="An operand of the canary never follows: no other cluster starts until that is repaired",
         play=_canary_stuck,
         deadline_minutes=1,
+    ),
+    "wave-stuck": Story(
+        summary="A cluster of the wave never ends: no other cluster starts until that is repaired",
+        play=_wave_stuck,
+        deadline_minutes=1,
+        least_spokes=3,
     ),
     "canary-lost": Story(
         summary="The canary loses its power after its topology has changed: no other cluster starts until it is back",

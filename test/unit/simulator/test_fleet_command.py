@@ -12,8 +12,8 @@ import pytest
 if TYPE_CHECKING:
     import pathlib
 
-_STORIES = ["canary-then-wave", "canary-stuck", "canary-lost", "spoke-unreachable", "bad-manifest", "withdraw"]
-_STORIES += ["operator-missing", "policy", "killed", "hub-restarted"]
+_STORIES = ["canary-then-wave", "canary-stuck", "wave-stuck", "canary-lost", "spoke-unreachable", "bad-manifest"]
+_STORIES += ["withdraw", "operator-missing", "policy", "killed", "hub-restarted"]
 
 
 def _run(*arguments: str, cache: pathlib.Path | None = None) -> subprocess.CompletedProcess[str]:
