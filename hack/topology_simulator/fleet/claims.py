@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from .. import conditions
 from . import chronicle
 
 if TYPE_CHECKING:
@@ -14,20 +16,24 @@ if TYPE_CHECKING:
 
 _OWN_WRITES = {"appliedmanifestworks", "configurationpolicies", "events", "subjectaccessreviews"}
 _REQUESTS = {(verb, "infrastructures", "cluster", "") for verb in ("patch", "update")}
-_CLOCK_SECONDS = 1.0
-"""Conditions have whole seconds, and the engine counts the soak from there."""
 
 
 def canary_alone(fleet: running.Fleet, judged: verdict.Verdict, soak_seconds: float) -> None:
-    """No other cluster is asked before the canary is done, and was so for the soak time."""
-    done = fleet.chronicle.last(fleet.canary.name, chronicle.DONE)
-    asked = [fleet.chronicle.first(each.name, chronicle.ASKED) for each in fleet.others]
-    earliest = min((each for each in asked if each is not None), default=None)
+    """No other cluster is asked before the canary is done and has soaked: by the times that the hub has written."""
+    works = fleet.chronicle.works
+    done = conditions.of(works.get(fleet.canary.name), "Progressing").get("lastTransitionTime")
+    asked = [works[each.name]["metadata"]["creationTimestamp"] for each in fleet.others if each.name in works]
+    earliest = min(asked, default=None)
+    soaked = done is not None and (earliest is None or (_time(earliest) - _time(done)).total_seconds() >= soak_seconds)
     judged.claim(
         f"no other cluster is asked before the canary is done and has soaked for {soak_seconds:g} s",
-        holds=done is not None and (earliest is None or earliest >= done + soak_seconds - _CLOCK_SECONDS),
-        actual=f"the canary is done after {done} s, the next is asked after {earliest} s",
+        holds=soaked,
+        actual=f"the canary is done at {done}, the next is asked at {earliest}",
     )
+
+
+def _time(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
 
 
 def nobody_but(fleet: running.Fleet, judged: verdict.Verdict, when: str, clusters: Sequence[spoke.Spoke]) -> None:

@@ -80,12 +80,6 @@ def _no_canary(obj: dict[str, Any]) -> None:
             (reference["rolloutStrategy"].get("progressive") or {}).pop("mandatoryDecisionGroups", None)
 
 
-def _no_limit(obj: dict[str, Any]) -> None:
-    if obj["kind"] == "ManifestWorkReplicaSet":
-        for reference in obj["spec"]["placementRefs"]:
-            (reference["rolloutStrategy"].get("progressive") or {})["maxFailures"] = "100%"
-
-
 def _update(obj: dict[str, Any]) -> None:
     if obj["kind"] == "ClusterRole":
         for rule in obj["rules"]:
@@ -98,7 +92,6 @@ MUTANTS = {
     "no-apply": Mutant("the whole object is replaced", "canary-then-wave", _no_apply),
     "no-orphan": Mutant("the object goes with its work", "canary-then-wave", _no_orphan),
     "no-failure": Mutant("no rule says that a cluster has failed", "canary-stuck", _no_failure),
-    "no-limit": Mutant("any number of clusters may fail", "wave-stuck", _no_limit),
     "no-toleration": Mutant("a cluster that is unreachable is no longer placed", "canary-lost", _no_toleration),
     "unguarded": Mutant("rules ask a record that may be missing", "operator-missing", _unguarded),
     "force": Mutant("conflicts are won by force", "bad-manifest", _force),

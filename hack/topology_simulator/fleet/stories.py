@@ -26,7 +26,8 @@ _SOAK_SECONDS = 5
 _PENDING_SECONDS = 60
 """The progress deadline of a roll-out that is to run out of time; a transition takes a tenth of it."""
 _SHORT_SECONDS = 40
-"""Less than the operator's own deadline: a cluster that is out of time takes no slot, so only maxFailures counts."""
+"""Less than the operator's own deadline, so that a cluster is out of time before it has failed. With a mandatory group
+either stops the roll-out, whatever maxFailures is (OCM 1.2: sdk-go, progressivePerGroup looks at every cluster)."""
 _HELD = "console"
 
 

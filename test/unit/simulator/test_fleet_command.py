@@ -19,7 +19,7 @@ _STORIES += ["withdraw", "operator-missing", "policy", "killed", "hub-restarted"
 def _run(*arguments: str, cache: pathlib.Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({"XDG_CACHE_HOME": str(cache)} if cache else {})}
     command = [sys.executable, "-m", "topology_simulator.fleet", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False, env=environment)  # noqa: S603 - our own program
+    return subprocess.run(command, capture_output=True, text=True, timeout=180.0, check=False, env=environment)  # noqa: S603 - our own program
 
 
 def test_every_story_is_listed_and_each_mutant_names_a_story() -> None:
