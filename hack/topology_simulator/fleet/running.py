@@ -1,6 +1,6 @@
 """Hub and clusters, opened and closed as one. Whatever ends it, the logs are kept in one folder, one below for each.
 
-The hub is opened first, because its etcd keeps the objects of all; the clusters then open side by side.
+The hub is opened first, because its etcd keeps the objects of all; the clusters then open, two at a time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from .. import pace, terminal
+
+
+_AT_ONCE = 2
+"""An API server that starts and is given its definitions keeps a core busy for seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
             )
             for name in names
         ]
-        holders = [_Holder(each) for each in spokes]
+        turns = asyncio.Semaphore(_AT_ONCE)
+        holders = [_Holder(each, turns) for each in spokes]
         watching: asyncio.Task[None] | None = None
         try:
             await asyncio.gather(*(holder.opened() for holder in holders))
@@ -88,8 +93,9 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
 class _Holder:
     """Opens, keeps and closes one cluster in a task of its own: what it consists of has to end where it began."""
 
-    def __init__(self, cluster: spoke.Spoke) -> None:
+    def __init__(self, cluster: spoke.Spoke, turns: asyncio.Semaphore) -> None:
         self._cluster = cluster
+        self._turns = turns
         self._is_open, self._closing = asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._hold(), name=cluster.name)
 
@@ -109,6 +115,8 @@ class _Holder:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _hold(self) -> None:
-        async with self._cluster:
+        async with contextlib.AsyncExitStack() as stack:
+            async with self._turns:
+                await stack.enter_async_context(self._cluster)
             self._is_open.set()
             await self._closing.wait()
