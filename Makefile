@@ -6,6 +6,8 @@ SCENARIO ?= happy-path
 APISERVER ?= embedded
 JOBS ?= 5
 ETCD ?= pretended
+SPOKES ?= 3
+STORY ?= canary-then-wave
 # What one runs after each edit: the core, and a few stories of an operator as a process.
 QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration \
   test/component/test_request_to_topology.py::test_a_request_becomes_a_topology \
@@ -27,7 +29,7 @@ NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
   echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-all quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -48,6 +50,17 @@ demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your ey
 cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal (NAME=cluster: its folder below build)
 	@trap : INT; $(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD) $(if $(NAME),--folder build/$(NAME)) || test $$? -eq 130
 
+fleet: $(STAMP) ## a hub with real engines converts a fleet, and a verdict (SPOKES=3 STORY=canary-then-wave, STORY=list, MUTANT=no-canary)
+	@hack/envtest/envtest path >/dev/null 2>&1 && hack/envtest/envtest crds >/dev/null 2>&1 || hack/envtest/envtest build >/dev/null
+	@hack/engines/engines path >/dev/null 2>&1 && hack/engines/engines crds >/dev/null 2>&1 || hack/engines/engines build >/dev/null
+	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))
+
+fleet-all: $(STAMP) ## every story of a fleet, and every mutant of what its engines are given (about half an hour)
+	@$(BIN)/python -m topology_simulator.fleet --list | while read -r name _; do \
+		case $$name in MUTANT=*) ;; *) name=STORY=$$name ;; esac; \
+		$(MAKE) --no-print-directory fleet $$name </dev/null || exit 1; \
+	done
+
 quick: $(STAMP) ## what one runs after each edit: the core and a few stories, under a minute
 	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(QUICK)
 
@@ -65,6 +78,7 @@ nightly: envtest $(STAMP) ## everything on both API servers, what depends on Kub
 	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) $(BIN)/python -m pytest -n $(JOBS) --apiserver real $(ON_OLDEST)
 	$(MAKE) --no-print-directory fuzz coverage
 	$(MAKE) --no-print-directory parity planted test-observability image-check sbom
+	$(MAKE) --no-print-directory fleet-all
 	$(MAKE) --no-print-directory soak
 	$(MAKE) --no-print-directory bench
 	$(MAKE) --no-print-directory bench APISERVER=real
@@ -154,6 +168,9 @@ audit: $(STAMP) ## the locked files against known vulnerabilities (needs a netwo
 
 envtest: ## kube-apiserver, kube-controller-manager, etcd and kubectl, built once from Go modules
 	hack/envtest/envtest build
+
+engines: ## the engines of a fleet (OCM work and placement, config-policy-controller), built once from Go modules
+	hack/engines/engines build
 
 clean: ## remove everything that the targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -15,6 +15,7 @@ A table of contents, from what a newcomer runs to what it stands on:
                         `machines`: its nodes; `operands`: what its operators deploy; crds/: its kinds)
 * `client`, `mirror`    how an actor talks to a server and what it knows; `kinds`, `kubeconfig`, `conditions`
 * `apiserver`           the embedded API server
+* `fleet`               a hub and its clusters with real engines: `python -m topology_simulator.fleet`
 * `envtest`             a real kube-apiserver with its etcd; `proxy` gives it the faults and records of the embedded one
 
 Files are written to a temporary folder (`demo`) or below build of the current directory (`cluster`).

@@ -98,10 +98,12 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     served: Served | None = None,
     https: bool = False,
     settle_seconds: int | None = None,
+    flags: Sequence[str] = (),
 ) -> AsyncIterator[Box]:
     """Open a box for a scenario; files go to `folder`, an absolute path that exists.
 
     `settle_seconds` in place of those of the pace: the operator waits so long between two writes of newer answers, too.
+    `flags` are further ones of the operator.
     With `https` the operator serves as on a cluster, to those who are let in: `Box.serving` signs certificates.
 
     `apiserver` is one of API_SERVERS; `served` is one that is open already, and then none is started. `etcd` is one of
@@ -130,7 +132,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             if served.operator != served.administrator:
                 theirs = folder / "kubeconfig-operator"
                 _write(theirs, served.operator)
-            flags = (*_asking(members), *_hurried(story, folder))
+            flags = (*flags, *_asking(members), *_hurried(story, folder))
             tls = None
             if https:
                 certified = await _certified(api, folder, served.clients)

@@ -106,6 +106,18 @@ async def test_an_old_revision_is_gone_after_compaction(real: server.RealServer)
     assert (said["type"], said["object"]["code"], said["object"]["reason"]) == ("ERROR", 410, "Expired"), said
 
 
+async def test_clusters_that_share_an_etcd_do_not_see_each_other(real: server.RealServer) -> None:
+    namespace = kinds.NAMESPACES.new("only-here")
+    async with server.RealServer(beside=real, prefix="/another") as other:
+        assert list(other.pids) == ["kube-apiserver"]
+        async with _client(real) as here, _client(other) as there:
+            await there.create(kinds.NAMESPACES, namespace)
+            assert await here.find(kinds.NAMESPACES, "only-here") is None
+            await real.stop_api()
+            await other.restart_api()
+            assert await there.find(kinds.NAMESPACES, "only-here") is not None
+
+
 async def test_its_controllers_empty_a_namespace_and_collect_what_lost_its_owner(real: server.RealServer) -> None:
     controllers.needed()
     async with _client(real) as api:

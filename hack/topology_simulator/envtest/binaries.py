@@ -11,7 +11,7 @@ import pathlib
 import subprocess
 
 _CONTROLLER_MANAGER = "kube-controller-manager"
-_SCRIPT = pathlib.Path(__file__).parents[2] / "envtest" / "envtest"
+_HACK = pathlib.Path(__file__).parents[2]
 
 
 class MissingError(Exception):
@@ -40,10 +40,16 @@ def definitions(of: str = "openshift") -> pathlib.Path:
 
 
 def _asked(*what: str) -> pathlib.Path:
+    return asked_of("envtest", *what)
+
+
+def asked_of(name: str, *what: str) -> pathlib.Path:
+    """Return the folder that a script of hack/ answers with: hack/NAME/NAME. Raises MissingError."""
+    script = _HACK / name / name
     try:
-        asked = subprocess.run([_SCRIPT, *what], capture_output=True, text=True, timeout=30.0, check=False)  # noqa: S603 - our own script
+        asked = subprocess.run([script, *what], capture_output=True, text=True, timeout=30.0, check=False)  # noqa: S603 - our own script
     except OSError as error:
-        raise MissingError(f"{_SCRIPT}: {error.strerror}; run this from a checkout of the repository") from None
+        raise MissingError(f"{script}: {error.strerror}; run this from a checkout of the repository") from None
     if asked.returncode != 0:
-        raise MissingError(asked.stderr.strip().removeprefix("envtest: ") or f"{_SCRIPT} failed without a word")
+        raise MissingError(asked.stderr.strip().removeprefix(f"{name}: ") or f"{script} failed without a word")
     return pathlib.Path(asked.stdout.strip())

@@ -2,7 +2,8 @@
 
 Nothing reconciles there, until a test asks for single controllers of kube-controller-manager.
 
-A second kube-apiserver may serve the same etcd (`start_api(SECOND)`), and that etcd may be several members (`members`).
+A second kube-apiserver may serve the same etcd (`start_api(SECOND)`), that etcd may be several members (`members`), and
+several clusters may keep their objects in one etcd, each under a prefix of its own (`beside`).
 Who may come in is a table of users with one token each; with RBAC on, anybody but a member of `system:masters` can
 do only what a binding allows. Start lines and what was measured about them: hack/envtest/README.md.
 """
@@ -67,7 +68,8 @@ class RealServer:
     """A real API server; use it as an async context manager.
 
     `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `members` are
-    running members of etcd to be used in place of an own one.
+    running members of etcd to be used in place of an own one. `beside` is another server whose etcd is used, which
+    must outlive this one; `prefix` is then where objects are kept there.
     Raises binaries.MissingError, RealServerError.
     """
 
@@ -77,8 +79,12 @@ class RealServer:
         *,
         port: int = 0,
         members: etcd_cluster.Cluster | None = None,
+        beside: RealServer | None = None,
+        prefix: str = "/registry",
     ) -> None:
         self._members = members
+        self._beside = beside
+        self._prefix = prefix
         self._users = {"admin": ADMIN, **(users or {})}
         self._assets = binaries.folder()
         self._asked_port = port
@@ -117,7 +123,7 @@ class RealServer:
     @property
     def etcd_url(self) -> str:
         """Where its etcd is, plain HTTP: for compaction, never for objects."""
-        return f"http://127.0.0.1:{self._etcd_port}"
+        return self._beside.etcd_url if self._beside is not None else f"http://127.0.0.1:{self._etcd_port}"
 
     @property
     def pids(self) -> dict[str, int]:
@@ -215,7 +221,7 @@ class RealServer:
             self._etcd_port, peer, free, self._second_port = member.free_ports(4)
             self.port = self._asked_port or free
             try:
-                if self._members is None:
+                if self._own_etcd:
                     await self._start("etcd", self._etcd_command(peer))
                 await self.start_api()
             except RealServerError as error:
@@ -223,7 +229,8 @@ class RealServer:
                 if "address already in use" not in str(error) or self._asked_port or attempt == _ATTEMPTS - 1:
                     raise
                 await self._stop("kube-apiserver")
-                await self._stop("etcd")
+                if self._own_etcd:
+                    await self._stop("etcd")
                 shutil.rmtree(self.folder / "etcd", ignore_errors=True)
             else:
                 return
@@ -263,12 +270,16 @@ class RealServer:
             f"--initial-cluster=default={peers}",
         ]
 
+    @property
+    def _own_etcd(self) -> bool:
+        return self._members is None and self._beside is None
+
     def _port_of(self, name: str) -> int:
         return self._second_port if name == SECOND else self.port
 
     def _etcd_flags(self) -> list[str]:
         if self._members is None:
-            return [f"--etcd-servers={self.etcd_url}"]
+            return [f"--etcd-servers={self.etcd_url}", f"--etcd-prefix={self._prefix}"]
         folder = self._members.client_folder("kube-apiserver")
         return [
             f"--etcd-servers={','.join(self._members.urls)}",
@@ -328,7 +339,7 @@ class RealServer:
             ) from None
 
     async def _alive(self, server: str) -> None:
-        for name in (server,) if self._members is not None else ("etcd", server):
+        for name in ("etcd", server) if self._own_etcd else (server,):
             if name not in self.pids:
                 raise RealServerError(f"{name} has ended\n{self.last_words()}")
         await asyncio.sleep(_POLL_SECONDS)

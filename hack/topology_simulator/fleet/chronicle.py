@@ -1,0 +1,201 @@
+"""What happened where, and when: from watches of the hub's ManifestWorks and of every cluster's Infrastructure.
+
+The verdict of a story is about order, and only what was seen counts. An event is a word (see `Moment`); each is printed
+when it happens, and `table` shows at the end when each cluster came to what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import client, conditions, kinds
+from . import pack, spoke, wire
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from .. import terminal
+    from . import hub
+
+ASKED, UNASKED = "asked", "no longer asked"
+REQUESTED, CANCELLED, CHANGED, COMPLETED, DONE, FAILED = (
+    "requested",
+    "cancelled",
+    "topology changed",
+    "completed",
+    "done",
+    "failed",
+)
+_MILESTONES = (ASKED, REQUESTED, CHANGED, COMPLETED, DONE, FAILED, CANCELLED, UNASKED)
+_STATES = ("Applied", "Progressing", "Degraded")
+_RETRY_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """At so many seconds after the beginning, a cluster came to an event.
+
+    The hub says `asked` (there is a ManifestWork for it), `no longer asked`, `done` and `failed` (what the work
+    manager makes of it); the cluster says `requested`, `cancelled`, `topology changed`, `completed`.
+    """
+
+    seconds: float
+    cluster: str
+    event: str
+
+
+class Chronicle:
+    """Watches and remembers. `run` goes on until cancelled."""
+
+    def __init__(self, hub: hub.Hub, spokes: Iterable[spoke.Spoke], screen: terminal.Terminal) -> None:
+        self._hub = hub
+        self._spokes = tuple(spokes)
+        self._screen = screen
+        self._began = time.monotonic()
+        self._last: dict[tuple[str, str], Any] = {}
+        self.moments: list[Moment] = []
+        self.works: dict[str, dict[str, Any]] = {}
+        """The ManifestWork of each cluster, as it was last seen."""
+        self.infrastructures: dict[str, dict[str, Any]] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._began
+
+    def first(self, cluster: str, event: str) -> float | None:
+        """Return when a cluster first came to an event, None if it never did."""
+        return next((each.seconds for each in self.moments if (each.cluster, each.event) == (cluster, event)), None)
+
+    def last(self, cluster: str, event: str) -> float | None:
+        """Return when a cluster last came to an event, None if it never did."""
+        moments = [each.seconds for each in self.moments if (each.cluster, each.event) == (cluster, event)]
+        return moments[-1] if moments else None
+
+    def came_to(self, event: str) -> list[str]:
+        """Return the clusters that came to an event, in that order, each once."""
+        return list(dict.fromkeys(each.cluster for each in self.moments if each.event == event))
+
+    def table(self) -> list[str]:
+        """Return one line a cluster: what it came to, with the seconds, in order."""
+        lines = []
+        for name in (each.name for each in self._spokes):
+            seen = [each for each in self.moments if each.cluster == name and each.event in _MILESTONES]
+            lines.append(f"{name:<10} " + ", ".join(f"{each.event} {each.seconds:.1f}" for each in seen))
+        return lines
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow_works())
+            group.create_task(self._follow_replica_set())
+            for each in self._spokes:
+                group.create_task(self._follow_infrastructure(each))
+
+    def tell(self, subject: str, text: str, colour: str = "") -> None:
+        """Print a line of what happens."""
+        self._screen.say(subject, text, colour)
+
+    # -- what the hub says
+
+    async def _follow_works(self) -> None:
+        async for obj, deleted in _each(self._hub.api, wire.WORKS):
+            if obj["metadata"]["name"] == pack.NAME:
+                self._work(obj["metadata"]["namespace"], obj, deleted=deleted)
+
+    def _work(self, cluster: str, work: dict[str, Any], *, deleted: bool) -> None:
+        self.works[cluster] = work
+        if self._new(cluster, "work", not deleted):
+            self._note(cluster, UNASKED if deleted else ASKED)
+        for name in _STATES:
+            state = conditions.of(work, name)
+            if state and self._new(cluster, name, (state["status"], state.get("message"))):
+                self.tell(cluster, f"{name}={state['status']} {state.get('message', '')}", "dim")
+        verdict = _verdict(work)
+        if self._new(cluster, "verdict", verdict) and verdict:
+            self._note(cluster, verdict)
+
+    async def _follow_replica_set(self) -> None:
+        async for obj, _ in _each(self._hub.api, wire.REPLICA_SETS):
+            status = obj.get("status") or {}
+            summary = ", ".join(f"{name} {number}" for name, number in (status.get("summary") or {}).items())
+            rolled = conditions.of(obj, "PlacementRolledOut").get("reason", "")
+            if summary and self._new("hub", "summary", (summary, rolled)):
+                self.tell("hub", f"{summary}; roll-out {rolled}", "dim")
+
+    # -- what the clusters say
+
+    async def _follow_infrastructure(self, cluster: spoke.Spoke) -> None:
+        async for obj, _ in _each(cluster.api, kinds.INFRASTRUCTURES):
+            self._infrastructure(cluster.name, obj)
+
+    def _infrastructure(self, name: str, obj: dict[str, Any]) -> None:
+        before = self.infrastructures.get(name)
+        self.infrastructures[name] = obj
+        desired = (obj.get("spec") or {}).get("desiredTopology")
+        if self._new(name, "desired", desired) and (desired or before):
+            self._note(name, REQUESTED if desired else CANCELLED)
+        topology = (obj.get("status") or {}).get("controlPlaneTopology")
+        if self._new(name, "topology", topology) and before is not None:
+            self._note(name, CHANGED)
+        record = spoke.record_of(obj)
+        phase = record.get("phase")
+        if self._new(name, "phase", phase) and phase:
+            self.tell(name, f"phase {phase}")
+            if phase == "Completed":
+                self._note(name, COMPLETED)
+        problem = (record.get("problem") or {}).get("reason", "")
+        if self._new(name, "problem", problem) and (problem or before):
+            self.tell(name, f"problem {problem}" if problem else "no problem any more", "yellow" if problem else "")
+
+    def _new(self, subject: str, part: str, value: Any) -> bool:
+        key = (subject, part)
+        if key in self._last and self._last[key] == value:
+            return False
+        self._last[key] = value
+        return True
+
+    def _note(self, cluster: str, event: str) -> None:
+        self.moments.append(Moment(self.seconds, cluster, event))
+        self.tell(cluster, event, "bold")
+
+
+def _verdict(work: dict[str, Any]) -> str:
+    """Return what the work manager makes of a work: done, failed, or nothing yet.
+
+    ocm pkg/work/hub/controllers/manifestworkreplicasetcontroller, clusterRolloutStatusFunc (v1.2.0).
+    """
+    generation = work["metadata"].get("generation")
+    applied, progressing, degraded = (conditions.of(work, name) for name in _STATES)
+    current = [state for state in (applied, progressing) if state.get("observedGeneration") == generation]
+    if len(current) < 2 or applied["status"] != "True":
+        return ""
+    if progressing["status"] == "False":
+        return DONE
+    failed = degraded.get("status") == "True" and degraded.get("observedGeneration") == generation
+    return FAILED if failed else ""
+
+
+async def _each(api: client.Client, kind: kinds.Kind) -> AsyncIterator[tuple[dict[str, Any], bool]]:
+    """Yield each state of each object, and whether it was deleted; what vanished during a gap is deleted, too."""
+    known: dict[tuple[str, str], dict[str, Any]] = {}
+    async for event in api.follow(kind, retry_seconds=_RETRY_SECONDS):
+        if isinstance(event, client.Changed):
+            changes = [(event.obj, event.deleted)]
+        else:
+            listed = {_key(obj): obj for obj in event.objects}
+            changes = [(obj, True) for key, obj in known.items() if key not in listed]
+            changes += [(obj, False) for obj in listed.values()]
+        for obj, deleted in changes:
+            if deleted:
+                known.pop(_key(obj), None)
+            else:
+                known[_key(obj)] = obj
+            yield obj, deleted
+
+
+def _key(obj: dict[str, Any]) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]

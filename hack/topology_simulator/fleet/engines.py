@@ -1,0 +1,174 @@
+"""The engines as processes: where the programs are (hack/engines is asked), how they are started, and their kinds.
+
+They are real and unchanged. What differs from a cluster is where they run: beside their API servers, with a kubeconfig
+file in place of a mounted one, without leader election, and on a free port of loopback. The work agent looks for news
+every two seconds where nothing is watched; ten are its default, and sixty on a single node.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import signal
+from typing import TYPE_CHECKING, Any, Self
+
+import yaml
+
+from .. import install
+from ..envtest import binaries
+from ..etcd import keeping, member
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Mapping
+    from types import TracebackType
+
+PLACEMENT, MANAGER, AGENT, POLICIES = "placement", "work-manager", "work-agent", "config-policy-controller"
+SYNC_SECONDS = 2
+HUB_DEFINITIONS = (
+    "managedclusters.cluster.open-cluster-management.io",
+    "managedclustersets.cluster.open-cluster-management.io",
+    "managedclustersetbindings.cluster.open-cluster-management.io",
+    "placements.cluster.open-cluster-management.io",
+    "placementdecisions.cluster.open-cluster-management.io",
+    "addonplacementscores.cluster.open-cluster-management.io",
+    "manifestworks.work.open-cluster-management.io",
+    "manifestworkreplicasets.work.open-cluster-management.io",
+)
+SPOKE_DEFINITIONS = (
+    "appliedmanifestworks.work.open-cluster-management.io",
+    "configurationpolicies.policy.open-cluster-management.io",
+    "operatorpolicies.policy.open-cluster-management.io",
+)
+POLICY_NAMESPACE = "managed"
+"""Where a cluster keeps its policies; the copy of a hub's policies (governance-policy-framework-addon) is not here."""
+
+
+@functools.cache
+def folder() -> pathlib.Path:
+    """Return the folder that holds the programs. Raises binaries.MissingError, one line that says what to do."""
+    return binaries.asked_of("engines", "path")
+
+
+def definitions(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the engines' own definitions of these names. Raises binaries.MissingError."""
+    known = {definition["metadata"]["name"]: definition for definition in map(json.loads, _read())}
+    return [known[name] for name in names]
+
+
+@functools.cache
+def _read() -> tuple[str, ...]:
+    place = binaries.asked_of("engines", "crds")
+    return tuple(
+        json.dumps(yaml.load(path.read_text(), install.LOADER))  # noqa: S506 - a safe one
+        for path in sorted(place.glob("*.yaml"))
+    )
+
+
+class Engines:
+    """Programs of one cluster, hub or spoke; they end with their context, and with their parent."""
+
+    def __init__(self) -> None:
+        self._processes = keeping.Keeping("fleet-")
+        self._commands: dict[str, list[str]] = {}
+
+    async def __aenter__(self) -> Self:
+        await self._processes.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._processes.__aexit__(kind, error, trace)
+
+    @property
+    def folder(self) -> pathlib.Path:
+        """Where logs and kubeconfigs are."""
+        return self._processes.folder
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The running programs by name."""
+        return self._processes.pids
+
+    def kubeconfig(self, name: str, content: dict[str, Any]) -> pathlib.Path:
+        """Write a kubeconfig and return its place."""
+        place = self.folder / f"{name}.kubeconfig"
+        place.touch(mode=0o600)
+        place.write_text(json.dumps(content))
+        return place
+
+    async def placement(self, hub: pathlib.Path) -> None:
+        """Start placement. Raises KeepingError."""
+        await self._start(PLACEMENT, "placement", "controller", *_served(hub))
+
+    async def manager(self, hub: pathlib.Path) -> None:
+        """Start the work manager with ManifestWorkReplicaSets, which are behind an alpha gate. Raises KeepingError."""
+        gates = "--feature-gates=ManifestWorkReplicaSet=true"
+        await self._start(MANAGER, "work", "manager", *_served(hub), gates)
+
+    async def agent(self, cluster: str, hub: pathlib.Path, spoke: pathlib.Path) -> None:
+        """Start a cluster's work agent; the kubeconfigs are its restricted identities. Raises KeepingError."""
+        await self._start(
+            AGENT,
+            "work",
+            "agent",
+            *_served(spoke),
+            f"--spoke-cluster-name={cluster}",
+            f"--workload-source-config={hub}",
+            f"--agent-id={cluster}-agent",
+            f"--status-sync-interval={SYNC_SECONDS}s",
+        )
+
+    async def policies(self, cluster: str, spoke: pathlib.Path) -> None:
+        """Start a config-policy-controller; the kubeconfig is its restricted identity. Raises KeepingError."""
+        (port,) = member.free_ports(1)
+        await self._start(
+            POLICIES,
+            "config-policy-controller",
+            "controller",
+            f"--kubeconfig={spoke}",
+            f"--cluster-name={cluster}",
+            f"--health-probe-bind-address=127.0.0.1:{port}",
+            "--metrics-bind-address=0",
+            "--leader-elect=false",
+            environment={"WATCH_NAMESPACE": POLICY_NAMESPACE},
+        )
+
+    async def stop(self, name: str) -> None:
+        """Kill a program, as a machine that loses its power does. Raises KeepingError."""
+        await self._processes.end(name, signal.SIGKILL)
+
+    async def restart(self, name: str) -> None:
+        """Kill a program and start it again. Raises KeepingError."""
+        await self.stop(name)
+        await self.start_again(name)
+
+    async def start_again(self, name: str) -> None:
+        """Start a program that was stopped, with the same command line. Raises KeepingError."""
+        await self._processes.start(name, self._commands[name])
+
+    async def _start(
+        self, name: str, program: str, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> None:
+        settings = [f"{key}={value}" for key, value in (environment or {}).items()]
+        self._commands[name] = ["/usr/bin/env", *settings, str(folder() / program), *arguments]
+        await self.start_again(name)
+
+
+def keep_logs(target: pathlib.Path, *sources: pathlib.Path) -> None:
+    """Copy the logs of these folders, which go with their processes, to one that stays."""
+    target.mkdir(parents=True, exist_ok=True)
+    for log in (file for source in sources for file in source.glob("*.log")):
+        shutil.copy(log, target / log.name)
+
+
+def _served(kubeconfig: pathlib.Path) -> tuple[str, ...]:
+    (port,) = member.free_ports(1)
+    return (
+        f"--kubeconfig={kubeconfig}",
+        "--namespace=open-cluster-management",
+        f"--listen=127.0.0.1:{port}",
+        "--disable-leader-election",
+    )

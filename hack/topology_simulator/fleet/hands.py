@@ -1,0 +1,145 @@
+"""Wrong hands: ManifestWorks that people write without the pack, each with one mistake, and what becomes of them.
+
+Each is given to one cluster that nothing else is asked of. The ManifestWork must say why it is refused, nothing may
+change, and when it is deleted, Infrastructure stays.
+
+One mistake is not harmless, and is tried last: with the default delete option the agent applies first and takes
+possession in a second request. That one is refused, so the hub calls the work not applied; but the request of the
+first one stands, and the cluster converts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import conditions, kinds
+from . import pack, verdict, wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from . import hub as hubs
+    from . import spoke
+
+_SECONDS = 60.0
+_TARGET = "HighlyAvailable"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mistake:
+    """A work with a mistake; the refusal has `says`. `requests` when half of it happens anyway."""
+
+    name: str
+    what: str
+    spec: dict[str, Any]
+    says: str
+    requests: bool = False
+
+
+def refusal(work: dict[str, Any]) -> str:
+    """Return why the manifest was not applied; empty when it was, or when that is not known."""
+    manifests = ((work.get("status") or {}).get("resourceStatus") or {}).get("manifests") or []
+    states = [conditions.of({"status": manifest}, "Applied") for manifest in manifests]
+    return next((str(state.get("message", "")) for state in states if state.get("status") == "False"), "")
+
+
+async def wrong(hub: hubs.Hub, cluster: spoke.Spoke, judged: verdict.Verdict, tell: Callable[[str, str], None]) -> None:
+    """Try every mistake on a cluster. Raises StoryFailedError, ClientError."""
+    for mistake in _mistakes():
+        await _try(hub, cluster, mistake, judged, tell)
+    role = pack.rights()[0]
+    await _give(cluster, pack.rights(marker=False)[0])
+    unmarked = _Mistake("no-marker", "a work agent without our marker", pack.work_spec(_spec(), []), "desiredtopology")
+    await _try(hub, cluster, unmarked, judged, tell)
+    await _give(cluster, role)
+    await cluster.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "SingleReplica"}})
+    foreign = _Mistake(
+        "foreign-field", "a request that another field manager owns", pack.work_spec(_spec(), []), "fleet-harness"
+    )
+    await _try(hub, cluster, foreign, judged, tell)
+    await cluster.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": None}})
+    await _try(hub, cluster, _possessive(), judged, tell)
+
+
+def _spec() -> dict[str, Any]:
+    return {"desiredTopology": _TARGET}
+
+
+def _mistakes() -> list[_Mistake]:
+    good = pack.work_spec(_spec(), [])
+    replacing = {"workload": good["workload"], "deleteOption": good["deleteOption"]}
+    wide = pack.work_spec({**_spec(), "cloudConfig": {"name": "other"}}, [])
+    return [
+        _Mistake("replaces", "the default update strategy, which replaces the whole object,", replacing, "update"),
+        _Mistake("more-fields", "a manifest with a field that is another manager's", wide, "cloudConfig"),
+    ]
+
+
+def _possessive() -> _Mistake:
+    spec = {name: part for name, part in pack.work_spec(_spec(), []).items() if name != "deleteOption"}
+    what = "the default delete option, which takes possession of the object,"
+    return _Mistake("foreground", what, spec, "ownerReferences", requests=True)
+
+
+async def _try(
+    hub: hubs.Hub,
+    cluster: spoke.Spoke,
+    mistake: _Mistake,
+    judged: verdict.Verdict,
+    tell: Callable[[str, str], None],
+) -> None:
+    before = await cluster.infrastructure()
+    await hub.apply([wire.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])
+    sentence = await _answer(hub, cluster, mistake)
+    tell(cluster.name, f"{mistake.what}: {sentence or 'applied'}")
+    judged.claim(
+        f"{mistake.what} is called not applied, and the ManifestWork says why",
+        holds=mistake.says in sentence,
+        actual=sentence,
+    )
+    await hub.api.delete(wire.WORKS, mistake.name, cluster.name)
+    await _gone(hub, cluster, mistake.name)
+    after = await cluster.api.find(kinds.INFRASTRUCTURES, "cluster")
+    spec = dict((after or {}).get("spec") or {})
+    if mistake.requests:
+        requested = spec.pop("desiredTopology", None)
+        judged.claim(f"{mistake.what} makes the request anyway", holds=requested == _TARGET, actual=requested)
+    judged.claim(
+        f"{mistake.what} changes nothing else, and Infrastructure outlives it",
+        holds=after is not None and spec == before["spec"] and _same(after, before),
+        actual=after and {"spec": spec, "metadata": after["metadata"]},
+    )
+
+
+def _same(after: dict[str, Any], before: dict[str, Any]) -> bool:
+    parts = ("uid", "ownerReferences", "finalizers", "labels", "annotations")
+    return all(after["metadata"].get(part) == before["metadata"].get(part) for part in parts)
+
+
+async def _answer(hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake) -> str:
+    """Return the refusal, empty when it was applied."""
+    work: dict[str, Any] = {}
+
+    async def answered() -> bool:
+        work.update(await hub.api.get(wire.WORKS, mistake.name, cluster.name))
+        return bool(conditions.of(work, "Applied"))
+
+    await verdict.until(f"{cluster.name} answers {mistake.name}", answered, _SECONDS)
+    return refusal(work)
+
+
+async def _gone(hub: hubs.Hub, cluster: spoke.Spoke, name: str) -> None:
+    async def gone() -> bool:
+        return await hub.api.find(wire.WORKS, name, cluster.name) is None
+
+    await verdict.until(f"ManifestWork {name} of {cluster.name} is gone", gone, _SECONDS)
+
+
+async def _give(cluster: spoke.Spoke, role: dict[str, Any]) -> None:
+    kind = wire.kind_of(role)
+    present = await cluster.api.get(kind, role["metadata"]["name"])
+    await cluster.api.put(kind, {**present, "rules": role["rules"]})
+    # Its authorizer watches roles.
+    await asyncio.sleep(1.0)

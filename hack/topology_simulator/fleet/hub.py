@@ -1,0 +1,166 @@
+"""The hub of a fleet: a real API server, placement, the work manager, and what a registration would have made.
+
+There is no registration agent: ManagedClusters, their namespaces, labels and taints, and the rights of each work agent
+in its own namespace are made here by hand, as a registration makes them. Placement and work manager are administrators.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Self
+
+from .. import client, conditions, kinds, kubeconfig
+from ..envtest import server
+from . import engines, pack, wire
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    Change = Callable[[dict[str, Any]], None]
+
+_RBAC = "rbac.authorization.k8s.io"
+_AGENT_ROLE = "fleet-work-agent"
+_SET = "global"
+_UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
+
+
+class Hub:
+    """A hub that knows these clusters; use it as an async context manager. The last cluster is the canary.
+
+    Its logs are copied to `folder` when it closes. `change` alters what is applied here (`mutants`).
+    """
+
+    def __init__(self, clusters: Sequence[str], folder: pathlib.Path, change: Change | None = None) -> None:
+        self._folder = folder
+        self._change = change or (lambda _: None)
+        self.clusters = tuple(clusters)
+        self.server = server.RealServer({name: _agent(name) for name in clusters})
+        self.engines = engines.Engines()
+        self.api: client.Client
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as opening:
+            await opening.enter_async_context(self.server)
+            await opening.enter_async_context(self.engines)
+            opening.callback(engines.keep_logs, self._folder, self.server.folder, self.engines.folder)
+            access = kubeconfig.access(self.server.kubeconfig(), self.server.folder)
+            self.api = await opening.enter_async_context(client.Client(access, "fleet-harness", strict=True))
+            await self._furnish()
+            await self._start_engines()
+            self._stack = opening.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def kubeconfig_of(self, cluster: str) -> dict[str, Any]:
+        """Return what the work agent of a cluster comes in with: it sees its own namespace only."""
+        return self.server.kubeconfig(cluster)
+
+    async def apply(self, objects: Sequence[dict[str, Any]]) -> None:
+        """Create objects; a ManifestWorkReplicaSet that is there already is given the new spec. Raises ClientError."""
+        for obj in objects:
+            self._change(obj)
+            kind, meta = wire.kind_of(obj), obj["metadata"]
+            present = await self.api.find(kind, meta["name"], meta.get("namespace", ""))
+            if present is None:
+                await self.api.create(kind, obj)
+            else:
+                await self.api.put(kind, {**present, "spec": obj["spec"]})
+
+    async def replica_set(self) -> dict[str, Any]:
+        """Return the ManifestWorkReplicaSet of the roll-out. Raises ClientError."""
+        return await self.api.get(wire.REPLICA_SETS, pack.NAME, pack.NAMESPACE)
+
+    async def works(self) -> dict[str, dict[str, Any]]:
+        """Return the ManifestWorks of the roll-out by cluster. Raises ClientError."""
+        listed = await self.api.list(wire.WORKS)
+        return {work["metadata"]["namespace"]: work for work in listed if work["metadata"]["name"] == pack.NAME}
+
+    async def report(self, cluster: str, *, reachable: bool) -> None:
+        """Say what a registration says of a cluster whose lease is, or is no longer, renewed. Raises ClientError."""
+        taints = [] if reachable else [{"key": _UNREACHABLE, "effect": "NoSelect", "timeAdded": conditions.now()}]
+        await self.api.patch(wire.MANAGED_CLUSTERS, cluster, {"spec": {"taints": taints}})
+        await self.api.patch_status(wire.MANAGED_CLUSTERS, cluster, {"conditions": _states(reachable=reachable)})
+
+    async def stop(self) -> None:
+        """Kill API server, placement and work manager. Raises KeepingError, RealServerError."""
+        for name in (engines.PLACEMENT, engines.MANAGER):
+            await self.engines.stop(name)
+        await self.server.stop_api()
+
+    async def start(self) -> None:
+        """Start them again. Raises KeepingError, RealServerError."""
+        await self.server.start_api()
+        for name in (engines.PLACEMENT, engines.MANAGER):
+            await self.engines.start_again(name)
+
+    async def _furnish(self) -> None:
+        await wire.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
+        await wire.create(self.api, _sets())
+        for name in self.clusters:
+            await wire.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))
+            await self.api.patch_status(wire.MANAGED_CLUSTERS, name, {"conditions": _states(reachable=True)})
+
+    async def _start_engines(self) -> None:
+        place = self.engines.kubeconfig("hub", self.server.kubeconfig())
+        await self.engines.placement(place)
+        await self.engines.manager(place)
+
+
+def _agent(cluster: str) -> server.User:
+    """Return whom a registration makes of a work agent on the hub."""
+    group = f"system:open-cluster-management:{cluster}"
+    return server.User(f"{group}:agent", (group, "system:open-cluster-management:managed-clusters"))
+
+
+def _sets() -> list[dict[str, Any]]:
+    return [
+        kinds.NAMESPACES.new(pack.NAMESPACE),
+        kinds.NAMESPACES.new("open-cluster-management"),
+        wire.CLUSTER_SETS.new(_SET, spec={"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}}),
+        wire.SET_BINDINGS.new(_SET, pack.NAMESPACE, spec={"clusterSet": _SET}),
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": _AGENT_ROLE},
+            "rules": [
+                {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
+                {
+                    "apiGroups": [wire.WORK_GROUP],
+                    "resources": ["manifestworks"],
+                    "verbs": ["get", "list", "watch", "update", "patch"],
+                },
+                {"apiGroups": [wire.WORK_GROUP], "resources": ["manifestworks/status"], "verbs": ["patch", "update"]},
+            ],
+        },
+    ]
+
+
+def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:
+    managed = wire.MANAGED_CLUSTERS.new(cluster, spec={"hubAcceptsClient": True, "leaseDurationSeconds": 60})
+    managed["metadata"]["labels"] = {pack.WAVE: str(wave)}
+    group = {"kind": "Group", "apiGroup": _RBAC, "name": f"system:open-cluster-management:{cluster}"}
+    binding = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": _AGENT_ROLE, "namespace": cluster},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _AGENT_ROLE},
+        "subjects": [group],
+    }
+    return [kinds.NAMESPACES.new(cluster), managed, binding]
+
+
+def _states(*, reachable: bool) -> list[dict[str, Any]]:
+    available = ("True", "ManagedClusterAvailable") if reachable else ("Unknown", "ManagedClusterLeaseUpdateStopped")
+    wanted = [
+        conditions.Condition("HubAcceptedManagedCluster", "True", "HubClusterAdminAccepted", "accepted"),
+        conditions.Condition("ManagedClusterJoined", "True", "ManagedClusterJoined", "joined"),
+        conditions.Condition("ManagedClusterConditionAvailable", *available, "as its lease says"),
+    ]
+    return conditions.written(wanted)

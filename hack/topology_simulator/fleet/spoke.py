@@ -1,0 +1,267 @@
+"""A cluster of the fleet: a real API server beside the hub's etcd, a cluster that lives, our operator, a work agent.
+
+The operator runs with the rights of its manifests and under its admission policies; the work agent runs as the
+ServiceAccount that OCM gives it, with the rights that OCM gives it for itself, and those of the pack.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import pathlib
+from typing import TYPE_CHECKING, Any, Self
+
+import yaml
+
+from .. import box, client, install, kinds, kubeconfig, scenario, shape
+from ..actors import kubelets
+from ..envtest import audit, openshift, server
+from . import engines, pack, wire
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .. import pace
+    from . import hub as hubs
+
+_MANIFESTS = pathlib.Path(__file__).parents[3] / "bindata" / "manifests"
+_RULES = ("rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1")
+_NAMESPACE = "openshift-topology-operator"
+_ACCOUNT = f"system:serviceaccount:{_NAMESPACE}:cluster-topology-operator"
+_AGENT = f"system:serviceaccount:{pack.AGENT_NAMESPACE}:{pack.AGENT_ACCOUNT}"
+_POLICY_AGENT = f"system:serviceaccount:{pack.POLICY_AGENT_NAMESPACE}:{pack.POLICY_AGENT_ACCOUNT}"
+_LEASE = ("--lease-duration", "15", "--renew-deadline", "10", "--retry-period", "2")
+"""An operator whose machine lost its power has not given its lease back: the next one waits until it has run out."""
+_NAMESPACES = {pack.AGENT_NAMESPACE, pack.POLICY_AGENT_NAMESPACE, engines.POLICY_NAMESPACE}
+_REFRESH_SECONDS = 1.5
+"""kube-apiserver looks once a second which policies there are (kubernetes/kubernetes 1.36, policy/generic)."""
+
+
+class Spoke:
+    """One cluster; use it as an async context manager. `deadline_minutes` shortens what the definitions say.
+
+    It begins with so many `masters`, of which the topology says nothing yet: three are ready to be converted.
+    Logs, and the kubeconfigs of administrator and operator, go to `folder`. `change` alters
+    the rights of the pack (`mutants`).
+    """
+
+    def __init__(  # noqa: PLR0913 - what a story may ask for
+        self,
+        name: str,
+        hub: hubs.Hub,
+        speeds: pace.Pace,
+        folder: pathlib.Path,
+        *,
+        masters: int = 3,
+        deadline_minutes: int | None = None,
+        change: hubs.Change | None = None,
+    ) -> None:
+        self.name = name
+        self._hub = hub
+        self._pace = speeds
+        self._folder = folder
+        self._deadline_minutes = deadline_minutes
+        self._masters = masters
+        self._change = change or (lambda _: None)
+        users = {
+            "operator": _service_account(_ACCOUNT),
+            "agent": _service_account(_AGENT),
+            "policy": _service_account(_POLICY_AGENT),
+        }
+        self.server = server.RealServer(users, beside=hub.server, prefix=f"/{name}")
+        self.engines = engines.Engines()
+        self.box: box.Box
+        self.api: client.Client
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as opening:
+            await opening.enter_async_context(self.server)
+            await opening.enter_async_context(self.engines)
+            opening.callback(engines.keep_logs, self._folder, self.server.folder, self.engines.folder)
+            access = kubeconfig.access(self.server.kubeconfig(), self.server.folder)
+            self.api = await opening.enter_async_context(client.Client(access, "fleet-harness", strict=True))
+            definitions = openshift.definitions()
+            await self._furnish()
+            served = box.Served(
+                administrator=self.server.kubeconfig(),
+                operator=self.server.kubeconfig("operator"),
+                clients=self.server.client_authority,
+                definitions=definitions,
+            )
+            story = scenario.load("happy-path").model_copy(
+                update={"cluster": shape.Shape(masters=self._masters), "deadline_minutes": self._deadline_minutes}
+            )
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self.box = await opening.enter_async_context(
+                box.opened(story, self._pace, self._folder, served=served, flags=_LEASE)
+            )
+            await self.engines.agent(
+                self.name,
+                self.engines.kubeconfig("hub", self._hub.kubeconfig_of(self.name)),
+                self.engines.kubeconfig("spoke", self.server.kubeconfig("agent")),
+            )
+            self._stack = opening.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    # -- what happens to it
+
+    async def grow(self) -> None:
+        """Let a further machine join as a control-plane node. Raises ClientError."""
+        await kubelets.join(self.api, f"master-{self._masters}")
+        self._masters += 1
+
+    async def lose(self) -> None:
+        """Take its power: API server, operator and agent are gone at once. Raises KeepingError, RealServerError."""
+        await self.engines.stop(engines.AGENT)
+        await self.server.stop_api()
+        await self.stop_operator()
+
+    async def recover(self) -> None:
+        """Give its power back. Raises KeepingError, RealServerError."""
+        await self.server.start_api()
+        await self.start_operator()
+        await self.engines.start_again(engines.AGENT)
+
+    async def start_policies(self) -> None:
+        """Start config-policy-controller, as its restricted identity. Raises KeepingError."""
+        await self.engines.policies(self.name, self.engines.kubeconfig("policy", self.server.kubeconfig("policy")))
+
+    async def apply_policy(self, spec: dict[str, Any]) -> None:
+        """Give it a ConfigurationPolicy of the name of the pack, as a hub's policies are copied. Raises ClientError."""
+        kind = wire.CONFIGURATION_POLICIES
+        await self.api.create(kind, kind.new(pack.NAME, engines.POLICY_NAMESPACE, spec=spec))
+
+    async def compliance(self) -> str:
+        """Return what the policy says: Compliant, NonCompliant, or nothing yet. Raises ClientError."""
+        policy = await self.api.get(wire.CONFIGURATION_POLICIES, pack.NAME, engines.POLICY_NAMESPACE)
+        return str((policy.get("status") or {}).get("compliant") or "")
+
+    async def stop_operator(self) -> None:
+        """Stop the operator."""
+        if self.box.operator is not None:
+            await self.box.operator.stop()
+
+    async def forget(self) -> None:
+        """Stop the operator and take its record away, as on a cluster that never had one. Raises ClientError."""
+        await self.stop_operator()
+        await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": None})
+
+    async def start_operator(self) -> None:
+        """Start the operator that was stopped."""
+        if self.box.operator is not None:
+            await self.box.operator.start()
+
+    # -- what can be read of it
+
+    async def infrastructure(self) -> dict[str, Any]:
+        """Return Infrastructure. Raises ClientError."""
+        return await self.api.get(kinds.INFRASTRUCTURES, "cluster")
+
+    async def ready(self) -> bool:
+        """Return whether the operator says that a transition is available. Raises ClientError."""
+        record = record_of(await self.infrastructure())
+        return any(each["available"] for each in record.get("available") or [])
+
+    def written_by_engines(self) -> list[audit.Event]:
+        """Return every write of work agent and config-policy-controller that the API server let pass; no dry runs."""
+        events = audit.Log(self.server.folder / "audit.log").read()
+        return [
+            event
+            for event in events
+            if event.user in (_AGENT, _POLICY_AGENT)
+            and event.verb not in ("get", "list", "watch")
+            and 200 <= event.code < 300
+            and "dryRun=All" not in event.uri
+        ]
+
+    async def _furnish(self) -> None:
+        """Make the rights of operator and agent, before either runs."""
+        await wire.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
+        rules = _rules()
+        named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
+        await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
+        rights = [*pack.rights(), *pack.policy_rights()]
+        for obj in rights:
+            self._change(obj)
+        await wire.create(self.api, [*rules, *_own_rights(), *rights])
+        await asyncio.sleep(_REFRESH_SECONDS)
+
+
+def record_of(infrastructure: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of the operator, empty when there is none."""
+    record: dict[str, Any] = (infrastructure.get("status") or {}).get("topologyTransition") or {}
+    return record
+
+
+def _service_account(name: str) -> server.User:
+    namespace = name.split(":")[2]
+    return server.User(name, ("system:serviceaccounts", f"system:serviceaccounts:{namespace}"))
+
+
+@functools.cache
+def _rules() -> tuple[dict[str, Any], ...]:
+    """Return the roles, bindings and admission policies of our manifests."""
+    texts = [path.read_text() for path in sorted(_MANIFESTS.glob("*.yaml"))]
+    documents = [obj for text in texts for obj in yaml.load_all(text, install.LOADER) if obj]
+    return tuple(obj for obj in documents if obj["apiVersion"] in _RULES)
+
+
+def _own_rights() -> list[dict[str, Any]]:
+    """Return what OCM gives a work agent for its own needs (manifests/klusterlet/managed of OCM 1.2).
+
+    And what config-policy-controller cannot do without; its own role (deploy/rbac of 0.18) is everything.
+    """
+    events: dict[str, Any] = {
+        "apiGroups": ["", "events.k8s.io"],
+        "resources": ["events"],
+        "verbs": ["create", "patch", "update"],
+    }
+    work = [
+        {
+            "apiGroups": [wire.WORK_GROUP],
+            "resources": ["appliedmanifestworks"],
+            "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
+        },
+        {"apiGroups": [wire.WORK_GROUP], "resources": ["appliedmanifestworks/status"], "verbs": ["patch", "update"]},
+        {"apiGroups": [wire.WORK_GROUP], "resources": ["appliedmanifestworks/finalizers"], "verbs": ["update"]},
+        {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
+        events,
+    ]
+    reading = ["get", "list", "watch"]
+    policies = [
+        {"apiGroups": [wire.CONFIGURATION_POLICIES.group], "resources": ["*"], "verbs": ["*"]},
+        {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": reading},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": reading},
+        events,
+    ]
+    agent, controller = (_AGENT.split(":")[2:], _POLICY_AGENT.split(":")[2:])
+    group = "rbac.authorization.k8s.io"
+    bindings = [
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
+        }
+        for name, (namespace, account) in (("work-agent", agent), ("policy-controller", controller))
+    ]
+    roles = [
+        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
+        for name, rules in (("work-agent", work), ("policy-controller", policies))
+    ]
+    reader = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "work-agent", "namespace": "kube-system"},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "extension-apiserver-authentication-reader"},
+        "subjects": bindings[0]["subjects"],
+    }
+    return [*roles, *bindings, reader]

@@ -1,0 +1,49 @@
+"""The claims of a story: each is a sentence that held or did not. The verdict is that all of them did."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from .. import terminal
+
+_POLL_SECONDS = 0.25
+
+
+class StoryFailedError(Exception):
+    """The story could not go on; the message says what was waited for and what there was."""
+
+
+async def until(what: str, holds: Callable[[], Awaitable[bool]], seconds: float) -> None:
+    """Wait until it holds; asked four times a second. Raises StoryFailedError, and what asking raises."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not await holds():  # noqa: ASYNC110 - other processes set no event here
+                await asyncio.sleep(_POLL_SECONDS)
+    except TimeoutError:
+        raise StoryFailedError(f"not within {seconds:g} s: {what}") from None
+
+
+@dataclass(slots=True)
+class Verdict:
+    """Collects claims."""
+
+    claims: list[tuple[str, bool, str]] = field(default_factory=list)
+
+    def claim(self, sentence: str, *, holds: bool, actual: object = "") -> None:
+        """Say that something must hold; `actual` is shown when it does not."""
+        self.claims.append((sentence, holds, "" if holds else str(actual)))
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are claims and all of them hold."""
+        return bool(self.claims) and all(holds for _, holds, _ in self.claims)
+
+    def show(self, screen: terminal.Terminal) -> None:
+        """Print every claim with its answer."""
+        for sentence, holds, actual in self.claims:
+            screen.print(f"  {screen.mark('Met' if holds else 'Unmet')} {sentence}" + (f": {actual}" if actual else ""))
