@@ -197,7 +197,7 @@ async def test_get_w_shows_every_phase_as_it_comes(terminal: Terminal) -> None:
                 line = (await watching.stdout.readline()).decode()
                 assert line, "kubectl get -w ended"
             assert line.split()[1] == "HighlyAvailable"
-            assert re.search(r" \d/9 ", line), line
+            assert re.search(r" \d/10 ", line), line
     finally:
         watching.terminate()
         await watching.communicate()

@@ -129,7 +129,7 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
     await world.until_check("ControlPlaneNodes", "Unmet")
     async with terminal(access, "status", "--watch") as seen:
         await seen.until("Pending since")
-        await seen.until("8/9 [#################---] Preflight checks")
+        await seen.until("9/10 [##################--] Preflight checks")
         await seen.until("Unmet  ControlPlaneNodes")
         await seen.until("Ctrl-C ends")
         assert seen.seen.startswith(_TAKEN)

@@ -78,7 +78,7 @@ async def test_what_is_planned_is_what_the_operator_publishes_until_it_is_comple
     assert [{name: one[name] for name in ("name", "status", "message")} for one in told["checks"]] == published
     late = await command.run("wait", "--timeout", "1s")
     assert late.code == plugin.TIMED_OUT
-    assert "Pending 8/9: waiting for ControlPlaneNodes" in late.complaint
+    assert "Pending 9/10: waiting for ControlPlaneNodes" in late.complaint
     async with command.running("wait", "--timeout", "50s") as waiting:
         await cluster.set_ready(world.api, "master-2", ready=True)
         printed, _ = await waiting.communicate()

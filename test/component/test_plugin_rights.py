@@ -38,6 +38,7 @@ _CLUSTER_READER = {
     "apiextensions.k8s.io": ["customresourcedefinitions"],
     "config.openshift.io": ["infrastructures", "clusteroperators", "clusterversions", "featuregates", "schedulers"],
     "machineconfiguration.openshift.io": ["machineconfigpools", "controllerconfigs"],
+    "machine.openshift.io": ["machines"],
 }
 """Of the kinds that this program reads, those that the role has in OpenShift 4 (`oc describe clusterrole`)."""
 

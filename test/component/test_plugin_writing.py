@@ -75,7 +75,7 @@ async def test_a_request_is_refused_then_made_then_cancelled_then_carried_out(
 
     code, made = await command.json(*CONFIRMED, "--allow-pending")
     assert (code, made["result"], made["desired"], await requested(here)) == (plugin.DONE, "Written", None, DESIRED)
-    assert made["operatorSays"].startswith("Pending 8/9: waiting for ControlPlaneNodes")
+    assert made["operatorSays"].startswith("Pending 9/10: waiting for ControlPlaneNodes")
     code, again = await command.json(*CONFIRMED)
     assert (code, again["result"], again["patch"]) == (plugin.DONE, "Unchanged", None)
     code, cancelled = await command.json("cancel")
