@@ -177,8 +177,8 @@ def _head(name: str, *meta: str) -> str:
 def _added_to_reader(matrix: matrices.Matrix, others: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield the role that Kubernetes adds to `cluster-reader`: what the operator may read and that role may not.
 
-    By name in the whole cluster: a role in one namespace cannot be added. `get` is for a single answer, the rest for
-    `status --watch`.
+    By name in the whole cluster: a role in one namespace cannot be added. `get` is for a single answer about an object
+    by its name, the rest for kinds that are listed and for `status --watch`.
     """
     granted = [(group, plural, name) for _, group, plural, name in _granted(others)]
     granted += [(read.group, read.plural, read.name) for read in reads(matrix)]
@@ -187,7 +187,7 @@ def _added_to_reader(matrix: matrices.Matrix, others: Iterable[dict[str, Any]]) 
         for group, plural, name in sorted(set(granted))
         if cluster.added_to_reader(f"{plural}.{group}")
     ]
-    rules = [dataclasses.replace(rule, verbs=_WATCH_AND_READ) for rule in _rules(added)]
+    rules = [dataclasses.replace(rule, verbs=_WATCH_AND_READ if rule.names else _WATCH) for rule in _rules(added)]
     head = _head(cluster.ADDED_TO_READER, "labels:", f'  {AGGREGATED}: "true"').format(kind="ClusterRole")
     if rules:
         yield f"{_READER}{head}\nrules:\n{''.join(map(str, rules))}"

@@ -18,7 +18,7 @@ from test.component import world as worlds
 from test.component.rights import restricted_world
 from topology_controller import bindata
 from topology_controller.plugin import cluster as reading
-from topology_simulator import kinds
+from topology_simulator import kinds, machine_api
 
 if TYPE_CHECKING:
     import pathlib
@@ -132,6 +132,10 @@ async def test_cluster_reader_with_what_the_operator_adds_reads_everything_and_u
 
             await polling.until("the role is added and counts", may_read_all, 60.0)
             await cluster.set_ready(there.api, "master-2", ready=False)
+            for obj in machine_api.installed("master-0", bare_metal=True):
+                kind = kinds.MACHINES if obj["kind"] == "Machine" else kinds.BARE_METAL_HOSTS
+                await there.api.create(kind, obj)
+                await there.api.patch_status(kind, obj["metadata"]["name"], obj["status"], machine_api.NAMESPACE)
             await there.idle_operator()
             await there.ask_for()
             await there.until_phase("Pending")
@@ -144,7 +148,7 @@ async def test_cluster_reader_with_what_the_operator_adds_reads_everything_and_u
                 for rule in ours["rules"]
                 for group in rule["apiGroups"]
                 for resource in rule["resources"]
-                for one in rule["resourceNames"]
+                for one in rule.get("resourceNames", [""])
                 for verb in rule["verbs"]
             }
 
