@@ -300,7 +300,7 @@ def _objects() -> Iterator[Name]:
         ("field", ("DESIRED", "RECORD")),
         ("annotation", ("PAUSED_ANNOTATION", "ETCD_BACKUP_ANNOTATION", "LOAD_BALANCER_BACKENDS_ANNOTATION")),
         ("annotation", ("ELSEWHERE_ANNOTATION",)),
-        ("label", ("IMAGE_BASED_INSTALL_LABEL",)),
+        ("label", ("IMAGE_BASED_INSTALL_LABEL", "WAVE_LABEL")),
         ("ConfigMap", ("ACCEPTED_CHECKS", "CONFIGURATION")),
         ("ClusterOperator", ("CLUSTER_OPERATOR",)),
         ("Lease", ("LEASE",)),
