@@ -352,9 +352,7 @@ def _below(body: Iterable[ast.stmt], prefix: str) -> dict[str, str]:
     return docstrings
 
 
-_MEANINGS = functools.reduce(
-    operator.or_, map(meanings, (vocabulary, shape, audit, install_config, states, fleet))
-)
+_MEANINGS = functools.reduce(operator.or_, map(meanings, (vocabulary, shape, audit, install_config, states, fleet)))
 
 
 def meaning(name: str) -> str:

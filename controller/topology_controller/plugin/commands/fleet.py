@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topology_api.vocabulary import CheckName
 
+from ... import terminal
 from ...fleet.meaning import State
 from ...fleet.objects import STATE_CONDITION, SURVEY
 from ...kube import errors as kube
@@ -88,7 +89,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
     answer, code = count(listed.items, unreached, datetime.now(UTC), unknown)
     if options.list is not None:
         for name in sorted(item["name"] for item in answer["clusters"] if item["state"] == options.list):
-            sys.stdout.write(f"{name}\n")
+            sys.stdout.write(f"{terminal.plain(name)}\n")
         return code
     show(options, answer, table)
     return code
