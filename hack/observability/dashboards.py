@@ -6,7 +6,9 @@
                              bindata/fleet/grafana-fleet.yaml
     dashboards.py --check    say what is not current, exit code 1
 
-dashboard.yaml is for one cluster: the OpenShift console's and Grafana's. fleet.yaml is for Grafana on a hub. The console reads JSON that looks like that of an old Grafana, and only a part of it: rows of panels `graph`,
+dashboard.yaml is for one cluster: the OpenShift console's and Grafana's. fleet.yaml is for Grafana on a hub.
+
+The console reads JSON that looks like that of an old Grafana, and only a part of it: rows of panels `graph`,
 `singlestat` and `table`, widths of twelfths, one query and value mappings for a singlestat, `styles` for the columns of
 a table. Source: openshift/monitoring-plugin, src/components/dashboards. Grafana gets the panels of today (`stat`,
 `timeseries`, `state-timeline`, `table`), with a data source that is asked for when it is imported.
@@ -145,7 +147,8 @@ def grafana(source: dict[str, Any]) -> dict[str, Any]:
             if left + width > _COLUMNS:
                 top, left, height = top + height, 0, 0
             place = {"h": _HEIGHTS[panel["kind"]], "w": width, "x": left, "y": top}
-            panels.append({"id": len(panels) + 1, "gridPos": place, **_grafana_panel(panel)})
+            asked = {"interval": source["interval"]} if "interval" in source else {}
+            panels.append({"id": len(panels) + 1, "gridPos": place, **asked, **_grafana_panel(panel)})
             left += width
             height = max(height, place["h"])
         top += height
