@@ -85,7 +85,7 @@ class Site:
         yield "transition_stuck:max", "", float(self.stuck and phase is Phase.CONVERGING and looks > 8)
         yield "transition_started_timestamp_seconds:max", "", since if phase is Phase.CONVERGING else 0.0
         yield "transition_available:max", "", float(self.ready)
-        yield "transition_progress_ratio:max", "", min(1.0, max(0, looks - 3) / (9 if self.stuck else 5))
+        yield "transition_progress_ratio:max", "", min(0.8 if self.stuck else 1.0, max(0, looks - 3) / 5)
         unmet = max(0, _CHECKS - 2 * looks)
         yield "transition_check_status:sum", 'status="Unmet"', float(max(unmet, 2 if self.stuck else 0))
         yield "transition_check_status:sum", 'status="Unknown"', float(self.number % 2)

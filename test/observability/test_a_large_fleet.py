@@ -96,6 +96,9 @@ async def test_rules_and_panels_of_3500_clusters(tmp_path: pathlib.Path, record_
                     assert len(labels) <= 50, f"{panel['title']}: {len(labels)} rows"
                     if panel["kind"] == "table":
                         assert all(set(row) == set(panel["labels"]) for row in labels), panel["title"]
+                if panel["title"] == "Topology and shape":
+                    counted = sum(sample.value for sample in await api.query(panel["queries"][0]["expr"], end))
+                    assert counted == expected()["Clusters"], "each cluster once"
                 if panel["kind"] == "stat":
                     numbers[panel["title"]] = await api.value(panel["queries"][0]["expr"])
         record_property("figure", f"slowest panel: {slowest[0]}, {slowest[1]:.2f} s")

@@ -116,6 +116,17 @@ def test_a_cluster_that_is_late_still_counts_and_one_that_is_gone_does_not(tmp_p
     assert not counted(sites, "60m", tmp_path, transition_stuck=None)
 
 
+def test_a_cluster_that_has_just_changed_is_counted_as_what_it_is_now(tmp_path: pathlib.Path) -> None:
+    pair = 'control_plane="{0}",infrastructure="{0}",shape="{1}"'
+    before, after = pair.format("SingleReplica", "single-node"), pair.format("HighlyAvailable", "compact")
+    sites = {"a": {f"{INFO}{{{before}}}": "1x4", f"{INFO}{{{after}}}": "_x5 1x5"}, "b": {f"{INFO}{{{before}}}": "1x10"}}
+    name = "fleet:topology_info:count"
+    expected = [{"labels": f"{name}{{{labels}}}", "value": 1} for labels in (after, before)]
+    asked = [{"expr": name, "eval_time": "25m", "exp_samples": expected}]
+    code, text = hub.played(sites, tmp_path, promql_expr_test=asked)
+    assert code == 0, text
+
+
 @pytest.mark.parametrize(
     ("voters", "at", "number"),
     [("1x3 2 3x30", "40m", 0), ("1x3 2x1 3x30", "40m", 0), ("1x3 2x30", "20m", 0), ("1x3 2x30", "40m", 1)],
