@@ -86,7 +86,7 @@ def test_whatever_the_clusters_do_a_hub_records_few_series(tmp_path: pathlib.Pat
     assert code == 0, text
 
 
-@pytest.mark.parametrize("name", {**RECORDS, **ALERTS})
+@pytest.mark.parametrize("name", [*RECORDS, *ALERTS])
 def test_a_rule_reads_what_the_clusters_send_and_says_of_which_it_is(name: str) -> None:
     rule = {**RECORDS, **ALERTS}[name]
     asked = {series.name for series in expressions.series(rule["expr"])}
