@@ -111,8 +111,9 @@ def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
     root = pathlib.Path(__file__).parents[3]
     copied = tmp_path / "hack" / "generate.py"
     page, api = tmp_path / "docs" / "rights.md", tmp_path / "docs" / "api.md"
-    for place in (copied, page, api):
-        place.parent.mkdir(exist_ok=True)
+    flux = tmp_path / "docs" / "examples" / "gitops" / "flux" / "topology.yaml"
+    for place in (copied, page, api, flux):
+        place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(root / place.relative_to(tmp_path), place)
     shutil.copytree(root / "bindata" / "transitions", tmp_path / "bindata" / "transitions")
     main = runpy.run_path(str(copied))["main"]

@@ -59,7 +59,7 @@ class Work:
 
     cluster: str
     survey: bool
-    told: str
+    message: str
     """Message of the survey's condition; of a roll-out's work why it is not applied, empty where it is."""
     since: str = ""
     disabled: str = ""
@@ -108,8 +108,8 @@ def _work(raw: Raw, survey: str) -> Work:
             for condition in _entries(manifest.get("conditions"))
             if condition.get("type") == _APPLIED and condition.get("status") == "False"
         )
-        return Work(where, survey=False, told=next(refused, ""))
-    told, since, disabled = "", "", ""
+        return Work(where, survey=False, message=next(refused, ""))
+    message, since, disabled = "", "", ""
     for manifest in manifests:
         kind = _part(manifest, "resourceMeta").get("kind")
         feedback = _entries(_part(manifest, "statusFeedback").get("values"))
@@ -118,9 +118,9 @@ def _work(raw: Raw, survey: str) -> Work:
             disabled = values.get("disabled", "")
         for condition in _entries(manifest.get("conditions")):
             if kind == "Infrastructure" and condition.get("type") == STATE_CONDITION:
-                told = str(condition.get("message", ""))
+                message = str(condition.get("message", ""))
                 since = values.get("problemSince") or values.get("since", "")
-    return Work(where, survey=True, told=told[:_LONGEST], since=since[:_LONGEST], disabled=disabled[:_LONGEST])
+    return Work(where, survey=True, message=message[:_LONGEST], since=since[:_LONGEST], disabled=disabled[:_LONGEST])
 
 
 def _reached(raw: Raw) -> tuple[str, bool]:
@@ -146,7 +146,7 @@ def count(
     `unreached` are the clusters that the hub does not reach; `unknown` says why that is not known, if it is not.
     """
     works = tuple(works)
-    refused = {work.cluster: work.told for work in works if not work.survey and work.told}
+    refused = {work.cluster: work.message for work in works if not work.survey and work.message}
     clusters: list[answers.Surveyed] = [
         _surveyed(work, refused.get(work.cluster, ""), reached=work.cluster not in unreached)
         for work in works
@@ -176,11 +176,11 @@ def count(
 
 
 def _surveyed(work: Work, refused: str, *, reached: bool) -> answers.Surveyed:
-    state, _, detail = work.told.partition(": ")
+    state, _, detail = work.message.partition(": ")
     if not reached:
-        state, detail = UNREACHABLE, work.told
+        state, detail = UNREACHABLE, work.message
     elif state not in set(State):
-        state, detail = UNREPORTED, work.told
+        state, detail = UNREPORTED, work.message
     elif state == State.SILENT and work.disabled:
         # An operator that does not act has no record; its ClusterOperator says why.
         state, detail = State.NOT_FOR_US.value, work.disabled
