@@ -13,6 +13,7 @@ import pytest
 from topology_api.types import AvailableTransition, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from topology_controller import _version
+from topology_controller.definitions import load
 from topology_controller.kube import queue
 from topology_controller.observe import facts
 from topology_controller.report import metrics
@@ -209,14 +210,16 @@ def test_stuck_and_started_are_gauges_of_what_is_under_way() -> None:
 def test_whether_a_transition_is_possible_is_told_apart_from_whether_there_is_one(
     possible: tuple[bool, ...], shown: float | None
 ) -> None:
-    target = worlds.COMPACT.target.pair
+    shipped = load.load(worlds.BINDATA / "transitions")
+    ways = [definition for definition in shipped.definitions if definition.source == worlds.COMPACT.source]
     available = tuple(
-        AvailableTransition(name=f"way-{number}", target=target, available=now, evaluated_time=worlds.NOW)
-        for number, now in enumerate(possible)
+        AvailableTransition(name=way.name, target=way.target.pair, available=now, evaluated_time=worlds.NOW)
+        for way, now in zip(ways, possible, strict=False)
     )
+    assert len(available) == len(possible)
     known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None))
     found = registry()
-    found.decided(worlds.decide(known, worlds.term(available=available)), known)
+    found.decided(worlds.decide(known, worlds.term(available=available), transitions=shipped), known)
     assert value(found, "topology_transition_phase", phase="Idle") == 1
     assert value(found, "topology_transition_available") == shown
 
