@@ -5,6 +5,7 @@ The data are an hour at five minutes. A graph is asked for as many points as Gra
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 RULES_SECONDS, PANEL_SECONDS = 2.0, 5.0
 POINTS = 72
+INTERVAL = 1
+"""Seconds between two evaluations: a test does not wait for five minutes."""
 RUNS = 3
 """Another process can only make it longer: the least of so many counts."""
 NEVER = {"Blocked for a day"}
@@ -28,20 +31,24 @@ NEVER = {"Blocked for a day"}
 
 
 def evaluated() -> list[dict[str, Any]]:
-    """The rules, evaluated each second: a test does not wait for five minutes."""
-    return [{**group, "interval": "1s"} for group in hub.groups()]
+    """The rules, evaluated each second."""
+    return [{**group, "interval": f"{INTERVAL}s"} for group in hub.groups()]
 
 
 async def evaluation(api: prometheus.Prometheus) -> float:
-    """Seconds that one evaluation of all rules took, once all have been evaluated. Raises AssertionError."""
+    """The least seconds that one evaluation of all rules took, of some. Raises AssertionError."""
 
     async def all_evaluated() -> bool:
         return all(rule.evaluated for rule in await api.rules())
 
     await polling.until("every rule is evaluated", all_evaluated, prometheus.READY_SECONDS)
-    rules = await api.rules()
-    assert [(rule.name, rule.error) for rule in rules if rule.health != "ok"] == []
-    return sum(rule.seconds for rule in rules)
+    best = float("inf")
+    for _ in range(RUNS):
+        rules = await api.rules()
+        assert [(rule.name, rule.error) for rule in rules if rule.health != "ok"] == []
+        best = min(best, sum(rule.seconds for rule in rules))
+        await asyncio.sleep(INTERVAL)
+    return best
 
 
 async def took(api: prometheus.Prometheus, text: str, kind: str, end: float) -> tuple[float, list[dict[str, str]]]:
