@@ -15,6 +15,7 @@ import functools
 import inspect
 import itertools
 import json
+import operator
 import pathlib
 import re
 import typing
@@ -25,7 +26,9 @@ import yaml
 
 from topology_api import audit, crd, install_config, shape, vocabulary
 from topology_controller.definitions import model, registry
+from topology_controller.fleet import meaning as states
 from topology_controller.plugin import answers, capi_findings, errors
+from topology_controller.plugin.commands import fleet
 from topology_controller.report import metrics
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 ADVICE = _ROOT / "hack" / "explanations"
 RULES = _ROOT / "bindata" / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml"
+FLEET_RULES = _ROOT / "bindata" / "fleet" / "thanos-ruler-custom-rules.yaml"
 _MANIFESTS = _ROOT / "bindata" / "manifests"
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _UNITS = {"m": "minutes", "h": "hours"}
@@ -209,6 +213,8 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
     yield from (Name("probe result", word) for word in typing.get_args(answers.Reached))
     yield from (Name("finding", word) for word in typing.get_args(answers.Finding))
     yield from _words("audit question", audit.Question)
+    yield from _words("fleet state", states.State)
+    yield from (Name("fleet state", getattr(fleet, name), meaning(name)) for name in ("UNREACHABLE", "UNREPORTED"))
     yield from _words("shape rule", install_config.Rule)
     yield from _words("CAPI finding", capi_findings.Finding)
     yield from _columns()
@@ -232,15 +238,21 @@ def _checks() -> Iterator[Name]:
 
 
 def rules() -> list[dict[str, Any]]:
-    """Every rule of the rule file."""
+    """Every rule of a cluster."""
     groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["spec"]["groups"]
     return [rule for group in groups for rule in group["rules"]]
+
+
+def fleet_rules() -> list[dict[str, Any]]:
+    """Every rule of a hub."""
+    files = yaml.safe_load(FLEET_RULES.read_text(encoding="utf-8"))["data"]
+    return [rule for text in files.values() for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
 
 
 def severities() -> dict[str, str]:
     """How severe each alert is, and after what time: `warning after 15 minutes, critical after 30 minutes`."""
     alerts: dict[str, list[str]] = {}
-    for rule in rules():
+    for rule in (*rules(), *fleet_rules()):
         if "alert" in rule:
             time = rule["for"]
             after = f"{rule['labels']['severity']} after {time[:-1]} {_UNITS[time[-1]]}"
@@ -257,6 +269,7 @@ def _metrics() -> Iterator[Name]:
         labels = f", by {', '.join(family.labels)}" if family.labels else ""
         yield Name("metric", family.name, family.help, family.type + labels)
     yield from (Name("recorded metric", rule["record"]) for rule in rules() if "record" in rule)
+    yield from (Name("fleet metric", rule["record"]) for rule in fleet_rules() if "record" in rule)
 
 
 def _transitions(transitions: load.Transitions) -> Iterator[Name]:
@@ -343,13 +356,12 @@ def _below(body: Iterable[ast.stmt], prefix: str) -> dict[str, str]:
     return docstrings
 
 
-_MEANINGS = (
-    meanings(vocabulary) | meanings(shape) | meanings(audit) | meanings(install_config) | meanings(capi_findings)
-)
+_DESCRIBED = (vocabulary, shape, audit, install_config, capi_findings, states, fleet)
+_MEANINGS = functools.reduce(operator.or_, map(meanings, _DESCRIBED))
 
 
 def meaning(name: str) -> str:
-    """The meaning of a word of `topology_api`, by `NAME` or `Class.NAME`. Raises UndescribedError."""
+    """The meaning of a word of `topology_api` or of a fleet, by `NAME` or `Class.NAME`. Raises UndescribedError."""
     if name not in _MEANINGS:
-        raise UndescribedError(f"{name} of topology_api has no docstring below it")
+        raise UndescribedError(f"{name} has no docstring below it")
     return _MEANINGS[name]

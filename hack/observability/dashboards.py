@@ -1,9 +1,12 @@
 # ruff: noqa: INP001 - a script, and a test's way to what it writes
 
-"""Writes both dashboards from dashboard.yaml beside this file: the OpenShift console's and Grafana's.
+"""Writes the dashboards of a cluster and of a fleet from the YAML files beside this one.
 
-    dashboards.py            write *_dashboard.yaml and grafana/cluster-topology.json in bindata/monitoring
+    dashboards.py            write *_dashboard.yaml and grafana/cluster-topology.json in bindata/monitoring, and
+                             bindata/fleet/grafana-fleet.yaml
     dashboards.py --check    say what is not current, exit code 1
+
+dashboard.yaml is for one cluster: the OpenShift console's and Grafana's. fleet.yaml is for Grafana on a hub.
 
 The console reads JSON that looks like that of an old Grafana, and only a part of it: rows of panels `graph`,
 `singlestat` and `table`, widths of twelfths, one query and value mappings for a singlestat, `styles` for the columns of
@@ -27,6 +30,8 @@ MONITORING = HERE.parents[1] / "bindata" / "monitoring"
 CONSOLE = MONITORING / "0000_90_topology-operator_dashboard.yaml"
 GRAFANA = MONITORING / "grafana" / "cluster-topology.json"
 SOURCE = HERE / "dashboard.yaml"
+FLEET = HERE.parents[1] / "bindata" / "fleet" / "grafana-fleet.yaml"
+FLEET_SOURCE = HERE / "fleet.yaml"
 
 _DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _COLUMNS = 24
@@ -49,6 +54,20 @@ metadata:
     include.release.openshift.io/single-node-developer: "true"
 data:
   cluster-topology.json: |-
+"""
+_FLEET_HEAD = """\
+# Written by hack/observability/dashboards.py from fleet.yaml beside it; not to be edited here.
+# For the hub of a fleet: Grafana of Red Hat Advanced Cluster Management shows it. It reads what
+# thanos-ruler-custom-rules.yaml records and observability-metrics-custom-allowlist.yaml collects.
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: grafana-fleet-topology
+  namespace: open-cluster-management-observability
+  labels:
+    grafana-custom-dashboard: "true"
+data:
+  cluster-topology-fleet.json: |-
 """
 
 
@@ -128,7 +147,8 @@ def grafana(source: dict[str, Any]) -> dict[str, Any]:
             if left + width > _COLUMNS:
                 top, left, height = top + height, 0, 0
             place = {"h": _HEIGHTS[panel["kind"]], "w": width, "x": left, "y": top}
-            panels.append({"id": len(panels) + 1, "gridPos": place, **_grafana_panel(panel)})
+            asked = {"interval": source["interval"]} if "interval" in source else {}
+            panels.append({"id": len(panels) + 1, "gridPos": place, **asked, **_grafana_panel(panel)})
             left += width
             height = max(height, place["h"])
         top += height
@@ -144,7 +164,7 @@ def grafana(source: dict[str, Any]) -> dict[str, Any]:
         "liveNow": False,
         "weekStart": "",
         "timezone": "browser",
-        "refresh": "30s",
+        "refresh": source.get("refresh", "30s"),
         "time": {"from": "now-6h", "to": "now"},
         "timepicker": {},
         "links": [],
@@ -299,10 +319,16 @@ def _transformations(panel: dict[str, Any]) -> list[dict[str, Any]]:
 
 def files() -> dict[pathlib.Path, str]:
     """Return what is to be written, by file."""
-    source = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
-    shown = json.dumps(console(source), indent=2)
-    indented = "".join(f"    {line}\n" for line in shown.splitlines())
-    return {CONSOLE: _HEAD + indented, GRAFANA: json.dumps(grafana(source), indent=2) + "\n"}
+    source, fleet = (yaml.safe_load(place.read_text(encoding="utf-8")) for place in (SOURCE, FLEET_SOURCE))
+    return {
+        CONSOLE: _HEAD + _block(console(source)),
+        GRAFANA: json.dumps(grafana(source), indent=2) + "\n",
+        FLEET: _FLEET_HEAD + _block(grafana(fleet)),
+    }
+
+
+def _block(dashboard: dict[str, Any]) -> str:
+    return "".join(f"    {line}\n" for line in json.dumps(dashboard, indent=2).splitlines())
 
 
 def main() -> int:

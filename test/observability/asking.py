@@ -59,6 +59,8 @@ class Rule:
     health: str
     error: str
     evaluated: bool
+    seconds: float
+    """How long the last evaluation took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,7 @@ class Api:
                 health=rule["health"],
                 error=rule.get("lastError", ""),
                 evaluated=rule["lastEvaluation"] != _NEVER,
+                seconds=rule["evaluationTime"],
             )
             for group in found["groups"]
             for rule in group["rules"]

@@ -264,6 +264,7 @@ class _Panel(_Part):
     title: Annotated[str, Field(min_length=1)]
     description: Annotated[str, Field(min_length=1)]
     datasource: DataSource
+    interval: Annotated[str, Field(pattern=r"^\d+[smh]$")] | None = None
     targets: Annotated[list[Target], Field(min_length=1)]
     fieldConfig: FieldConfig
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from test.observability import monitored_story
 
 SOURCE = pathlib.Path(__file__).parents[2] / "hack" / "observability" / "dashboard.yaml"
+FLEET = SOURCE.with_name("fleet.yaml")
+"""The source of the dashboard of a hub; `test_a_large_fleet` executes its queries."""
 HAPPY_PATH, LEARNER_STUCK = "happy-path", "learner-stuck"
 STORIES = (HAPPY_PATH, LEARNER_STUCK)
 """The stories whose tests ask for their queries."""

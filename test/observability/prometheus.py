@@ -89,11 +89,26 @@ async def running(
             yield made
 
 
-async def _started(kept: keeping.Keeping, path: str, configuration: pathlib.Path) -> str:
+@contextlib.asynccontextmanager
+async def holding(folder: pathlib.Path, data: pathlib.Path, groups: list[dict[str, Any]]) -> AsyncIterator[Prometheus]:
+    """Start one that scrapes nothing, holds the blocks in `data` and evaluates these rules."""
+    path = binary()
+    rules, configuration = folder / "rules.yaml", folder / "prometheus.yaml"
+    rules.write_text(yaml.safe_dump({"groups": groups}))
+    configuration.write_text(yaml.safe_dump({"rule_files": [str(rules)]}))
+    async with keeping.Keeping() as kept:
+        url = await _started(kept, path, configuration, data)
+        async with Prometheus(url, folder / "targets.json", kept) as made:
+            yield made
+
+
+async def _started(
+    kept: keeping.Keeping, path: str, configuration: pathlib.Path, data: pathlib.Path | None = None
+) -> str:
     for attempt in range(1, _ATTEMPTS + 1):
         port = _free_port()
         url = f"http://127.0.0.1:{port}"
-        await kept.start(_NAME, _command(path, configuration, kept.folder / f"data-{attempt}", port))
+        await kept.start(_NAME, _command(path, configuration, data or kept.folder / f"data-{attempt}", port))
         async with asking.Api(url) as api:
             ready = await _ready(kept, api)
         if ready:

@@ -1,4 +1,4 @@
-"""Both dashboards are current, and each has the shape that its reader understands."""
+"""The dashboards are current, and each has the shape that its reader understands."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 SCRIPT = ROOT / "hack" / "observability" / "dashboards.py"
 CONSOLE = monitoring.FOLDER / "0000_90_topology-operator_dashboard.yaml"
 GRAFANA = monitoring.FOLDER / "grafana" / "cluster-topology.json"
+FLEET = ROOT / "bindata" / "fleet" / "grafana-fleet.yaml"
 _SECONDS = 30
 
 # What the console's own code reads of a panel (openshift/monitoring-plugin, src/components/dashboards), by type.
@@ -55,6 +56,15 @@ def grafana() -> dict[str, Any]:
     return found
 
 
+def fleet() -> dict[str, Any]:
+    (text,) = yaml.safe_load(FLEET.read_text())["data"].values()
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+DASHBOARDS = pytest.mark.parametrize("dashboard", [grafana(), fleet()], ids=["cluster", "fleet"])
+
+
 def console_panels() -> list[dict[str, Any]]:
     return [panel for row in console()["rows"] for panel in row["panels"]]
 
@@ -73,7 +83,7 @@ def test_both_are_what_the_source_says() -> None:
 def test_a_dashboard_that_is_not_current_is_named(tmp_path: pathlib.Path) -> None:
     copy = tmp_path / "hack" / "observability"
     copy.mkdir(parents=True)
-    for path in (SCRIPT, panels.SOURCE):
+    for path in (SCRIPT, panels.SOURCE, panels.FLEET):
         (copy / path.name).write_bytes(path.read_bytes())
     command = [sys.executable, str(copy / SCRIPT.name)]
     checked = subprocess.run([*command, "--check"], capture_output=True, text=True, timeout=_SECONDS, check=False)  # noqa: S603 - our own script
@@ -82,6 +92,7 @@ def test_a_dashboard_that_is_not_current_is_named(tmp_path: pathlib.Path) -> Non
     assert not (tmp_path / "bindata").exists(), "a check writes nothing"
     subprocess.run(command, timeout=_SECONDS, check=True)  # noqa: S603 - our own script
     assert (tmp_path / "bindata" / "monitoring" / "grafana" / GRAFANA.name).read_bytes() == GRAFANA.read_bytes()
+    assert (tmp_path / "bindata" / "fleet" / FLEET.name).read_bytes() == FLEET.read_bytes()
 
 
 def test_every_query_of_both_is_one_of_the_source() -> None:
@@ -156,18 +167,27 @@ def test_every_row_of_the_console_is_filled() -> None:
 # -- Grafana
 
 
-def test_grafana_understands_every_field() -> None:
-    shape.Dashboard.model_validate(grafana())
+@DASHBOARDS
+def test_grafana_understands_every_field(dashboard: dict[str, Any]) -> None:
+    shape.Dashboard.model_validate(dashboard)
 
 
-def test_it_can_be_imported_with_any_data_source() -> None:
-    found = grafana()
-    assert "id" not in found, "the id is the database's of the Grafana that imports it"
-    assert [one["name"] for one in found["templating"]["list"]] == ["datasource"]
+def test_the_grafana_of_a_hub_finds_its_config_map() -> None:
+    metadata = yaml.safe_load(FLEET.read_text())["metadata"]
+    assert metadata["namespace"] == "open-cluster-management-observability"
+    assert metadata["labels"] == {"grafana-custom-dashboard": "true"}
+    assert fleet()["uid"] != grafana()["uid"]
 
 
-def test_every_panel_of_grafana_is_asked_and_coloured_as_its_type_wants() -> None:
-    for panel in shape.Dashboard.model_validate(grafana()).panels:
+@DASHBOARDS
+def test_it_can_be_imported_with_any_data_source(dashboard: dict[str, Any]) -> None:
+    assert "id" not in dashboard, "the id is the database's of the Grafana that imports it"
+    assert [one["name"] for one in dashboard["templating"]["list"]] == ["datasource"]
+
+
+@DASHBOARDS
+def test_every_panel_of_grafana_is_asked_and_coloured_as_its_type_wants(dashboard: dict[str, Any]) -> None:
+    for panel in shape.Dashboard.model_validate(dashboard).panels:
         if isinstance(panel, shape.Row):
             continue
         once = isinstance(panel, shape.Stat | shape.Table)
@@ -184,8 +204,9 @@ def test_every_panel_of_grafana_is_asked_and_coloured_as_its_type_wants() -> Non
         assert colors <= _COLORS, panel.title
 
 
-def test_panels_of_grafana_lie_beside_each_other() -> None:
-    found = grafana()["panels"]
+@DASHBOARDS
+def test_panels_of_grafana_lie_beside_each_other(dashboard: dict[str, Any]) -> None:
+    found = dashboard["panels"]
     ids = [panel["id"] for panel in found]
     assert len(set(ids)) == len(ids)
     places = [panel["gridPos"] for panel in found]

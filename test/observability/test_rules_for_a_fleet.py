@@ -25,6 +25,7 @@ MOST = {
     "cluster:topology_transition_phase:max": 6,
     "cluster:topology_transition_stuck:max": 1,
     "cluster:topology_transition_started_timestamp_seconds:max": 1,
+    "cluster:topology_transition_available:max": 1,
     "cluster:topology_transition_progress_ratio:max": 1,
     "cluster:topology_transition_check_status:sum": 2,
     "cluster:topology_etcd_members:max": 1,

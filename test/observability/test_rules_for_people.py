@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from test.observability import durations
-from test.observability.rules import promtool
+from test.observability.rules import hub, promtool
 from topology_api import vocabulary
 from topology_controller import bindata
 
@@ -34,9 +34,16 @@ SEVERITY = {
     "TopologyTransitionTwoVoters": "warning",
     "TopologyTransitionTwoVoters/critical": "critical",
 }
-NAMES = sorted({name.partition("/")[0] for name in ALERTS})
 SECTIONS = ["Meaning", "Impact", "Look at", "What to do", "What not to do", "When to call whom"]
 FIRST = "oc topology status"
+EVERY = {**ALERTS, **hub.rules("alert")}
+"""Those of a hub too; test_rules_of_a_hub has what else is asked of them."""
+PAGED = sorted({name.partition("/")[0] for name in EVERY})
+
+
+def first(name: str) -> str:
+    """The one command to run when an alert fires."""
+    return "oc topology fleet" if name in hub.rules("alert") else FIRST
 
 
 def test_these_alerts_exist_with_these_severities():
@@ -79,25 +86,25 @@ def test_an_alert_lasts_longer_than_chance(name: str):
 
 
 def test_every_alert_has_its_page_and_every_page_its_alert():
-    assert [path.stem for path in sorted(PAGES.iterdir())] == NAMES
-    for name, rule in ALERTS.items():
+    assert [path.stem for path in sorted(PAGES.iterdir())] == PAGED
+    for name, rule in EVERY.items():
         assert rule["annotations"]["runbook_url"] == f"{bindata.RUNBOOKS}/{name.partition('/')[0]}.md"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAGED)
 def test_a_page_begins_with_the_one_command_to_run(name: str):
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
-    title, first = page.partition("\n## ")[0].splitlines()[0], re.findall(r"^    (.+)$", page, re.MULTILINE)[0]
-    assert (title, first) == (f"# {name}", FIRST)
+    title, command = page.partition("\n## ")[0].splitlines()[0], re.findall(r"^    (.+)$", page, re.MULTILINE)[0]
+    assert (title, command) == (f"# {name}", first(name))
     assert re.search(r"^Run this first\. It shows [^?]+:$", page, re.MULTILINE), "a sentence"
-    assert page.index(f"    {FIRST}\n") < page.index("\n## Meaning\n")
+    assert page.index(f"    {first(name)}\n") < page.index("\n## Meaning\n")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAGED)
 def test_a_page_has_every_section_and_says_how_severe_and_how_long(name: str):
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", page, re.MULTILINE) == SECTIONS
-    for rule in (rule for key, rule in ALERTS.items() if key.partition("/")[0] == name):
+    for rule in (rule for key, rule in EVERY.items() if key.partition("/")[0] == name):
         time = {"15m": "15 minutes", "30m": "30 minutes", "10m": "10 minutes", "1h": "1 hour"}[rule["for"]]
         assert f"{rule['labels']['severity']} after {time}" in page.lower()
     assert page.isascii(), "it is read in terminals too"
@@ -105,7 +112,7 @@ def test_a_page_has_every_section_and_says_how_severe_and_how_long(name: str):
     assert len(" ".join(prose).split()) < 700, "it is read at night"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAGED)
 def test_a_page_speaks_of_checks_reasons_and_phases_that_exist(name: str):
     words = {
         word.value
@@ -123,7 +130,7 @@ def test_a_page_speaks_of_checks_reasons_and_phases_that_exist(name: str):
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     said = set(re.findall(r"`((?:[A-Z][A-Za-z]*[a-z])+)`", page))
     foreign = {"Role", "ServiceMonitor"}
-    assert said <= words | set(ALERTS) | foreign, said - words - set(ALERTS) - foreign
+    assert said <= words | set(EVERY) | foreign, said - words - set(EVERY) - foreign
 
 
 @pytest.mark.parametrize("words", ["cannot watch", "trying again"])
@@ -133,7 +140,7 @@ def test_the_log_says_what_the_page_tells_to_look_for(words: str):
     assert words in source, "test/component/test_bad_input.py sees it in a real log"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAGED)
 def test_links_of_a_page_lead_somewhere(name: str):
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page):

@@ -294,7 +294,7 @@ def _fleet(verbs: argparse._SubParsersAction[_Parser]) -> None:
         verbs, "fleet",
         "on the hub of a fleet: how many clusters are done, under way, ready, not ready and why, and which need a "
         "person",
-        "fleet", "fleet --list Ready", "fleet -o json",
+        "fleet --list Ready", "fleet -o json",
     )  # fmt: skip
     fleet.add_argument(
         "--namespace", default="topology-fleet", metavar="NS", help="where the survey is; default: %(default)s"

@@ -18,7 +18,7 @@ import socket
 import ssl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from topology_api import vocabulary
 from topology_api.types import TopologyTransition
@@ -37,10 +37,11 @@ from . import answers, errors, hosted, naming
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from ..definitions import load
 
+T = TypeVar("T")
 Acting = credentials.Acting
 _FIRST_TRY = 1.0
 """Seconds. A server that refuses connections is given up after this; one that is only slow then gets its whole time."""
@@ -124,16 +125,24 @@ async def infrastructure(connection: Connection) -> dict[str, Any]:
     Raises PluginError.
     """
     client, name = connection.client, catalog.INFRASTRUCTURE.selection.name or ""
-    first_try = min(_FIRST_TRY, client.request_timeout)
     try:
-        try:
-            return await client.get(catalog.INFRASTRUCTURES, name, timeout=first_try)
-        except kube.TimedOut:
-            if first_try >= client.request_timeout:
-                raise
-        return await client.get(catalog.INFRASTRUCTURES, name)
+        return await reached(client, lambda seconds: client.get(catalog.INFRASTRUCTURES, name, timeout=seconds))
     except kube.KubeError as error:
         raise explained(connection, error) from error
+
+
+async def reached(client: clients.Client, ask: Callable[[float], Awaitable[T]]) -> T:
+    """Send the first request of a command, which is given a budget in seconds. Raises what it raises.
+
+    Nothing is repeated for long before it is known that a server is there.
+    """
+    first_try = min(_FIRST_TRY, client.request_timeout)
+    try:
+        return await ask(first_try)
+    except kube.TimedOut:
+        if first_try >= client.request_timeout:
+            raise
+    return await ask(client.request_timeout)
 
 
 def explained(connection: Connection, error: kube.KubeError) -> errors.PluginError:

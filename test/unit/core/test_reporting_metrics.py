@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from topology_api.types import TopologyTransition
+from topology_api.types import AvailableTransition, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from topology_controller import _version
+from topology_controller.definitions import load
 from topology_controller.kube import queue
 from topology_controller.observe import facts
 from topology_controller.report import metrics
@@ -84,6 +85,7 @@ def test_counters_and_phase_start_at_zero_and_gauges_of_facts_are_absent() -> No
         "topology_info",
         "topology_transition_check_status",
         "topology_transition_progress_ratio",
+        "topology_transition_available",
     ):
         assert series(found, absent) == {}, absent
 
@@ -204,6 +206,24 @@ def test_stuck_and_started_are_gauges_of_what_is_under_way() -> None:
     assert value(found, "topology_transition_started_timestamp_seconds") == 0
 
 
+@pytest.mark.parametrize(("possible", "shown"), [((), None), ((False,), 0), ((True,), 1), ((False, True), 1)])
+def test_whether_a_transition_is_possible_is_told_apart_from_whether_there_is_one(
+    possible: tuple[bool, ...], shown: float | None
+) -> None:
+    shipped = load.load(worlds.BINDATA / "transitions")
+    ways = [definition for definition in shipped.definitions if definition.source == worlds.COMPACT.source]
+    available = tuple(
+        AvailableTransition(name=way.name, target=way.target.pair, available=now, evaluated_time=worlds.NOW)
+        for way, now in zip(ways, possible, strict=False)
+    )
+    assert len(available) == len(possible)
+    known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None))
+    found = registry()
+    found.decided(worlds.decide(known, worlds.term(available=available), transitions=shipped), known)
+    assert value(found, "topology_transition_phase", phase="Idle") == 1
+    assert value(found, "topology_transition_available") == shown
+
+
 def test_one_that_does_not_lead_any_more_says_nothing_of_the_cluster() -> None:
     """Of two replicas only one speaks, so that `max` over both is what that one says."""
     standby = registry()
@@ -226,6 +246,7 @@ GAUGES = (
     "topology_transition_progress_ratio",
     "topology_transition_stuck",
     "topology_transition_started_timestamp_seconds",
+    "topology_transition_available",
     "topology_control_plane_nodes",
     "topology_etcd_members",
     "topology_info",

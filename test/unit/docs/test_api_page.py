@@ -55,7 +55,7 @@ def test_every_shape_is_there():
 
 
 def test_a_word_without_a_meaning_is_refused():
-    with pytest.raises(explained.UndescribedError, match=r"Phase\.LIMBO of topology_api has no docstring"):
+    with pytest.raises(explained.UndescribedError, match=r"Phase\.LIMBO has no docstring"):
         explained.meaning("Phase.LIMBO")
 
 

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 TESTS = "test/unit/outside"
 OPERATOR, PLUGIN = "cluster-topology-operator", "kubectl-topology"
 HELP = {
-    OPERATOR: ((), ("run",), ("manifests",), ("render",), ("version",)),
+    OPERATOR: ((), ("run",), ("manifests",), ("render",), ("fleet",), ("fleet", "policy"), ("version",)),
     PLUGIN: (
         (), ("plan",), ("set",), ("cancel",), ("status",), ("wait",), ("graph",), ("audit",), ("accept",),
+        ("fleet",),
     ),
 }  # fmt: skip
 WRONG: dict[str, Sequence[tuple[str, ...]]] = {

@@ -40,9 +40,10 @@ VALID = {
     "TopologyPlanList": _load("plan-list.json"),
     "TopologyStatus": _load("status.json"),
     "TopologyAudit": _load("audit.json"),
+    "TopologyFleet": _load("fleet.json"),
 }
 FORMS = {"TopologyPlan": answers.Plan, "TopologyPlanList": answers.Overview, "TopologyStatus": answers.Status}
-FORMS["TopologyAudit"] = answers.Audit
+FORMS |= {"TopologyAudit": answers.Audit, "TopologyFleet": answers.Fleet}
 
 
 def conforms(found: dict[str, Any]) -> None:

@@ -99,7 +99,7 @@ def test_without_arguments_the_help_is_printed_and_so_it_is_when_asked_for(capsy
     assert capsys.readouterr().out.startswith("kubectl-topology ")
 
 
-@pytest.mark.parametrize("verb", ["plan", "set", "cancel", "status", "wait", "graph", "audit", "accept"])
+@pytest.mark.parametrize("verb", ["plan", "set", "cancel", "status", "wait", "graph", "audit", "accept", "fleet"])
 def test_the_help_of_a_verb_has_two_examples_that_are_understood_and_not_the_connection_again(
     verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,7 +29,7 @@ from topology_controller.report import metrics
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "explain.json").read_text())
 TRANSITIONS = load.load(ROOT / "bindata" / "transitions")
-RULES = [
+RULES = explained.fleet_rules() + [
     rule
     for group in yaml.safe_load(
         (ROOT / "bindata" / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml").read_text()
@@ -59,6 +59,7 @@ SHOWN = {
     *(str(code.value) for code in errors.ExitCode),
     *(column["name"] for column in crd.columns()),
     *CONSTANTS,
+    *arguments.FLEET_STATES,
 }
 EVERY = explanations.every()
 QUIET = {

@@ -217,7 +217,7 @@ async def test_whoever_ends_it_in_the_middle_of_the_write_is_told_that_nobody_kn
     assert "whether it was written is not known" in api.left
 
 
-@pytest.mark.parametrize("verb", ["plan", "status", "graph", "audit", "wait", "set", "cancel", "accept"])
+@pytest.mark.parametrize("verb", ["plan", "status", "graph", "audit", "wait", "set", "cancel", "accept", "fleet"])
 def test_before_anything_was_sent_every_verb_says_so(verb: str) -> None:
     left = errors.Interruption()
     left.begin(verb)

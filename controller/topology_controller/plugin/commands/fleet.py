@@ -8,6 +8,7 @@ A cluster that the hub cannot reach is counted as such, whatever it said last. `
 from __future__ import annotations
 
 import collections
+import functools
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topology_api.vocabulary import CheckName
 
+from ... import terminal
 from ...fleet.meaning import State
 from ...fleet.objects import STATE_CONDITION, SURVEY
 from ...kube import errors as kube
@@ -65,17 +67,18 @@ class Work:
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
     """Print what the survey says."""
-    survey, roll_out = f"{options.namespace}.{SURVEY}", f"{options.namespace}.{options.name}"
+    client, survey = connection.client, f"{options.namespace}.{SURVEY}"
+    selector = f"{REPLICA_SET} in ({survey},{options.namespace}.{options.name})"
+    read = functools.partial(client.list, WORKS, reduce=lambda raw: _work(raw, survey), label_selector=selector)
     try:
-        listed = await connection.client.list(
-            WORKS, reduce=lambda raw: _work(raw, survey), label_selector=f"{REPLICA_SET} in ({survey},{roll_out})"
-        )
+        await cluster.reached(client, lambda seconds: read(page=1, enough=bool, timeout=seconds))
+        listed = await read()
     except kube.NotFound as error:
         raise errors.PluginError(f"{connection.server} does not serve {WORKS.label}: this is no hub") from error
     except kube.KubeError as error:
         raise cluster.explained(connection, error) from error
     try:
-        reached = await connection.client.list(CLUSTERS, reduce=_reached)
+        reached = await client.list(CLUSTERS, reduce=_reached)
         unreached = frozenset(name for name, answers_ in reached.items if not answers_)
         unknown = ""
     except kube.KubeError as error:
@@ -88,7 +91,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
     answer, code = count(listed.items, unreached, datetime.now(UTC), unknown)
     if options.list is not None:
         for name in sorted(item["name"] for item in answer["clusters"] if item["state"] == options.list):
-            sys.stdout.write(f"{name}\n")
+            sys.stdout.write(f"{terminal.plain(name)}\n")
         return code
     show(options, answer, table)
     return code

@@ -136,6 +136,10 @@ STARTED_AT = Family(
     "topology_transition_started_timestamp_seconds", "gauge",
     "Unix time, in seconds, at which the topology was changed by the transition that converges; 0 when none does.",
 )  # fmt: skip
+AVAILABLE = Family(
+    "topology_transition_available", "gauge",
+    "1 while a transition that leads away from here is possible, 0 while preflight checks keep each of them from it.",
+)  # fmt: skip
 STARTED = Family("topology_transition_started_total", "counter", "Transitions whose topology was changed.", _ROUTE)
 COMPLETED = Family("topology_transition_completed_total", "counter", "Transitions that converged.", _ROUTE)
 CANCELLED = Family(
@@ -253,7 +257,7 @@ LEADER = Family(
     {"name": None},
 )  # fmt: skip
 
-OF_TRANSITION: Final = (PHASE, CHECKS, PROGRESS, STUCK, STARTED_AT)
+OF_TRANSITION: Final = (PHASE, CHECKS, PROGRESS, STUCK, STARTED_AT, AVAILABLE)
 OF_CLUSTER: Final = (NODES, MACHINES, MEMBERS, INFO)
 FAMILIES: Final = (
     *OF_TRANSITION, STARTED, COMPLETED, CANCELLED, REJECTED, DURATION,

@@ -50,7 +50,14 @@ def of_transition(decision: Decision, observed: TopologyTransition | None) -> di
         families.PROGRESS.name: (((str(stage),), met / len(answers)),) if answers else (),
         families.STUCK.name: (((), float(stuck)),),
         families.STARTED_AT.name: (((), _started_at(decision, observed)),),
+        families.AVAILABLE.name: _available(decision),
     }
+
+
+def _available(decision: Decision) -> tuple[Series, ...]:
+    """Nothing where no definition leads away from here, which is another thing than a check that is not met."""
+    items = () if decision.record is None else decision.record.available
+    return (((), float(any(item.available for item in items))),) if items else ()
 
 
 def _started_at(decision: Decision, observed: TopologyTransition | None) -> float:
