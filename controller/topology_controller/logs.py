@@ -229,6 +229,7 @@ class Stderr(logging.handlers.QueueHandler):
         self.lost = 0
         self._writer = _Writer(self, descriptor)
         self._writer.start()
+        self._writes = True
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         """Return a record whose message is the whole line, formatted while its facts are as they were."""
@@ -251,9 +252,13 @@ class Stderr(logging.handlers.QueueHandler):
             self.lines.all_tasks_done.wait_for(lambda: not self.lines.unfinished_tasks, _AT_END)
 
     def close(self) -> None:
-        """Flush, and end the thread unless its reader does not read. The descriptor is not ours to close."""
+        """Flush, and end the thread unless its reader does not read. The descriptor is not ours to close.
+
+        The end of the interpreter closes every handler once more.
+        """
         self.flush()
-        if not self.lines.unfinished_tasks:
+        if self._writes and not self.lines.unfinished_tasks:
+            self._writes = False
             self._writer.stop()
         super().close()
 

@@ -80,7 +80,8 @@ class Hub:
 
     async def _is_served(self, name: str) -> bool:
         kept = await self.api.get(kinds.DEFINITIONS, name)
-        return any(one["type"] == "Established" and one["status"] == "True" for one in kept["status"]["conditions"])
+        states = kept["status"]["conditions"] or ()
+        return any(one["type"] == "Established" and one["status"] == "True" for one in states)
 
     async def close(self) -> None:
         """Take everything away again."""

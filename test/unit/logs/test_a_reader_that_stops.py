@@ -164,3 +164,11 @@ def test_a_reader_that_went_away_is_no_trouble(pipe: tuple[int, int]) -> None:
     for _ in range(10):
         say(made, "to nobody")
     made.close()
+
+
+def test_it_can_be_closed_again_as_the_end_of_the_interpreter_does(pipe: tuple[int, int]) -> None:
+    made = handler(pipe[1])
+    say(made, "the last line")
+    made.close()
+    made.close()
+    assert os.read(pipe[0], 100) == b"the last line\n"
