@@ -62,7 +62,7 @@ async def test_news_changes_the_page_and_leaves_the_reader_alone(house, browser)
     await browser.run("document.getElementById('met').open = true")
     house.pin(pending(scheduler=facts.Scheduler(masters_schedulable=False)), datetime.now(UTC))
     await browser.says("#checks-open", "ControlPlaneNodes", "MastersSchedulable")
-    await browser.says("#announce", "MastersSchedulable is Unmet. 7 of 9 checks met")
+    await browser.says("#announce", "MastersSchedulable is Unmet. 8 of 10 checks met")
     assert await browser.run("return window.loaded") == "once"
     assert await browser.run("return document.getElementById('met').open"), "what was opened stays open"
     assert await browser.run("return document.activeElement.textContent") == "Copy", "the focus stays where it was"
@@ -233,7 +233,7 @@ async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(h
         reached.append(found["what"])
     wanted = (
         "a: Skip to the status",
-        "met-title: 8 met",
+        "met-title: 9 met",
         "button: Copy the command of DnsmasqConfigurationLeft",
         "button: Copy the command that cancels the request",
         "nodes-fold-title: 2 eligible",
@@ -250,7 +250,7 @@ async def test_the_skip_link_leads_past_the_bar(house, browser):
     await browser.press(keys.Keys.TAB, keys.Keys.ENTER)
     assert await browser.run("return document.activeElement.id") == "main"
     await browser.press(keys.Keys.TAB)
-    assert (await browser.run(_FOCUSED))["what"] == "met-title: 8 met"
+    assert (await browser.run(_FOCUSED))["what"] == "met-title: 9 met"
 
 
 async def test_light_and_dark_follow_the_system_until_one_is_chosen(house, browser):
