@@ -45,7 +45,7 @@ spec:
         progressive:
           mandatoryDecisionGroups: [{{groupName: canary}}]
           maxConcurrency: {wanted.max_concurrency}
-          maxFailures: 0 # one cluster that fails stops the roll-out; raise it by a commit, knowingly
+          maxFailures: 0 # beside a first group one cluster that fails stops the roll-out, whatever stands here
           minSuccessTime: {wanted.soak}m
           progressDeadline: {plan.minutes}m
   manifestWorkTemplate:
