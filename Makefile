@@ -55,7 +55,8 @@ fleet: $(STAMP) ## a hub with real engines converts a fleet, and a verdict (SPOK
 	@hack/engines/engines path >/dev/null 2>&1 && hack/engines/engines crds >/dev/null 2>&1 || hack/engines/engines build >/dev/null
 	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))
 
-fleet-all: $(STAMP) ## every story of a fleet, and every mutant of what its engines are given (about half an hour)
+fleet-all: envtest engines $(STAMP) ## every story of a fleet, and every mutant of what its engines are given (about half an hour)
+	@$(BIN)/python -m pytest -q test/engines
 	@$(BIN)/python -m topology_simulator.fleet --list | while read -r name _; do \
 		case $$name in MUTANT=*) ;; *) name=STORY=$$name ;; esac; \
 		$(MAKE) --no-print-directory fleet $$name </dev/null || exit 1; \

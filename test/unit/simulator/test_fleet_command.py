@@ -54,5 +54,5 @@ def test_without_engines_it_fails_and_one_line_says_how_to_get_them(tmp_path: pa
     done = _run(*mutant, "--folder", str(tmp_path / "logs"), cache=tmp_path)
     assert done.returncode == 1
     (complaint,) = done.stderr.splitlines()[-1:]
-    assert "no work, placement, config-policy-controller, policy-dryrun in " in complaint
+    assert "no work, placement, config-policy-controller in " in complaint
     assert "engines build" in complaint
