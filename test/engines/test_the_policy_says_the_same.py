@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 _SECONDS = 30.0
-_RULES = ("x-kubernetes-validations", "enum", "required")
+_RULES = ("x-kubernetes-validations", "enum", "required", "default")
 _STATE = "state"
 _LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'
 _VERSION = "(index .Policy.status.relatedObjects 0).object.metadata.resourceVersion"
@@ -45,7 +45,7 @@ def _state_policy() -> Raw:
     metadata:
       name: cluster
       annotations:
-        state: '{{{{ $state }}}}'
+        state: '{{{{ $state }}}} {{{{ $infrastructure.metadata.resourceVersion }}}}'
 """
     return {**_judging(), "object-templates-raw": raw}
 
@@ -91,7 +91,7 @@ async def cluster() -> AsyncIterator[client.Client]:
 
 
 def _without_rules(schema: Any, keys: list[str] | None = None) -> Any:
-    """A definition without its rules, lists of words and fields that have to be there, but for the keys of a list.
+    """A definition without its rules, words, defaults and fields that have to be there, but for the keys of a list.
 
     An object gets its request before its record here, and the table has records that no operator of ours writes.
     """
@@ -123,28 +123,38 @@ async def _stored(api: client.Client, infrastructure: Raw) -> str:
     return str(updated["metadata"]["resourceVersion"])
 
 
-async def _said(api: client.Client, name: str, version: str) -> tuple[str, str]:
-    """Wait until a policy speaks of this version; return its compliance, and the lines that it would add."""
-    async with asyncio.timeout(_SECONDS):
-        while True:
-            policy = await api.get(wire.CONFIGURATION_POLICIES, name, engines.POLICY_NAMESPACE)
-            status = policy.get("status") or {}
-            newest, *_ = status.get("history") or [{"message": ""}]
-            if f"version={version}." in newest["message"]:
-                ((related),) = status["relatedObjects"]
-                lines = related["properties"].get("diff", "").splitlines()
-                return status["compliant"], "\n".join(line for line in lines if line.startswith("+"))
-            await asyncio.sleep(0.05)
+async def _state(api: client.Client, version: str) -> str:
+    """Wait until the policy of this test has judged this version, and return the state that it found."""
+    while True:
+        _, difference = await _said(api, _STATE)
+        if judged := re.search(rf"state: (\w+) {version}$", difference, re.MULTILINE):
+            return judged[1]
+        await asyncio.sleep(0.05)
+
+
+async def _verdict(api: client.Client, version: str) -> tuple[str, bool]:
+    """Wait until the policy of the pack speaks of this version: does it comply, and would it make the request?"""
+    while True:
+        message, difference = await _said(api, pack.NAME)
+        if message.endswith(f"version={version}."):
+            return message.partition(";")[0], "+  desiredTopology: HighlyAvailable" in difference
+        await asyncio.sleep(0.05)
+
+
+async def _said(api: client.Client, name: str) -> tuple[str, str]:
+    """The newest message of a policy, and the difference between what it wants and what is there."""
+    status = (await api.get(wire.CONFIGURATION_POLICIES, name, engines.POLICY_NAMESPACE)).get("status") or {}
+    newest, *_ = status.get("history") or [{"message": ""}]
+    related, *_ = status.get("relatedObjects") or [{}]
+    return newest["message"], (related.get("properties") or {}).get("diff", "")
 
 
 async def test_the_template_finds_the_state_of_every_row_and_the_policy_acts_by_it(cluster: client.Client) -> None:
     wanted, found = {}, {}
     for row in (row for row in table.rows() if row.legal):
         version = await _stored(cluster, row.infrastructure)
-        _, added = await _said(cluster, _STATE, version)
-        state = re.search(r"state: (\w+)", added)
-        compliance, added = await _said(cluster, pack.NAME, version)
-        found[row.name] = (state and state[1], compliance, "desiredTopology: HighlyAvailable" in added)
+        async with asyncio.timeout(_SECONDS):
+            found[row.name] = (await _state(cluster, version), *await _verdict(cluster, version))
         complies = row.state in {State.DONE, State.NOT_FOR_US}
         wanted[row.name] = (row.state.value, "Compliant" if complies else "NonCompliant", row.state is State.READY)
     assert len(wanted) >= 40

@@ -74,9 +74,9 @@ class Hub:
     async def run(self, arguments: Sequence[str]) -> None:
         """Run kubectl with these arguments, as its administrator. Raises verdict.StoryFailedError with what it says."""
         kubectl = str(binaries.folder() / "kubectl")
-        code, said = await _run(kubectl, f"--kubeconfig={self._administrator()}", *arguments)
+        code, output = await _run(kubectl, f"--kubeconfig={self._administrator()}", *arguments)
         if code:
-            raise verdict.StoryFailedError(f"kubectl {' '.join(arguments)}: exit {code}, {said}")
+            raise verdict.StoryFailedError(f"kubectl {' '.join(arguments)}: exit {code}, {output}")
 
     async def surveyed(self) -> tuple[int, str]:
         """Return what `oc topology fleet` ends with and prints here."""
@@ -136,11 +136,11 @@ async def _run(*command: str) -> tuple[int, str]:
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     try:
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
-    return process.returncode or 0, said.decode()
+    return process.returncode or 0, output.decode()
 
 
 def _agent(cluster: str) -> server.User:

@@ -33,7 +33,7 @@ def _unguarded(text: str) -> str:
 
     One of the two alone is harmless: CEL's && and || take either side's answer beside an error.
     """
-    return _VALUE.sub(lambda found: f"object{found[1].replace('?', '')}", pack.replaced(_GUARD)(text))
+    return _VALUE.sub(lambda value: f"object{value[1].replace('?', '')}", pack.replaced(_GUARD)(text))
 
 
 MUTANTS = {
