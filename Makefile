@@ -140,7 +140,7 @@ format: $(STAMP) ## rewrite files in the agreed style
 bench: $(STAMP) ## measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
 
-bench-fleet: $(STAMP) ## CLUSTERS=100 operators at once, each with an API server; writes build/bench-fleet.json (120 MiB a cluster)
+bench-fleet: $(STAMP) ## CLUSTERS=100 operators at once, each with an API server; writes build/bench-fleet.json (88 MiB a cluster)
 	$(BIN)/python -m test.bench.fleet --clusters $(or $(CLUSTERS),100) $(BENCH_FLAGS)
 
 soak: $(STAMP) ## does anything in the operator grow? SOAK_MINUTES=30 of heartbeats and of watches that are cut; writes build/soak.json
