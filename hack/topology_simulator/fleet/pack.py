@@ -7,16 +7,16 @@ the text (`mutants`); one that changes nothing is an error, because its story wo
 from __future__ import annotations
 
 import copy
+import functools
 import re
 import shlex
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from topology_api import vocabulary
-from topology_controller import bindata
-from topology_controller.definitions import load
-from topology_controller.fleet import objects, plan, policy, work
 
 from .. import install
 
@@ -27,28 +27,22 @@ if TYPE_CHECKING:
 
 TARGET = "HighlyAvailable"
 WAVE = vocabulary.WAVE_LABEL
-SURVEY = objects.SURVEY
+NAME, NAMESPACE = "topology", "topology-fleet"
 AGENT_NAMESPACE, AGENT_ACCOUNT = "open-cluster-management-agent", "klusterlet-work-sa"
 POLICY_AGENT_NAMESPACE, POLICY_AGENT_ACCOUNT = "open-cluster-management-agent-addon", "config-policy-controller-sa"
-_WANTED = plan.Wanted(TARGET, canaries=("edge-1",), clusters=16, max_concurrency=16)
-NAME, NAMESPACE = _WANTED.name, _WANTED.namespace
+_SURVEY = "topology-survey"
 _POLICY_ROLE = "topology-fleet-policy-controller"
 _RBAC = "rbac.authorization.k8s.io"
+_ENGINES = ("work", "policy")
+_CANCEL = "# CANCEL what is left."
+_ON_HUB = ("Placement", "ManifestWorkReplicaSet")
 
 
 class Pack:
     """The pack of one roll-out, with or without an edit of its text."""
 
     def __init__(self, edit: Edit | None = None) -> None:
-        self._plan = plan.of(_WANTED, load.load(bindata.root() / "transitions"))
-        printed = {
-            "rights": objects.rights(),
-            "survey": objects.survey(self._plan),
-            "roll-out": work.roll_out(self._plan),
-            "withdrawal": work.withdraw(self._plan),
-            "policy": policy.request(self._plan),
-            "policy-withdrawal": policy.withdraw(self._plan),
-        }
+        printed = {engine: _printed(engine) for engine in _ENGINES}
         self._texts = printed if edit is None else {name: edit(text) for name, text in printed.items()}
         if edit is not None and self._texts == printed:
             raise ValueError("the edit changes nothing of the pack")
@@ -59,7 +53,7 @@ class Pack:
         OCM aggregates them by their label, which takes kube-controller-manager; the bindings stand in for that.
         """
         bound = []
-        for role in self._read("rights"):
+        for role in self._read("work", "ClusterRole"):
             name = role["metadata"]["name"]
             namespace, account = (
                 (POLICY_AGENT_NAMESPACE, POLICY_AGENT_ACCOUNT)
@@ -78,35 +72,36 @@ class Pack:
 
     def survey(self) -> list[dict[str, Any]]:
         """Return what lets each cluster say where it is."""
-        return self._read("survey")
+        return [obj for obj in self._read("work", *_ON_HUB) if obj["metadata"]["name"] == _SURVEY]
 
     def roll_out(
         self, *, soak_seconds: int, deadline_seconds: int, max_concurrency: int, target: str = TARGET
     ) -> list[dict[str, Any]]:
         """Return what lets the hub convert its fleet."""
-        wanted = self._plan.wanted
         shorter = {
-            f"minSuccessTime: {wanted.soak}m": f"minSuccessTime: {soak_seconds}s",
-            f"progressDeadline: {self._plan.minutes}m": f"progressDeadline: {deadline_seconds}s",
-            f"maxConcurrency: {wanted.max_concurrency}": f"maxConcurrency: {max_concurrency}",
-            f"spec: {{{vocabulary.DESIRED}: {TARGET}}}": f"spec: {{{vocabulary.DESIRED}: {target}}}",
+            r"minSuccessTime: \d+m": f"minSuccessTime: {soak_seconds}s",
+            r"progressDeadline: \d+m": f"progressDeadline: {deadline_seconds}s",
+            r"maxConcurrency: \d+": f"maxConcurrency: {max_concurrency}",
+            rf"spec: {{{vocabulary.DESIRED}: {TARGET}}}": f"spec: {{{vocabulary.DESIRED}: {target}}}",
         }
-        text = self._texts["roll-out"]
+        text = self._texts["work"]
         for old, new in shorter.items():
-            if text.count(old) != 1:
-                raise ValueError(f"the pack says {old!r} {text.count(old)} times")
-            text = text.replace(old, new)
-        return _objects(text)
+            text, number = re.subn(old, new, text)
+            if number != 1:
+                raise ValueError(f"the pack says {old!r} {number} times")
+        return [obj for obj in _objects(text) if obj["kind"] in _ON_HUB and obj["metadata"]["name"] == NAME]
 
     def work_spec(self) -> dict[str, Any]:
         """Return the spec of the ManifestWork that each cluster is given."""
-        (template,) = (obj["spec"]["manifestWorkTemplate"] for obj in self._read("roll-out") if _is_replica_set(obj))
+        sets = self._read("work", "ManifestWorkReplicaSet")
+        (template,) = (obj["spec"]["manifestWorkTemplate"] for obj in sets if obj["metadata"]["name"] == NAME)
         return copy.deepcopy(template)
 
     def withdrawal(self) -> list[str]:
         """Return the command that the pack prints for a roll-out that was stopped, without the name of its program."""
-        lines = [line.removeprefix("# ") for line in self._texts["withdrawal"].splitlines()]
-        first = next(number for number, line in enumerate(lines) if line.strip().startswith("oc "))
+        _, _, last = self._texts["work"].partition(_CANCEL)
+        lines = [line.removeprefix("# ").strip() for line in last.splitlines()]
+        first = next(number for number, line in enumerate(lines) if line.startswith("oc "))
         return shlex.split("\n".join(lines[first:]))[1:]
 
     def policy(self, name: str = NAME, *, enforced: bool = False) -> dict[str, Any]:
@@ -114,14 +109,13 @@ class Pack:
 
         The action of the Policy stands above that of what is in it. `enforced` is what TALM makes of it in its turn.
         """
-        text = self._texts["policy" if name == NAME else "policy-withdrawal"]
-        (parent,) = (obj for obj in _objects(text) if obj["kind"] == "Policy" and obj["metadata"]["name"] == name)
-        ((template),) = parent["spec"]["policy-templates"]
+        (parent,) = (obj for obj in self._read("policy", "Policy") if obj["metadata"]["name"] == name)
+        (template,) = parent["spec"]["policy-templates"]
         action = "enforce" if enforced else parent["spec"]["remediationAction"]
         return {**template["objectDefinition"]["spec"], "remediationAction": action}
 
-    def _read(self, name: str) -> list[dict[str, Any]]:
-        return _objects(self._texts[name])
+    def _read(self, engine: str, *wanted: str) -> list[dict[str, Any]]:
+        return [obj for obj in _objects(self._texts[engine]) if obj["kind"] in wanted]
 
 
 def without_marker(role: dict[str, Any]) -> dict[str, Any]:
@@ -134,9 +128,13 @@ def replaced(old: str, new: str = "") -> Edit:
     return lambda text: re.sub(old, new, text, flags=re.MULTILINE)
 
 
+@functools.cache
+def _printed(engine: str) -> str:
+    """Return what the command prints."""
+    size = ("--canary", "edge-1", "--clusters", "16", "--max-concurrency", "16")
+    command = (sys.executable, "-m", "topology_controller", "fleet", engine, "--to", TARGET, *size)
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own program
+
+
 def _objects(text: str) -> list[dict[str, Any]]:
     return [obj for obj in yaml.load_all(text, install.LOADER) if obj]
-
-
-def _is_replica_set(obj: dict[str, Any]) -> bool:
-    return bool(obj["kind"] == "ManifestWorkReplicaSet")

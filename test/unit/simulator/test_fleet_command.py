@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from topology_simulator.fleet import mutants, pack
+
 if TYPE_CHECKING:
     import pathlib
 
@@ -46,6 +48,20 @@ def test_what_cannot_be_played_is_refused_with_what_can(arguments: list[str], sa
     done = _run(*arguments)
     assert done.returncode == 2
     assert says in done.stderr
+
+
+@pytest.mark.parametrize("name", mutants.MUTANTS)
+def test_each_mutant_edits_what_the_generator_prints(name: str) -> None:
+    """An edit that finds nothing is an error, and what is edited is still a pack."""
+    edited = pack.Pack(mutants.MUTANTS[name].edit)
+    kinds = [obj["kind"] for obj in edited.roll_out(soak_seconds=5, deadline_seconds=60, max_concurrency=1)]
+    assert kinds == ["Placement", "ManifestWorkReplicaSet"]
+    assert edited.policy()["object-templates-raw"]
+
+
+def test_an_edit_that_changes_nothing_is_no_mutant() -> None:
+    with pytest.raises(ValueError, match="changes nothing"):
+        pack.Pack(pack.replaced("sideways"))
 
 
 @pytest.mark.parametrize("mutant", [[], ["--mutant", "no-canary"]], ids=["story", "mutant"])
