@@ -29,7 +29,7 @@ NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
   echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet fleet-all quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-all quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -55,7 +55,8 @@ fleet: $(STAMP) ## a hub with real engines converts a fleet, and a verdict (SPOK
 	@hack/engines/engines path >/dev/null 2>&1 && hack/engines/engines crds >/dev/null 2>&1 || hack/engines/engines build >/dev/null
 	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))
 
-fleet-all: $(STAMP) ## every story of a fleet, and every mutant of what its engines are given (about half an hour)
+fleet-all: envtest engines $(STAMP) ## every story of a fleet, and every mutant of what its engines are given (about half an hour)
+	@$(BIN)/python -m pytest -q test/engines
 	@$(BIN)/python -m topology_simulator.fleet --list | while read -r name _; do \
 		case $$name in MUTANT=*) ;; *) name=STORY=$$name ;; esac; \
 		$(MAKE) --no-print-directory fleet $$name </dev/null || exit 1; \
@@ -138,6 +139,9 @@ format: $(STAMP) ## rewrite files in the agreed style
 
 bench: $(STAMP) ## measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
+
+bench-fleet: $(STAMP) ## CLUSTERS=100 operators at once, each with an API server; writes build/bench-fleet.json (88 MiB a cluster)
+	$(BIN)/python -m test.bench.fleet --clusters $(or $(CLUSTERS),100) $(BENCH_FLAGS)
 
 soak: $(STAMP) ## does anything in the operator grow? SOAK_MINUTES=30 of heartbeats and of watches that are cut; writes build/soak.json
 	$(BIN)/python -m test.soak --minutes $(or $(SOAK_MINUTES),30) $(SOAK_FLAGS)

@@ -4,7 +4,6 @@ go 1.26.0
 
 tool (
 	open-cluster-management.io/config-policy-controller
-	open-cluster-management.io/config-policy-controller/cmd/dryrun
 	open-cluster-management.io/ocm/cmd/placement
 	open-cluster-management.io/ocm/cmd/work
 )

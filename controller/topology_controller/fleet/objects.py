@@ -76,8 +76,9 @@ rules:
     resources: [clusteroperators]
     verbs: [get, list, watch]
 ---
-# The same for the policy controller, where it is no cluster administrator: bind it to the controller's ServiceAccount.
-# It can only write whole objects; our admission policy refuses it every field but spec.{vocabulary.DESIRED}.
+# The same for the policy controller, where it is no cluster administrator, and what it needs for itself: bind it to the
+# controller's ServiceAccount. It can only write whole objects, and asks for that also where it informs, as a dry run;
+# our admission policy refuses it every field but spec.{vocabulary.DESIRED}.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
@@ -90,7 +91,26 @@ rules:
     resources: [infrastructures]
     resourceNames: [cluster]
     verbs: [update]
-{marker}"""
+{marker}\
+  - apiGroups: [policy.open-cluster-management.io]
+    resources: [configurationpolicies, operatorpolicies]
+    verbs: [get, list, watch, update, patch]
+  - apiGroups: [policy.open-cluster-management.io]
+    resources: [configurationpolicies/status, operatorpolicies/status]
+    verbs: [get, update, patch]
+  - apiGroups: [policy.open-cluster-management.io]
+    resources: [configurationpolicies/finalizers, operatorpolicies/finalizers]
+    verbs: [update]
+  - apiGroups: [apiextensions.k8s.io]
+    resources: [customresourcedefinitions]
+    verbs: [get, list, watch]
+  - apiGroups: [""]
+    resources: [namespaces]
+    verbs: [get, list, watch]
+  - apiGroups: ["", events.k8s.io]
+    resources: [events]
+    verbs: [create, patch, update]
+"""
 
 
 def selector(plan: plans.Plan) -> object:

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from . import plan as plans
 
 _LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'
+# A message has no `lookup`; where the policy watches, it has the whole object (open-cluster-management.io/
+# config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go, doCustomMessage).
 _COMMON = """\
           customMessage:
             noncompliant: >-
-              {{ with (lookup "config.openshift.io/v1" "Infrastructure" "" "cluster") -}}
-              {{ dig "status" "topologyTransition" "phase" "no record" . }}:
-              {{ dig "status" "topologyTransition" "message" "is the operator installed, and its fields?" . }}
+              {{ range .Policy.status.relatedObjects }}
+              {{- dig "status" "topologyTransition" "phase" "no record" .object }}:
+              {{ dig "status" "topologyTransition" "message" "is the operator installed, and its fields?" .object }}
               {{- end }}
           evaluationInterval: {compliant: watch, noncompliant: watch}
           pruneObjectBehavior: None"""

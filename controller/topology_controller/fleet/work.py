@@ -2,7 +2,9 @@
 
 Facts of the engine that the text depends on (open-cluster-management.io/ocm v1.2.0): a cluster has failed where its
 work is Progressing and Degraded; the clusters of a group come in the order of their names; without a Placement's
-decision a work is deleted.
+decision a work is deleted; beside a mandatory group maxFailures has no effect, since progress in a group ends with the
+first cluster that has failed or is out of time (sdk-go v1.2.0 pkg/apis/cluster/v1alpha1/rollout.go,
+progressivePerGroup).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +19,14 @@ POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata"}],
+    "rules": [
+        {
+            "level": "Request",
+            "verbs": ["create", "update", "patch"],
+            "resources": [{"group": "config.openshift.io", "resources": ["infrastructures"]}],
+        },
+        {"level": "Metadata"},
+    ],
 }
 
 
@@ -29,6 +36,7 @@ class Event:
 
     `stage` is ResponseComplete, ResponseStarted (a watch that began) or Panic. `allowed_by` is the authorizer's
     reason, which names the binding and the role. `notes` are the names of all annotations, those of policies included.
+    `body` is what was sent to Infrastructure, where its specification may change; empty for everything else.
     """
 
     verb: str
@@ -46,6 +54,7 @@ class Event:
     allowed: bool
     allowed_by: str
     notes: frozenset[str] = frozenset()
+    body: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
 class Log:
@@ -90,4 +99,5 @@ def _event(raw: dict[str, Any]) -> Event:
         allowed=notes.get("authorization.k8s.io/decision") == "allow",
         allowed_by=notes.get("authorization.k8s.io/reason", ""),
         notes=frozenset(notes),
+        body=raw.get("requestObject") or {},
     )

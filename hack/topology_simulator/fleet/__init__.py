@@ -12,6 +12,7 @@ cluster. `make fleet SPOKES=3 STORY=canary-then-wave` plays a story and ends wit
     chronicle  what happened where, and when, from watches
     running    hub and clusters, opened and closed as one; logs are kept
     stories    what happens, and what must hold at the end
+    steps      what several of them do, and wait for
     claims     what must hold in several of them; `hands` are manifests that are wrong
     mutants    the pack without one of its safeguards, and the story that shows it
     verdict    the claims of a story, and how they are printed

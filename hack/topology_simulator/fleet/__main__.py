@@ -18,7 +18,7 @@ import sys
 from .. import client, demo, etcd, install, kubeconfig, pace, terminal
 from ..envtest import binaries
 from ..envtest import server as real
-from . import engines, mutants, running, stories, verdict
+from . import engines, mutants, pack, running, stories, verdict
 
 _FOLDER = pathlib.Path("build") / "fleet"
 _PACE = pace.DEMO.scaled(0.3)
@@ -62,7 +62,7 @@ async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: mutants.Mu
             screen,
             masters=story.masters,
             deadline_minutes=story.deadline_minutes,
-            change=mutant.change if mutant else None,
+            given=pack.Pack(mutant.edit if mutant else None),
         ) as fleet:
             try:
                 await story.play(fleet, judged)

@@ -6,15 +6,22 @@ import datetime as dt
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from topology_api import vocabulary
+
 from .. import conditions
-from . import chronicle
+from ..envtest import audit
+from . import chronicle, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from . import running, spoke, verdict
+    from . import running, spoke
 
 _OWN_WRITES = {"appliedmanifestworks", "configurationpolicies", "events", "subjectaccessreviews"}
+_FIELD = vocabulary.DESIRED
+_TELLING = ("labels", "annotations", "ownerReferences", "finalizers")
+_AGENTS = "system:open-cluster-management:"
+_SURVEY_SECONDS = 120.0
 _REQUESTS = {(verb, "infrastructures", "cluster", "") for verb in ("patch", "update")}
 
 
@@ -68,21 +75,86 @@ async def converted(judged: verdict.Verdict, clusters: Iterable[spoke.Spoke], to
 
 
 async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]) -> None:
-    """A cluster's specification is what it was but for the request, and the engines there wrote nothing else."""
+    """A cluster's specification is what it was but for the request, and the engines there wrote nothing else.
+
+    That is read in the audit logs of the whole roll-out: of what was sent to Infrastructure, and of everything else.
+    """
     for each in fleet.spokes:
         spec, was = (await each.infrastructure())["spec"], before[each.name]
         other = sorted(name for name in spec.keys() | was.keys() if spec.get(name) != was.get(name))
         judged.claim(
             f"nothing of {each.name}'s specification differs from before but desiredTopology",
-            holds=set(other) <= {"desiredTopology"},
+            holds=set(other) <= {_FIELD},
             actual=other,
         )
-        foreign = [
-            f"{event.verb} {event.resource}/{event.name}"
-            for event in each.written_by_engines()
-            if event.resource not in _OWN_WRITES
-            and (event.verb, event.resource, event.name, event.subresource) not in _REQUESTS
-        ]
+        written = each.written_by_engines()
+        foreign = [_described(event) for event in written if not (_is_own(event) or _is_request(event))]
         judged.claim(
-            f"the engines on {each.name} wrote nothing else, says the audit log", holds=not foreign, actual=foreign
+            f"the engines on {each.name} wrote Infrastructure and their own, says the audit log",
+            holds=not foreign,
+            actual=foreign,
         )
+        further = [part for event in written if _is_request(event) for part in _further(event.body, was)]
+        judged.claim(
+            f"they sent nothing but spec.{_FIELD} to Infrastructure that differs from before",
+            holds=not further,
+            actual=further,
+        )
+    foreign = [
+        f"{event.user}: {_described(event)}"
+        for event in audit.Log(fleet.hub.server.folder / "audit.log").read()
+        if _is_agent(event) and _is_write(event) and not _is_report(event)
+    ]
+    judged.claim(
+        "on the hub each agent wrote the works of its own cluster, and events", holds=not foreign, actual=foreign
+    )
+
+
+def _is_own(event: audit.Event) -> bool:
+    return event.resource in _OWN_WRITES
+
+
+def _is_request(event: audit.Event) -> bool:
+    return (event.verb, event.resource, event.name, event.subresource) in _REQUESTS
+
+
+def _is_write(event: audit.Event) -> bool:
+    return event.verb not in ("get", "list", "watch") and 200 <= event.code < 300
+
+
+def _is_agent(event: audit.Event) -> bool:
+    return event.user.startswith(_AGENTS)
+
+
+def _is_report(event: audit.Event) -> bool:
+    return event.resource in ("manifestworks", "events") and event.user == f"{_AGENTS}{event.namespace}:agent"
+
+
+def _described(event: audit.Event) -> str:
+    return f"{event.verb} {event.resource}/{event.name}"
+
+
+def _further(body: Mapping[str, Any], was: Mapping[str, Any]) -> list[str]:
+    """Return what a write would change besides the request; status is another resource."""
+    spec = body.get("spec") or {}
+    meta = [f"metadata.{name}" for name in _TELLING if body["metadata"].get(name)]
+    return meta + [f"spec.{name}" for name in spec if name != _FIELD and spec[name] != was.get(name)]
+
+
+async def surveyed(fleet: running.Fleet, judged: verdict.Verdict, when: str, line: str, code: int, *names: str) -> None:
+    """`oc topology fleet` prints this line of counts and these names, and ends with this code; agents need a moment."""
+    answer: tuple[int, str] = (-1, "")
+
+    async def agrees() -> bool:
+        nonlocal answer
+        answer = await fleet.hub.surveyed()
+        return answer[0] == code and all(text in answer[1] for text in (line, *names))
+
+    try:
+        await verdict.until(line, agrees, _SURVEY_SECONDS)
+    except verdict.StoryFailedError:
+        holds = False
+    else:
+        holds = True
+    fleet.chronicle.tell("survey", answer[1].strip())
+    judged.claim(f"{when}, `oc topology fleet` says: {line}; exit code {code}", holds=holds, actual=answer)

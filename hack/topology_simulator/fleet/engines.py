@@ -2,7 +2,8 @@
 
 They are real and unchanged. What differs from a cluster is where they run: beside their API servers, with a kubeconfig
 file in place of a mounted one, without leader election, and on a free port of loopback. The work agent looks for news
-every two seconds where nothing is watched; ten are its default, and sixty on a single node.
+every two seconds where nothing is watched; ten are its default, and sixty on a single node. A policy is evaluated once
+a second at most; five are the default.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 PLACEMENT, MANAGER, AGENT, POLICIES = "placement", "work-manager", "work-agent", "config-policy-controller"
 SYNC_SECONDS = 2
+_EVALUATION_SECONDS = 1
 HUB_DEFINITIONS = (
     "managedclusters.cluster.open-cluster-management.io",
     "managedclustersets.cluster.open-cluster-management.io",
@@ -133,6 +135,7 @@ class Engines:
             f"--health-probe-bind-address=127.0.0.1:{port}",
             "--metrics-bind-address=0",
             "--leader-elect=false",
+            f"--evaluation-backoff={_EVALUATION_SECONDS}",
             environment={"WATCH_NAMESPACE": POLICY_NAMESPACE},
         )
 

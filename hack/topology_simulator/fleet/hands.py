@@ -11,6 +11,7 @@ first one stands, and the cluster converts.
 from __future__ import annotations
 
 import asyncio
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from . import spoke
 
 _SECONDS = 60.0
-_TARGET = "HighlyAvailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +45,41 @@ def refusal(work: dict[str, Any]) -> str:
     return next((str(state.get("message", "")) for state in states if state.get("status") == "False"), "")
 
 
-async def wrong(hub: hubs.Hub, cluster: spoke.Spoke, judged: verdict.Verdict, tell: Callable[[str, str], None]) -> None:
+async def wrong(
+    hub: hubs.Hub,
+    cluster: spoke.Spoke,
+    given: pack.Pack,
+    judged: verdict.Verdict,
+    tell: Callable[[str, str], None],
+) -> None:
     """Try every mistake on a cluster. Raises StoryFailedError, ClientError."""
-    for mistake in _mistakes():
+    good = given.work_spec()
+    for mistake in _mistakes(good):
         await _try(hub, cluster, mistake, judged, tell)
-    role = pack.rights()[0]
-    await _give(cluster, pack.rights(marker=False)[0])
-    unmarked = _Mistake("no-marker", "a work agent without our marker", pack.work_spec(_spec(), []), "desiredtopology")
+    role = given.rights()[0]
+    await _give(cluster, pack.without_marker(role))
+    unmarked = _Mistake("no-marker", "a work agent without our marker", good, "desiredtopology")
     await _try(hub, cluster, unmarked, judged, tell)
     await _give(cluster, role)
     await cluster.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "SingleReplica"}})
-    foreign = _Mistake(
-        "foreign-field", "a request that another field manager owns", pack.work_spec(_spec(), []), "fleet-harness"
-    )
+    foreign = _Mistake("foreign-field", "a request that another field manager owns", good, "fleet-harness")
     await _try(hub, cluster, foreign, judged, tell)
     await cluster.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": None}})
-    await _try(hub, cluster, _possessive(), judged, tell)
+    await _try(hub, cluster, _possessive(good), judged, tell)
 
 
-def _spec() -> dict[str, Any]:
-    return {"desiredTopology": _TARGET}
-
-
-def _mistakes() -> list[_Mistake]:
-    good = pack.work_spec(_spec(), [])
-    replacing = {"workload": good["workload"], "deleteOption": good["deleteOption"]}
-    wide = pack.work_spec({**_spec(), "cloudConfig": {"name": "other"}}, [])
+def _mistakes(good: dict[str, Any]) -> list[_Mistake]:
+    replacing = {name: good[name] for name in ("workload", "deleteOption")}
+    wide = copy.deepcopy(good)
+    wide["workload"]["manifests"][0]["spec"]["cloudConfig"] = {"name": "other"}
     return [
         _Mistake("replaces", "the default update strategy, which replaces the whole object,", replacing, "update"),
         _Mistake("more-fields", "a manifest with a field that is another manager's", wide, "cloudConfig"),
     ]
 
 
-def _possessive() -> _Mistake:
-    spec = {name: part for name, part in pack.work_spec(_spec(), []).items() if name != "deleteOption"}
+def _possessive(good: dict[str, Any]) -> _Mistake:
+    spec = {name: part for name, part in good.items() if name != "deleteOption"}
     what = "the default delete option, which takes possession of the object,"
     return _Mistake("foreground", what, spec, "ownerReferences", requests=True)
 
@@ -105,7 +106,7 @@ async def _try(
     spec = dict((after or {}).get("spec") or {})
     if mistake.requests:
         requested = spec.pop("desiredTopology", None)
-        judged.claim(f"{mistake.what} makes the request anyway", holds=requested == _TARGET, actual=requested)
+        judged.claim(f"{mistake.what} makes the request anyway", holds=requested == pack.TARGET, actual=requested)
     judged.claim(
         f"{mistake.what} changes nothing else, and Infrastructure outlives it",
         holds=after is not None and spec == before["spec"] and _same(after, before),

@@ -6,19 +6,19 @@ in its own namespace are made here by hand, as a registration makes them. Placem
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import client, conditions, kinds, kubeconfig
-from ..envtest import server
-from . import engines, pack, wire
+from ..envtest import binaries, server
+from . import engines, pack, verdict, wire
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import TracebackType
-
-    Change = Callable[[dict[str, Any]], None]
 
 _RBAC = "rbac.authorization.k8s.io"
 _AGENT_ROLE = "fleet-work-agent"
@@ -29,12 +29,11 @@ _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 class Hub:
     """A hub that knows these clusters; use it as an async context manager. The last cluster is the canary.
 
-    Its logs are copied to `folder` when it closes. `change` alters what is applied here (`mutants`).
+    Its logs are copied to `folder` when it closes.
     """
 
-    def __init__(self, clusters: Sequence[str], folder: pathlib.Path, change: Change | None = None) -> None:
+    def __init__(self, clusters: Sequence[str], folder: pathlib.Path) -> None:
         self._folder = folder
-        self._change = change or (lambda _: None)
         self.clusters = tuple(clusters)
         self.server = server.RealServer({name: _agent(name) for name in clusters})
         self.engines = engines.Engines()
@@ -65,13 +64,24 @@ class Hub:
     async def apply(self, objects: Sequence[dict[str, Any]]) -> None:
         """Create objects; a ManifestWorkReplicaSet that is there already is given the new spec. Raises ClientError."""
         for obj in objects:
-            self._change(obj)
             kind, meta = wire.kind_of(obj), obj["metadata"]
             present = await self.api.find(kind, meta["name"], meta.get("namespace", ""))
             if present is None:
                 await self.api.create(kind, obj)
             else:
                 await self.api.put(kind, {**present, "spec": obj["spec"]})
+
+    async def run(self, arguments: Sequence[str]) -> None:
+        """Run kubectl with these arguments, as its administrator. Raises verdict.StoryFailedError with what it says."""
+        kubectl = str(binaries.folder() / "kubectl")
+        code, output = await _run(kubectl, f"--kubeconfig={self._administrator()}", *arguments)
+        if code:
+            raise verdict.StoryFailedError(f"kubectl {' '.join(arguments)}: exit {code}, {output}")
+
+    async def surveyed(self) -> tuple[int, str]:
+        """Return what `oc topology fleet` ends with and prints here."""
+        command = (sys.executable, "-m", "topology_controller.plugin", "fleet")
+        return await _run(*command, f"--kubeconfig={self._administrator()}")
 
     async def replica_set(self) -> dict[str, Any]:
         """Return the ManifestWorkReplicaSet of the roll-out. Raises ClientError."""
@@ -88,6 +98,10 @@ class Hub:
         await self.api.patch(wire.MANAGED_CLUSTERS, cluster, {"spec": {"taints": taints}})
         await self.api.patch_status(wire.MANAGED_CLUSTERS, cluster, {"conditions": _states(reachable=reachable)})
 
+    async def label(self, cluster: str, wave: str | None) -> None:
+        """Put a cluster into a wave, or out of the roll-out. Raises ClientError."""
+        await self.api.patch(wire.MANAGED_CLUSTERS, cluster, {"metadata": {"labels": {pack.WAVE: wave}}})
+
     async def stop(self) -> None:
         """Kill API server, placement and work manager. Raises KeepingError, RealServerError."""
         for name in (engines.PLACEMENT, engines.MANAGER):
@@ -100,6 +114,9 @@ class Hub:
         for name in (engines.PLACEMENT, engines.MANAGER):
             await self.engines.start_again(name)
 
+    def _administrator(self) -> pathlib.Path:
+        return self.engines.kubeconfig("administrator", self.server.kubeconfig())
+
     async def _furnish(self) -> None:
         await wire.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
         await wire.create(self.api, _sets())
@@ -111,6 +128,19 @@ class Hub:
         place = self.engines.kubeconfig("hub", self.server.kubeconfig())
         await self.engines.placement(place)
         await self.engines.manager(place)
+
+
+async def _run(*command: str) -> tuple[int, str]:
+    """Return the exit code and what it prints."""
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    try:
+        output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return process.returncode or 0, output.decode()
 
 
 def _agent(cluster: str) -> server.User:

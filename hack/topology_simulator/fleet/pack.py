@@ -1,222 +1,140 @@
-"""What the engines are given, for one target: Placement, ManifestWorkReplicaSet, and the rights of the work agent.
+"""What the engines are given: what `cluster-topology-operator fleet` prints, as objects, so that users' text is played.
 
-Nothing of it grows with the number of clusters. Why each part is as it is: server-side apply, because the default
-strategy replaces the whole object; Orphan, because the default deletes Infrastructure with the work; a rule guards
-every field, because one that fails to evaluate counts as False, which is success; both tolerations, because a canary
-that falls out of the placement leaves an empty group, and the fleet starts.
+Only the times of a roll-out are shorter, because a story has minutes. `edit` is where a mutant takes a safeguard out of
+the text (`mutants`); one that changes nothing is an error, because its story would show nothing.
 """
 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
-from typing import Any
+import functools
+import re
+import shlex
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
 
-NAMESPACE, NAME = "topology-fleet", "topology-ha"
-WAVE = "topology.openshift.io/wave"
-CANARY = "canary"
-FIELD_MANAGER = "work-agent-topology"
+import yaml
+
+from topology_api import vocabulary
+
+from .. import install
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Edit = Callable[[str], str]
+
+TARGET = "HighlyAvailable"
+WAVE = vocabulary.WAVE_LABEL
+NAME, NAMESPACE = "topology", "topology-fleet"
 AGENT_NAMESPACE, AGENT_ACCOUNT = "open-cluster-management-agent", "klusterlet-work-sa"
 POLICY_AGENT_NAMESPACE, POLICY_AGENT_ACCOUNT = "open-cluster-management-agent-addon", "config-policy-controller-sa"
-_UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
-_UNAVAILABLE = "cluster.open-cluster-management.io/unavailable"
-_GROUP = "config.openshift.io"
-_PHASE = "object.?status.?topologyTransition.?phase.orValue('')"
-_PROBLEM = "object.?status.?topologyTransition.?problem.hasValue()"
-_ALL = {"type": "All"}
+_SURVEY = "topology-survey"
+_POLICY_ROLE = "topology-fleet-policy-controller"
+_RBAC = "rbac.authorization.k8s.io"
+_ENGINES = ("work", "policy")
+_CANCEL = "# CANCEL what is left."
+_ON_HUB = ("Placement", "ManifestWorkReplicaSet")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """A roll-out. Seconds, and how many clusters may be under way at once after the canaries."""
+class Pack:
+    """The pack of one roll-out, with or without an edit of its text."""
 
-    target: str = "HighlyAvailable"
-    soak_seconds: int = 600
-    deadline_seconds: int = 4620
-    max_concurrency: int = 100
+    def __init__(self, edit: Edit | None = None) -> None:
+        printed = {engine: _printed(engine) for engine in _ENGINES}
+        self._texts = printed if edit is None else {name: edit(text) for name, text in printed.items()}
+        if edit is not None and self._texts == printed:
+            raise ValueError("the edit changes nothing of the pack")
 
+    def rights(self) -> list[dict[str, Any]]:
+        """Return the roles of the engines' agents on a cluster, bound.
 
-def done(target: str) -> str:
-    """Return the CEL expression for a cluster that has the target; a record that is missing is not done."""
-    return " && ".join(
-        (
-            f"object.?spec.?desiredTopology.orValue('') == '{target}'",
-            f"object.?status.?controlPlaneTopology.orValue('') == '{target}'",
-            f"object.?status.?infrastructureTopology.orValue('') == '{target}'",
-            "object.?status.?topologyTransition.?observedGeneration.orValue(0) >= object.metadata.generation",
-            f"{_PHASE} in ['Completed', 'Idle']",
-            f"!{_PROBLEM}",
-        )
-    )
-
-
-def rollout(plan: Plan) -> list[dict[str, Any]]:
-    """Return what the hub is given to convert its fleet."""
-    strategy = {
-        "type": "Progressive",
-        "progressive": {
-            "mandatoryDecisionGroups": [{"groupName": CANARY}],
-            "maxConcurrency": plan.max_concurrency,
-            "maxFailures": 0,
-            "minSuccessTime": f"{plan.soak_seconds}s",
-            "progressDeadline": f"{plan.deadline_seconds}s",
-        },
-    }
-    finished = done(plan.target)
-    failed = f"!({finished}) && ({_PROBLEM} || {_PHASE} == 'Unsupported')"
-    rules = [_rule("Progressing", f"!({finished})"), _rule("Degraded", failed)]
-    return [_placement(), _replica_set({"desiredTopology": plan.target}, rules, strategy)]
-
-
-def withdrawal() -> dict[str, Any]:
-    """Return the ManifestWorkReplicaSet with which a stopped roll-out ends: no request stays open.
-
-    Server-side apply takes the field away that this manager owns, and the operator ends what has not changed yet.
-    """
-    rules = [
-        _rule("Progressing", f"object.?spec.?desiredTopology.hasValue() || !({_PHASE} in ['', 'Idle', 'Completed'])")
-    ]
-    return _replica_set({}, rules, _ALL)
-
-
-def _placement() -> dict[str, Any]:
-    canaries = {"labelSelector": {"matchLabels": {WAVE: "0"}}}
-    return {
-        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
-        "kind": "Placement",
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "spec": {
-            "predicates": [
-                {
-                    "requiredClusterSelector": {
-                        "labelSelector": {"matchExpressions": [{"key": WAVE, "operator": "Exists"}]}
-                    }
-                }
-            ],
-            "tolerations": [{"key": key, "operator": "Exists"} for key in (_UNREACHABLE, _UNAVAILABLE)],
-            "decisionStrategy": {
-                "groupStrategy": {"decisionGroups": [{"groupName": CANARY, "groupClusterSelector": canaries}]}
-            },
-        },
-    }
-
-
-def _replica_set(spec: dict[str, Any], rules: list[dict[str, Any]], strategy: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "work.open-cluster-management.io/v1alpha1",
-        "kind": "ManifestWorkReplicaSet",
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "spec": {
-            "placementRefs": [{"name": NAME, "rolloutStrategy": strategy}],
-            "manifestWorkTemplate": work_spec(spec, rules),
-        },
-    }
-
-
-def work_spec(spec: dict[str, Any], rules: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the spec of a ManifestWork that gives Infrastructure these fields."""
-    infrastructure = {
-        "apiVersion": f"{_GROUP}/v1",
-        "kind": "Infrastructure",
-        "metadata": {"name": "cluster"},
-        "spec": copy.deepcopy(spec),
-    }
-    phase = {"name": "phase", "path": ".status.topologyTransition.phase"}
-    return {
-        "deleteOption": {"propagationPolicy": "Orphan"},
-        "workload": {"manifests": [infrastructure]},
-        "manifestConfigs": [
-            {
-                "resourceIdentifier": {"group": _GROUP, "resource": "infrastructures", "name": "cluster"},
-                "updateStrategy": {
-                    "type": "ServerSideApply",
-                    "serverSideApply": {"force": False, "fieldManager": FIELD_MANAGER},
-                },
-                "feedbackScrapeType": "Watch",
-                "feedbackRules": [{"type": "JSONPaths", "jsonPaths": [phase]}],
-                "conditionRules": rules,
+        OCM aggregates them by their label, which takes kube-controller-manager; the bindings stand in for that.
+        """
+        bound = []
+        for role in self._read("work", "ClusterRole"):
+            name = role["metadata"]["name"]
+            namespace, account = (
+                (POLICY_AGENT_NAMESPACE, POLICY_AGENT_ACCOUNT)
+                if name == _POLICY_ROLE
+                else (AGENT_NAMESPACE, AGENT_ACCOUNT)
+            )
+            binding = {
+                "apiVersion": f"{_RBAC}/v1",
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": name},
+                "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+                "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
             }
-        ],
-    }
+            bound += [role, binding]
+        return bound
+
+    def survey(self) -> list[dict[str, Any]]:
+        """Return what lets each cluster say where it is."""
+        return [obj for obj in self._read("work", *_ON_HUB) if obj["metadata"]["name"] == _SURVEY]
+
+    def roll_out(
+        self, *, soak_seconds: int, deadline_seconds: int, max_concurrency: int, target: str = TARGET
+    ) -> list[dict[str, Any]]:
+        """Return what lets the hub convert its fleet."""
+        shorter = {
+            r"minSuccessTime: \d+m": f"minSuccessTime: {soak_seconds}s",
+            r"progressDeadline: \d+m": f"progressDeadline: {deadline_seconds}s",
+            r"maxConcurrency: \d+": f"maxConcurrency: {max_concurrency}",
+            rf"spec: {{{vocabulary.DESIRED}: {TARGET}}}": f"spec: {{{vocabulary.DESIRED}: {target}}}",
+        }
+        text = self._texts["work"]
+        for old, new in shorter.items():
+            text, number = re.subn(old, new, text)
+            if number != 1:
+                raise ValueError(f"the pack says {old!r} {number} times")
+        return [obj for obj in _objects(text) if obj["kind"] in _ON_HUB and obj["metadata"]["name"] == NAME]
+
+    def work_spec(self) -> dict[str, Any]:
+        """Return the spec of the ManifestWork that each cluster is given."""
+        sets = self._read("work", "ManifestWorkReplicaSet")
+        (template,) = (obj["spec"]["manifestWorkTemplate"] for obj in sets if obj["metadata"]["name"] == NAME)
+        return copy.deepcopy(template)
+
+    def withdrawal(self) -> list[str]:
+        """Return the command that the pack prints for a roll-out that was stopped, without the name of its program."""
+        _, _, last = self._texts["work"].partition(_CANCEL)
+        lines = [line.removeprefix("# ").strip() for line in last.splitlines()]
+        first = next(number for number, line in enumerate(lines) if line.startswith("oc "))
+        return shlex.split("\n".join(lines[first:]))[1:]
+
+    def policy(self, name: str = NAME, *, enforced: bool = False) -> dict[str, Any]:
+        """Return the spec of the ConfigurationPolicy of a policy, as a cluster gets it.
+
+        The action of the Policy stands above that of what is in it. `enforced` is what TALM makes of it in its turn.
+        """
+        (parent,) = (obj for obj in self._read("policy", "Policy") if obj["metadata"]["name"] == name)
+        (template,) = parent["spec"]["policy-templates"]
+        action = "enforce" if enforced else parent["spec"]["remediationAction"]
+        return {**template["objectDefinition"]["spec"], "remediationAction": action}
+
+    def _read(self, engine: str, *wanted: str) -> list[dict[str, Any]]:
+        return [obj for obj in _objects(self._texts[engine]) if obj["kind"] in wanted]
 
 
-def _rule(condition: str, expression: str) -> dict[str, Any]:
-    return {"condition": condition, "type": "CEL", "celExpressions": [expression]}
+def without_marker(role: dict[str, Any]) -> dict[str, Any]:
+    """Return a role without the right to make a request."""
+    return {**role, "rules": [rule for rule in role["rules"] if rule["verbs"] != ["set"]]}
 
 
-def policy(target: str, action: str) -> dict[str, Any]:
-    """Return the spec of a ConfigurationPolicy that is compliant where the target is there, and asks for it there.
-
-    `action` is inform or enforce. A field of status is never written; while it differs, the policy is not compliant.
-    """
-    wanted = {
-        "apiVersion": f"{_GROUP}/v1",
-        "kind": "Infrastructure",
-        "metadata": {"name": "cluster"},
-        "spec": {"desiredTopology": target},
-        "status": {
-            "controlPlaneTopology": target,
-            "infrastructureTopology": target,
-            "topologyTransition": {"phase": "Completed"},
-        },
-    }
-    return {
-        "remediationAction": action,
-        "severity": "low",
-        "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
-        "pruneObjectBehavior": "None",
-        "object-templates": [{"complianceType": "musthave", "recreateOption": "None", "objectDefinition": wanted}],
-    }
+def replaced(old: str, new: str = "") -> Edit:
+    """Return an edit: every match of a pattern is replaced."""
+    return lambda text: re.sub(old, new, text, flags=re.MULTILINE)
 
 
-def policy_rights() -> list[dict[str, Any]]:
-    """Return what config-policy-controller may do to Infrastructure, in place of everything that it has by default.
-
-    It replaces objects, and asks for that in a dry run when it only informs: `update` and no `patch`. That no other
-    field changes is seen to by our admission policy, because the marker for all else is missing.
-    """
-    infrastructures = [
-        _grant(_GROUP, "infrastructures", "list", "watch"),
-        _grant(_GROUP, "infrastructures", "get", "update", name="cluster"),
-        _grant("topology.openshift.io", "infrastructures/desiredtopology", "set", name="cluster"),
-    ]
-    return _bound("topology-fleet-policy-controller", infrastructures, POLICY_AGENT_NAMESPACE, POLICY_AGENT_ACCOUNT)
+@functools.cache
+def _printed(engine: str) -> str:
+    """Return what the command prints."""
+    size = ("--canary", "edge-1", "--clusters", "16", "--max-concurrency", "16")
+    command = (sys.executable, "-m", "topology_controller", "fleet", engine, "--to", TARGET, *size)
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own program
 
 
-def rights(*, marker: bool = True) -> list[dict[str, Any]]:
-    """Return what the work agent may do on a cluster besides its own; `marker` is the right to make a request.
-
-    OCM aggregates the role by its label, which takes kube-controller-manager; the binding stands in for that here.
-    """
-    rules = [
-        _grant(_GROUP, "infrastructures", "list", "watch"),
-        _grant(_GROUP, "infrastructures", "get", "patch", name="cluster"),
-    ]
-    if marker:
-        rules.append(_grant("topology.openshift.io", "infrastructures/desiredtopology", "set", name="cluster"))
-    role, binding = _bound("topology-fleet-work-agent", rules, AGENT_NAMESPACE, AGENT_ACCOUNT)
-    role["metadata"]["labels"] = {"open-cluster-management.io/aggregate-to-work": "true"}
-    return [role, binding]
-
-
-def _grant(group: str, resource: str, *verbs: str, name: str = "") -> dict[str, Any]:
-    named = {"resourceNames": [name]} if name else {}
-    return {"apiGroups": [group], "resources": [resource], **named, "verbs": list(verbs)}
-
-
-def _bound(name: str, rules: list[dict[str, Any]], namespace: str, account: str) -> list[dict[str, Any]]:
-    group = "rbac.authorization.k8s.io"
-    role: dict[str, Any] = {
-        "apiVersion": f"{group}/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": name},
-        "rules": rules,
-    }
-    binding = {
-        "apiVersion": f"{group}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
-    }
-    return [role, binding]
+def _objects(text: str) -> list[dict[str, Any]]:
+    return [obj for obj in yaml.load_all(text, install.LOADER) if obj]

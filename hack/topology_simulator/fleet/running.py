@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from .. import pace, terminal
+    from . import pack
 
 
 _AT_ONCE = 2
@@ -30,6 +31,7 @@ class Fleet:
     hub: hub.Hub
     spokes: tuple[spoke.Spoke, ...]
     chronicle: chronicle.Chronicle
+    pack: pack.Pack
 
     @property
     def canary(self) -> spoke.Spoke:
@@ -51,16 +53,16 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
     *,
     masters: Mapping[str, int] | None = None,
     deadline_minutes: int | None = None,
-    change: hub.Change | None = None,
+    given: pack.Pack,
 ) -> AsyncIterator[Fleet]:
     """Open a hub and so many clusters; logs go to `folder` when it closes.
 
     `masters` are the control-plane nodes of those that have not three. `deadline_minutes` is when a transition is
-    overdue, in place of what the definitions say. `change` alters what of the pack is given to anything (`mutants`).
+    overdue, in place of what the definitions say. `given` is what the engines are given.
     Raises binaries.MissingError, RealServerError, KeepingError, InstallError, ClientError, OSError.
     """
     names = [f"spoke-{each}" for each in range(1, number + 1)]
-    async with hub.Hub(names, folder / "hub", change) as center:
+    async with hub.Hub(names, folder / "hub") as center:
         screen.say("hub", f"serves at {center.server.url}; placement and work manager run")
         spokes = [
             spoke.Spoke(
@@ -70,7 +72,7 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
                 folder / name,
                 masters=(masters or {}).get(name, 3),
                 deadline_minutes=deadline_minutes,
-                change=change,
+                given=given,
             )
             for name in names
         ]
@@ -82,7 +84,7 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
             screen.say("fleet", f"{', '.join(names)} are installed; operators and work agents run")
             events = chronicle.Chronicle(center, spokes, screen)
             watching = asyncio.create_task(events.run())
-            yield Fleet(center, tuple(spokes), events)
+            yield Fleet(center, tuple(spokes), events, given)
         finally:
             if watching is not None:
                 watching.cancel()

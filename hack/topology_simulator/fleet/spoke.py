@@ -42,8 +42,7 @@ class Spoke:
     """One cluster; use it as an async context manager. `deadline_minutes` shortens what the definitions say.
 
     It begins with so many `masters`, of which the topology says nothing yet: three are ready to be converted.
-    Logs, and the kubeconfigs of administrator and operator, go to `folder`. `change` alters
-    the rights of the pack (`mutants`).
+    Logs, and the kubeconfigs of administrator and operator, go to `folder`.
     """
 
     def __init__(  # noqa: PLR0913 - what a story may ask for
@@ -55,15 +54,15 @@ class Spoke:
         *,
         masters: int = 3,
         deadline_minutes: int | None = None,
-        change: hubs.Change | None = None,
+        given: pack.Pack,
     ) -> None:
         self.name = name
         self._hub = hub
+        self._pack = given
         self._pace = speeds
         self._folder = folder
         self._deadline_minutes = deadline_minutes
         self._masters = masters
-        self._change = change or (lambda _: None)
         users = {
             "operator": _service_account(_ACCOUNT),
             "agent": _service_account(_AGENT),
@@ -129,19 +128,30 @@ class Spoke:
         await self.start_operator()
         await self.engines.start_again(engines.AGENT)
 
+    async def request(self, topology: str) -> None:
+        """Let its administrator request a topology. Raises ClientError."""
+        await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": topology}})
+
     async def start_policies(self) -> None:
         """Start config-policy-controller, as its restricted identity. Raises KeepingError."""
         await self.engines.policies(self.name, self.engines.kubeconfig("policy", self.server.kubeconfig("policy")))
 
-    async def apply_policy(self, spec: dict[str, Any]) -> None:
-        """Give it a ConfigurationPolicy of the name of the pack, as a hub's policies are copied. Raises ClientError."""
+    async def apply_policy(self, spec: dict[str, Any], name: str = pack.NAME) -> None:
+        """Give it a ConfigurationPolicy, as a hub's policies are copied. Raises ClientError."""
         kind = wire.CONFIGURATION_POLICIES
-        await self.api.create(kind, kind.new(pack.NAME, engines.POLICY_NAMESPACE, spec=spec))
+        await self.api.create(kind, kind.new(name, engines.POLICY_NAMESPACE, spec=spec))
 
-    async def compliance(self) -> str:
-        """Return what the policy says: Compliant, NonCompliant, or nothing yet. Raises ClientError."""
-        policy = await self.api.get(wire.CONFIGURATION_POLICIES, pack.NAME, engines.POLICY_NAMESPACE)
-        return str((policy.get("status") or {}).get("compliant") or "")
+    async def enforce_policy(self) -> None:
+        """Let the policy of the pack enforce, as TALM does in its turn. Raises ClientError."""
+        change = {"spec": {"remediationAction": "enforce"}}
+        await self.api.patch(wire.CONFIGURATION_POLICIES, pack.NAME, change, engines.POLICY_NAMESPACE)
+
+    async def compliance(self, name: str = pack.NAME) -> tuple[str, str]:
+        """Return what a policy says: Compliant, NonCompliant, or nothing yet; and why. Raises ClientError."""
+        policy = await self.api.get(wire.CONFIGURATION_POLICIES, name, engines.POLICY_NAMESPACE)
+        status = policy.get("status") or {}
+        newest, *_ = status.get("history") or [{}]
+        return str(status.get("compliant") or ""), str(newest.get("message", ""))
 
     async def stop_operator(self) -> None:
         """Stop the operator."""
@@ -187,10 +197,7 @@ class Spoke:
         rules = _rules()
         named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
         await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
-        rights = [*pack.rights(), *pack.policy_rights()]
-        for obj in rights:
-            self._change(obj)
-        await wire.create(self.api, [*rules, *_own_rights(), *rights])
+        await wire.create(self.api, [*rules, *_own_rights(), *self._pack.rights()])
         await asyncio.sleep(_REFRESH_SECONDS)
 
 
@@ -214,16 +221,8 @@ def _rules() -> tuple[dict[str, Any], ...]:
 
 
 def _own_rights() -> list[dict[str, Any]]:
-    """Return what OCM gives a work agent for its own needs (manifests/klusterlet/managed of OCM 1.2).
-
-    And what config-policy-controller cannot do without; its own role (deploy/rbac of 0.18) is everything.
-    """
-    events: dict[str, Any] = {
-        "apiGroups": ["", "events.k8s.io"],
-        "resources": ["events"],
-        "verbs": ["create", "patch", "update"],
-    }
-    work = [
+    """Return what OCM gives a work agent for its own needs (manifests/klusterlet/managed of OCM 1.2)."""
+    rules: list[dict[str, Any]] = [
         {
             "apiGroups": [wire.WORK_GROUP],
             "resources": ["appliedmanifestworks"],
@@ -232,36 +231,23 @@ def _own_rights() -> list[dict[str, Any]]:
         {"apiGroups": [wire.WORK_GROUP], "resources": ["appliedmanifestworks/status"], "verbs": ["patch", "update"]},
         {"apiGroups": [wire.WORK_GROUP], "resources": ["appliedmanifestworks/finalizers"], "verbs": ["update"]},
         {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
-        events,
+        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
     ]
-    reading = ["get", "list", "watch"]
-    policies = [
-        {"apiGroups": [wire.CONFIGURATION_POLICIES.group], "resources": ["*"], "verbs": ["*"]},
-        {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": reading},
-        {"apiGroups": [""], "resources": ["namespaces"], "verbs": reading},
-        events,
-    ]
-    agent, controller = (_AGENT.split(":")[2:], _POLICY_AGENT.split(":")[2:])
-    group = "rbac.authorization.k8s.io"
-    bindings = [
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
-        }
-        for name, (namespace, account) in (("work-agent", agent), ("policy-controller", controller))
-    ]
-    roles = [
-        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
-        for name, rules in (("work-agent", work), ("policy-controller", policies))
-    ]
+    group, name = "rbac.authorization.k8s.io", "work-agent"
+    subjects = [{"kind": "ServiceAccount", "namespace": pack.AGENT_NAMESPACE, "name": pack.AGENT_ACCOUNT}]
+    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+        "subjects": subjects,
+    }
     reader = {
         "apiVersion": f"{group}/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": "work-agent", "namespace": "kube-system"},
+        "metadata": {"name": name, "namespace": "kube-system"},
         "roleRef": {"apiGroup": group, "kind": "Role", "name": "extension-apiserver-authentication-reader"},
-        "subjects": bindings[0]["subjects"],
+        "subjects": subjects,
     }
-    return [*roles, *bindings, reader]
+    return [role, binding, reader]

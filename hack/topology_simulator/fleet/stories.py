@@ -10,25 +10,25 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import chronicle, claims, engines, hands, pack, spoke, verdict, wire
+from . import chronicle, claims, engines, hands, pack, spoke, steps, verdict, wire
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from . import running
 
     Play = Callable[[running.Fleet, verdict.Verdict], Awaitable[None]]
 
-_READY_SECONDS, _CONVERSION_SECONDS, _STUCK_SECONDS = 90.0, 240.0, 240.0
+_STUCK_SECONDS = 240.0
 _QUIET_SECONDS = 15.0
 """How long nothing may happen where nothing is to happen: the work manager looks again within seconds."""
-_SOAK_SECONDS = 5
 _PENDING_SECONDS = 60
 """The progress deadline of a roll-out that is to run out of time; a transition takes a tenth of it."""
 _SHORT_SECONDS = 40
 """Less than the operator's own deadline, so that a cluster is out of time before it has failed. With a mandatory group
 either stops the roll-out, whatever maxFailures is (OCM 1.2: sdk-go, progressivePerGroup looks at every cluster)."""
 _HELD = "console"
+_WITHDRAW = f"{pack.NAME}-withdraw"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,48 +46,81 @@ class Story:
 
 
 async def _canary_then_wave(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    before = await _prepared(fleet)
-    await fleet.hub.apply(pack.rollout(_plan()))
-    await _all_done(fleet)
-    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    before = await steps.prepared(fleet)
+    await fleet.hub.apply(steps.rollout(fleet))
+    await steps.all_done(fleet)
+    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
     claims.one_at_a_time(fleet, judged)
     await claims.converted(judged, fleet.spokes)
+    number = len(fleet.spokes)
+    await claims.surveyed(fleet, judged, "at the end", f"{number} surveyed: {number} done", 0)
     await claims.least_writes(fleet, judged, before)
 
 
 async def _canary_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    await _stuck(fleet, judged, [fleet.canary])
-
-
-async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    await _stuck(fleet, judged, [fleet.canary, fleet.others[0]])
-
-
-async def _stuck(fleet: running.Fleet, judged: verdict.Verdict, clusters: Sequence[spoke.Spoke]) -> None:
-    """Let the last of these clusters never end; it and those before it are asked, and no other."""
-    *_, stuck = clusters
-    before = await _prepared(fleet)
-    stuck.box.actors.hold(_HELD)
-    await fleet.hub.apply(pack.rollout(_plan(deadline_seconds=_SHORT_SECONDS)))
-    fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} does not react; the deadline is a minute")
-    await _came(fleet, chronicle.FAILED, [stuck], _STUCK_SECONDS)
-    problem = spoke.record_of(await stuck.infrastructure()).get("problem") or {}
-    judged.claim(f"the problem of {stuck.name} is Stuck", holds=problem.get("reason") == "Stuck", actual=problem)
-    await asyncio.sleep(_QUIET_SECONDS)
-    claims.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after {stuck.name} has failed", clusters)
-    stuck.box.actors.release(_HELD)
-    fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} reacts again")
-    await _all_done(fleet)
-    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    before = await _stuck(fleet, judged, [fleet.canary])
+    _repaired(fleet, fleet.canary)
+    await steps.all_done(fleet)
+    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
     await claims.converted(judged, fleet.spokes)
     await claims.least_writes(fleet, judged, before)
 
 
+async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    stuck, *waiting = fleet.others
+    before = await _stuck(fleet, judged, [fleet.canary, stuck])
+    await fleet.hub.label(stuck.name, None)
+    fleet.chronicle.tell("story", f"{stuck.name} is taken out of the roll-out")
+    await steps.came(fleet, chronicle.DONE, waiting, steps.CONVERSION_SECONDS)
+    lost = fleet.chronicle.came_to(chronicle.UNASKED)
+    open_requests = await steps.open_requests(fleet)
+    judged.claim(
+        f"without {stuck.name} the roll-out goes on, and its request stands",
+        holds=lost == [stuck.name] and stuck.name in open_requests,
+        actual=(lost, open_requests),
+    )
+    _repaired(fleet, stuck)
+    await steps.came(fleet, chronicle.COMPLETED, [stuck], steps.CONVERSION_SECONDS)
+    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
+    await claims.converted(judged, fleet.spokes)
+    number = len(fleet.spokes)
+    await claims.surveyed(fleet, judged, "at the end", f"{number} surveyed: {number} done", 0)
+    await claims.least_writes(fleet, judged, before)
+
+
+def _repaired(fleet: running.Fleet, stuck: spoke.Spoke) -> None:
+    stuck.box.actors.release(_HELD)
+    fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} reacts again")
+
+
+async def _stuck(
+    fleet: running.Fleet, judged: verdict.Verdict, clusters: Sequence[spoke.Spoke]
+) -> dict[str, dict[str, Any]]:
+    """Let the last of these never end: it and those before it are asked, and no other. Return the specifications."""
+    *_, stuck = clusters
+    before = await steps.prepared(fleet)
+    stuck.box.actors.hold(_HELD)
+    await fleet.hub.apply(steps.rollout(fleet, deadline_seconds=_SHORT_SECONDS))
+    fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} does not react; the deadline is a minute")
+    await steps.came(fleet, chronicle.FAILED, [stuck], _STUCK_SECONDS)
+    problem = spoke.record_of(await stuck.infrastructure()).get("problem") or {}
+    judged.claim(f"the problem of {stuck.name} is Stuck", holds=problem.get("reason") == "Stuck", actual=problem)
+    await asyncio.sleep(_QUIET_SECONDS)
+    claims.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after {stuck.name} has failed", clusters)
+    done, ready = len(clusters) - 1, len(fleet.spokes) - len(clusters)
+    counts = [
+        f"{number} {word}" for number, word in ((done, "done"), (1, "needs a person"), (ready, "ready")) if number
+    ]
+    line = f"{len(fleet.spokes)} surveyed: {', '.join(counts)}"
+    await claims.surveyed(fleet, judged, f"while {stuck.name} is stuck", line, 3, stuck.name)
+    return before
+
+
 async def _canary_lost(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    before = await _prepared(fleet)
-    await fleet.hub.apply(pack.rollout(_plan()))
-    await _came(fleet, chronicle.CHANGED, [fleet.canary], _CONVERSION_SECONDS)
-    await _lost(fleet, fleet.canary)
+    before = await steps.prepared(fleet)
+    await fleet.hub.apply(steps.rollout(fleet))
+    await steps.came(fleet, chronicle.CHANGED, [fleet.canary], steps.CONVERSION_SECONDS)
+    await steps.lost(fleet, fleet.canary)
     await asyncio.sleep(_QUIET_SECONDS)
     when = f"{_QUIET_SECONDS:g} s after the canary is lost"
     claims.nobody_but(fleet, judged, when, [fleet.canary])
@@ -97,63 +130,63 @@ async def _canary_lost(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     names = {each.name for each in fleet.spokes}
     judged.claim(f"{when}, placement still chooses it beside all others", holds=chosen == names, actual=sorted(chosen))
     await claims.converted(judged, fleet.others, to="SingleReplica")
-    await _regained(fleet, fleet.canary)
-    await _all_done(fleet)
-    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    await steps.regained(fleet, fleet.canary)
+    await steps.all_done(fleet)
+    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
     await claims.converted(judged, fleet.spokes)
     await claims.least_writes(fleet, judged, before)
 
 
 async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    before = await _prepared(fleet)
+    before = await steps.prepared(fleet)
     silent, *reachable = fleet.others
-    await _lost(fleet, silent)
-    await fleet.hub.apply(pack.rollout(_plan(max_concurrency=2)))
-    await _came(fleet, chronicle.DONE, [fleet.canary, *reachable], _CONVERSION_SECONDS)
+    await steps.lost(fleet, silent)
+    await fleet.hub.apply(steps.rollout(fleet, max_concurrency=2))
+    await steps.came(fleet, chronicle.DONE, [fleet.canary, *reachable], steps.CONVERSION_SECONDS)
     work = fleet.chronicle.works.get(silent.name, {})
     states = (work.get("status") or {}).get("conditions")
     judged.claim(
         "the silent cluster is asked, and nothing is known of it", holds=bool(work) and not states, actual=states
     )
-    rolled = await _rolled_out(fleet)
+    rolled = await steps.rolled_out(fleet)
     judged.claim("the others are done, and the roll-out is not complete", holds=rolled != "Complete", actual=rolled)
-    await _regained(fleet, silent)
-    await _all_done(fleet)
+    await steps.regained(fleet, silent)
+    await steps.all_done(fleet)
     claims.asked_once(fleet, judged)
-    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
     await claims.converted(judged, fleet.spokes)
     await claims.least_writes(fleet, judged, before)
 
 
 async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    before = await _prepared(fleet)
-    await fleet.hub.apply(pack.rollout(_plan(target="Sideways")))
+    before = await steps.prepared(fleet)
+    await fleet.hub.apply(steps.rollout(fleet, target="Sideways"))
     fleet.chronicle.tell("story", "the pack is for a topology that does not exist")
 
     async def refused() -> bool:
         return bool(hands.refusal(fleet.chronicle.works.get(fleet.canary.name, {})))
 
-    await verdict.until("the canary refuses it", refused, _READY_SECONDS)
+    await verdict.until("the canary refuses it", refused, steps.READY_SECONDS)
     await asyncio.sleep(_QUIET_SECONDS)
     claims.nobody_but(fleet, judged, "while the canary refuses the manifest", [fleet.canary])
     sentence = hands.refusal(fleet.chronicle.works[fleet.canary.name])
     judged.claim("the sentence says what is wrong", holds="desiredTopology" in sentence, actual=sentence)
-    await hands.wrong(fleet.hub, fleet.others[-1], judged, fleet.chronicle.tell)
-    await fleet.hub.apply(pack.rollout(_plan()))
+    await hands.wrong(fleet.hub, fleet.others[-1], fleet.pack, judged, fleet.chronicle.tell)
+    await fleet.hub.apply(steps.rollout(fleet))
     fleet.chronicle.tell("story", "the pack is corrected")
-    await _all_done(fleet)
-    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    await steps.all_done(fleet)
+    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
     await claims.converted(judged, fleet.spokes)
     await claims.least_writes(fleet, judged, before)
 
 
 async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     lacking, slow, *later = fleet.others
-    before = await _prepared(fleet, without=[lacking])
+    before = await steps.prepared(fleet, without=[lacking])
     slow.box.actors.hold(_HELD)
-    await fleet.hub.apply(pack.rollout(_plan(deadline_seconds=_PENDING_SECONDS, max_concurrency=2)))
-    await _came(fleet, chronicle.REQUESTED, [fleet.canary, lacking], _CONVERSION_SECONDS)
-    await _came(fleet, chronicle.CHANGED, [slow], _CONVERSION_SECONDS)
+    await fleet.hub.apply(steps.rollout(fleet, deadline_seconds=_PENDING_SECONDS, max_concurrency=2))
+    await steps.came(fleet, chronicle.REQUESTED, [fleet.canary, lacking], steps.CONVERSION_SECONDS)
+    await steps.came(fleet, chronicle.CHANGED, [slow], steps.CONVERSION_SECONDS)
     words = (
         f"{lacking.name} lacks a machine, {slow.name} converges and does not end; the window is {_PENDING_SECONDS} s"
     )
@@ -162,22 +195,22 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     phase = spoke.record_of(await lacking.infrastructure()).get("phase")
     judged.claim(f"{lacking.name} is still Pending when the window closes", holds=phase == "Pending", actual=phase)
     claims.nobody_but(fleet, judged, "when the window closes", [fleet.canary, lacking, slow])
-    await fleet.hub.apply([pack.withdrawal()])
+    await fleet.hub.run(fleet.pack.withdrawal())
     fleet.chronicle.tell("story", "the request is cancelled everywhere")
-    await _came(fleet, chronicle.CANCELLED, [fleet.canary, lacking], _READY_SECONDS)
+    await steps.came(fleet, chronicle.CANCELLED, [fleet.canary, lacking], steps.READY_SECONDS)
     await asyncio.sleep(_QUIET_SECONDS)
     sentence = hands.refusal(fleet.chronicle.works[slow.name])
     judged.claim(
         f"{slow.name}, whose topology has changed, refuses, and the ManifestWork says why",
-        holds="there is no way back" in sentence and await _open_requests(fleet) == [slow.name],
+        holds="there is no way back" in sentence and await steps.open_requests(fleet) == [slow.name],
         actual=sentence,
     )
     slow.box.actors.release(_HELD)
     await lacking.grow()
     fleet.chronicle.tell("story", f"{lacking.name} has its third machine now, and {slow.name} goes on")
-    await _came(fleet, chronicle.CANCELLED, [slow], _CONVERSION_SECONDS)
+    await steps.came(fleet, chronicle.CANCELLED, [slow], steps.CONVERSION_SECONDS)
     await asyncio.sleep(_QUIET_SECONDS)
-    open_requests = await _open_requests(fleet)
+    open_requests = await steps.open_requests(fleet)
     judged.claim(
         "no request is open, and no machine that joins starts anything", holds=not open_requests, actual=open_requests
     )
@@ -187,84 +220,104 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
 
 
 async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    before = await _prepared(fleet)
+    before = await steps.prepared(fleet)
     await fleet.canary.forget()
-    await fleet.hub.apply(pack.rollout(_plan()))
+    await fleet.hub.apply(steps.rollout(fleet))
     fleet.chronicle.tell("story", f"{fleet.canary.name} has no operator, and no record of one")
-    await _came(fleet, chronicle.REQUESTED, [fleet.canary], _READY_SECONDS)
+    await steps.came(fleet, chronicle.REQUESTED, [fleet.canary], steps.READY_SECONDS)
     await asyncio.sleep(_QUIET_SECONDS)
     claims.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after the request that has no answer", [fleet.canary])
     done = fleet.chronicle.first(fleet.canary.name, chronicle.DONE)
     judged.claim("a cluster without a record is under way, not done", holds=done is None, actual=done)
     await fleet.canary.start_operator()
-    await _all_done(fleet)
-    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    await steps.all_done(fleet)
+    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
     await claims.converted(judged, fleet.spokes)
     await claims.least_writes(fleet, judged, before)
 
 
 async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    before = await _prepared(fleet)
-    informed, enforced = fleet.canary, fleet.others[0]
-    for each, action in ((informed, "inform"), (enforced, "enforce")):
+    """The policy of the pack, enforced where TALM would: on a cluster that is not ready, and on one that is asked late.
+
+    A policy of a hub reaches its clusters by governance-policy-framework-addon, in whose place the story stands.
+    """
+    informed, enforced, asked = fleet.canary, *fleet.others[:2]
+    before = await steps.prepared(fleet, without=[enforced, asked])
+    for each in (informed, enforced, asked):
         await each.start_policies()
-        await each.apply_policy(pack.policy("HighlyAvailable", action))
-    fleet.chronicle.tell("story", f"a policy informs on {informed.name}, and one enforces on {enforced.name}")
-    await _came(fleet, chronicle.COMPLETED, [enforced], _CONVERSION_SECONDS)
-    await _complies(enforced, "Compliant")
-    await _complies(informed, "NonCompliant")
-    spec = (await informed.infrastructure())["spec"]
-    judged.claim("a policy that informs requests nothing", holds="desiredTopology" not in spec, actual=spec)
-    await fleet.hub.apply(pack.rollout(_plan()))
-    await _came(fleet, chronicle.CHANGED, [informed], _CONVERSION_SECONDS)
-    compliance = await informed.compliance()
+    for each in (informed, enforced):
+        await each.apply_policy(fleet.pack.policy())
+        await steps.complies(each, "NonCompliant")
+    await enforced.enforce_policy()
+    fleet.chronicle.tell("story", f"the policy informs on {informed.name}; on {enforced.name}, not ready, it enforces")
+    await asyncio.sleep(_QUIET_SECONDS)
+    compliance, why = await enforced.compliance()
+    open_requests = await steps.open_requests(fleet)
     judged.claim(
-        "it is not compliant while the cluster converges", holds=compliance == "NonCompliant", actual=compliance
+        "a policy that informs requests nothing, and one that enforces asks no cluster that is not ready",
+        holds=not open_requests and compliance == "NonCompliant",
+        actual=(open_requests, compliance),
     )
-    await _all_done(fleet)
-    await _complies(informed, "Compliant")
-    await claims.converted(judged, fleet.spokes)
+    judged.claim("the policy says in which phase the cluster is", holds="Idle: " in why, actual=why)
+    await enforced.grow()
+    fleet.chronicle.tell("story", f"{enforced.name} has its third machine now")
+    await steps.looked(enforced)
+    await steps.came(fleet, chronicle.CHANGED, [enforced], steps.CONVERSION_SECONDS)
+    await enforced.apply_policy(fleet.pack.policy(_WITHDRAW, enforced=True), _WITHDRAW)
+    compliance, _ = await enforced.compliance()
+    judged.claim(
+        "it does not comply while the cluster converges", holds=compliance == "NonCompliant", actual=compliance
+    )
+    await steps.came(fleet, chronicle.COMPLETED, [enforced], steps.CONVERSION_SECONDS)
+    await steps.complies(enforced, "Compliant")
+    await asked.request(pack.TARGET)
+    await steps.came(fleet, chronicle.REQUESTED, [asked], steps.READY_SECONDS)
+    await asked.apply_policy(fleet.pack.policy(_WITHDRAW, enforced=True), _WITHDRAW)
+    fleet.chronicle.tell("story", f"{asked.name} was asked and is not ready; what is left is cancelled")
+    await steps.complies(asked, "Compliant", _WITHDRAW)
+    await steps.complies(enforced, "Compliant", _WITHDRAW)
+    requests = {each.name: (await each.infrastructure())["spec"].get("desiredTopology") for each in fleet.spokes}
+    judged.claim(
+        "the last step cancels a request that waits, and none of a cluster whose topology has changed",
+        holds=requests == {informed.name: None, enforced.name: pack.TARGET, asked.name: "SingleReplica"},
+        actual=requests,
+    )
+    await claims.converted(judged, [enforced])
+    await claims.converted(judged, [informed, asked], to="SingleReplica")
     await claims.least_writes(fleet, judged, before)
 
 
-async def _complies(cluster: spoke.Spoke, compliance: str) -> None:
-    async def complies() -> bool:
-        return await cluster.compliance() == compliance
-
-    await verdict.until(f"the policy of {cluster.name} is {compliance}", complies, _READY_SECONDS)
-
-
 async def _killed(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    before = await _prepared(fleet)
-    await fleet.hub.apply(pack.rollout(_plan()))
-    await _came(fleet, chronicle.REQUESTED, [fleet.canary], _CONVERSION_SECONDS)
+    before = await steps.prepared(fleet)
+    await fleet.hub.apply(steps.rollout(fleet))
+    await steps.came(fleet, chronicle.REQUESTED, [fleet.canary], steps.CONVERSION_SECONDS)
     await fleet.canary.engines.restart(engines.AGENT)
-    await _came(fleet, chronicle.CHANGED, [fleet.canary], _CONVERSION_SECONDS)
+    await steps.came(fleet, chronicle.CHANGED, [fleet.canary], steps.CONVERSION_SECONDS)
     await fleet.canary.stop_operator()
     await fleet.canary.start_operator()
-    await _came(fleet, chronicle.DONE, [fleet.canary], _CONVERSION_SECONDS)
+    await steps.came(fleet, chronicle.DONE, [fleet.canary], steps.CONVERSION_SECONDS)
     for name in (engines.MANAGER, engines.PLACEMENT):
         await fleet.hub.engines.restart(name)
     fleet.chronicle.tell("story", "agent, operator, work manager and placement were killed and started again, in turn")
     second = fleet.others[0]
-    await _came(fleet, chronicle.ASKED, [second], _CONVERSION_SECONDS)
+    await steps.came(fleet, chronicle.ASKED, [second], steps.CONVERSION_SECONDS)
     await asyncio.gather(second.engines.restart(engines.AGENT), fleet.hub.engines.restart(engines.MANAGER))
-    await _all_done(fleet)
+    await steps.all_done(fleet)
     claims.asked_once(fleet, judged)
-    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
     claims.one_at_a_time(fleet, judged)
     await claims.converted(judged, fleet.spokes)
     await claims.least_writes(fleet, judged, before)
 
 
 async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    before = await _prepared(fleet)
-    await fleet.hub.apply(pack.rollout(_plan()))
+    before = await steps.prepared(fleet)
+    await fleet.hub.apply(steps.rollout(fleet))
     second = fleet.others[0]
-    await _came(fleet, chronicle.CHANGED, [second], _CONVERSION_SECONDS)
+    await steps.came(fleet, chronicle.CHANGED, [second], steps.CONVERSION_SECONDS)
     await fleet.hub.stop()
     fleet.chronicle.tell("story", "the hub is gone: API server, placement and work manager", "yellow")
-    await _came(fleet, chronicle.COMPLETED, [second], _CONVERSION_SECONDS)
+    await steps.came(fleet, chronicle.COMPLETED, [second], steps.CONVERSION_SECONDS)
     requested = fleet.chronicle.came_to(chronicle.REQUESTED)
     judged.claim(
         "without the hub a transition ends that was under way, and nothing starts",
@@ -273,13 +326,13 @@ async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     )
     await fleet.hub.start()
     fleet.chronicle.tell("story", "the hub is back")
-    await _all_done(fleet)
+    await steps.all_done(fleet)
     claims.asked_once(fleet, judged)
     generations = {name: work["metadata"]["generation"] for name, work in (await fleet.hub.works()).items()}
     judged.claim(
         "no ManifestWork was written a second time", holds=set(generations.values()) == {1}, actual=generations
     )
-    claims.canary_alone(fleet, judged, _SOAK_SECONDS)
+    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
     claims.one_at_a_time(fleet, judged)
     await claims.converted(judged, fleet.spokes)
     await claims.least_writes(fleet, judged, before)
@@ -295,7 +348,7 @@ STORIES = {
         deadline_minutes=1,
     ),
     "wave-stuck": Story(
-        summary="A cluster of the wave never ends: no other cluster starts until that is repaired",
+        summary="A cluster of the wave never ends: no other cluster starts until it is taken out of the roll-out",
         play=_wave_stuck,
         deadline_minutes=1,
         least_spokes=3,
@@ -324,8 +377,10 @@ STORIES = {
         play=_operator_missing,
     ),
     "policy": Story(
-        summary="Policies say when a cluster is done, and one that enforces shares the request with the work agent",
+        summary="A policy asks no cluster that is not ready, says when one is done, and cancels what waits",
         play=_policy,
+        least_spokes=3,
+        masters={"spoke-1": 2, "spoke-2": 2},
     ),
     "killed": Story(
         summary="Agent, operator, work manager and placement are killed in turn: the same end as without that",
@@ -337,57 +392,3 @@ STORIES = {
         least_spokes=3,
     ),
 }
-
-
-def _plan(**parts: Any) -> pack.Plan:
-    planned = {"soak_seconds": _SOAK_SECONDS, "deadline_seconds": 600, "max_concurrency": 1}
-    return pack.Plan(**(planned | parts))
-
-
-async def _prepared(fleet: running.Fleet, without: Iterable[spoke.Spoke] = ()) -> dict[str, dict[str, Any]]:
-    """Wait until each cluster but those says that it is ready to be asked, and return the specifications of all."""
-    for each in (each for each in fleet.spokes if each not in without):
-        await verdict.until(f"{each.name} says that it is ready", each.ready, _READY_SECONDS)
-    fleet.chronicle.tell("fleet", "the clusters say that they are ready to be asked")
-    return {each.name: (await each.infrastructure())["spec"] for each in fleet.spokes}
-
-
-async def _lost(fleet: running.Fleet, cluster: spoke.Spoke) -> None:
-    await cluster.lose()
-    await fleet.hub.report(cluster.name, reachable=False)
-    fleet.chronicle.tell("story", f"{cluster.name} has lost its power; the hub calls it unreachable", "yellow")
-
-
-async def _regained(fleet: running.Fleet, cluster: spoke.Spoke) -> None:
-    await cluster.recover()
-    await fleet.hub.report(cluster.name, reachable=True)
-    fleet.chronicle.tell("story", f"{cluster.name} has its power back")
-
-
-async def _all_done(fleet: running.Fleet) -> None:
-    """Wait until the engine says so."""
-    await _came(fleet, chronicle.DONE, fleet.spokes, _CONVERSION_SECONDS)
-
-    async def complete() -> bool:
-        return await _rolled_out(fleet) == "Complete"
-
-    await verdict.until("the roll-out is complete", complete, _READY_SECONDS)
-
-
-async def _rolled_out(fleet: running.Fleet) -> str:
-    states = (await fleet.hub.replica_set())["status"].get("conditions") or []
-    return next((state["reason"] for state in states if state["type"] == "PlacementRolledOut"), "")
-
-
-async def _open_requests(fleet: running.Fleet) -> list[str]:
-    specs = {each.name: (await each.infrastructure())["spec"] for each in fleet.spokes}
-    return [name for name, spec in specs.items() if spec.get("desiredTopology")]
-
-
-async def _came(fleet: running.Fleet, event: str, clusters: Iterable[spoke.Spoke], seconds: float) -> None:
-    names = [each.name for each in clusters]
-
-    async def came() -> bool:
-        return set(names) <= set(fleet.chronicle.came_to(event))
-
-    await verdict.until(f"{', '.join(names)}: {event}", came, seconds)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from topology_simulator.fleet import mutants, pack
+
 if TYPE_CHECKING:
     import pathlib
 
@@ -48,11 +50,25 @@ def test_what_cannot_be_played_is_refused_with_what_can(arguments: list[str], sa
     assert says in done.stderr
 
 
+@pytest.mark.parametrize("name", mutants.MUTANTS)
+def test_each_mutant_edits_what_the_generator_prints(name: str) -> None:
+    """An edit that finds nothing is an error, and what is edited is still a pack."""
+    edited = pack.Pack(mutants.MUTANTS[name].edit)
+    kinds = [obj["kind"] for obj in edited.roll_out(soak_seconds=5, deadline_seconds=60, max_concurrency=1)]
+    assert kinds == ["Placement", "ManifestWorkReplicaSet"]
+    assert edited.policy()["object-templates-raw"]
+
+
+def test_an_edit_that_changes_nothing_is_no_mutant() -> None:
+    with pytest.raises(ValueError, match="changes nothing"):
+        pack.Pack(pack.replaced("sideways"))
+
+
 @pytest.mark.parametrize("mutant", [[], ["--mutant", "no-canary"]], ids=["story", "mutant"])
 def test_without_engines_it_fails_and_one_line_says_how_to_get_them(tmp_path: pathlib.Path, mutant: list[str]) -> None:
     """Also with a mutant: a story that was not played has shown nothing."""
     done = _run(*mutant, "--folder", str(tmp_path / "logs"), cache=tmp_path)
     assert done.returncode == 1
     (complaint,) = done.stderr.splitlines()[-1:]
-    assert "no work, placement, config-policy-controller, policy-dryrun in " in complaint
+    assert "no work, placement, config-policy-controller in " in complaint
     assert "engines build" in complaint

@@ -26,7 +26,7 @@ _TOOLS = [
     "sha256sum",
     "wc",
 ]
-_PROGRAMS = ["config-policy-controller", "placement", "policy-dryrun", "work"]
+_PROGRAMS = ["config-policy-controller", "placement", "work"]
 _GO = """#!{bash}
 echo "$1 $2" >>{folder}/calls
 case "$*" in
@@ -106,7 +106,7 @@ def test_one_program_alone_brings_no_definitions(machine: Machine) -> None:
     assert machine.kept() == ["work"]
     code, _, complaint = machine.run("path")
     assert (code, len(complaint)) == (1, 1)
-    assert "no placement, config-policy-controller, policy-dryrun in " in complaint[0]
+    assert "no placement, config-policy-controller in " in complaint[0]
 
 
 def test_a_module_that_is_not_to_be_had_is_named_in_one_line(machine: Machine) -> None:
@@ -119,7 +119,7 @@ def test_a_module_that_is_not_to_be_had_is_named_in_one_line(machine: Machine) -
 
 
 def test_an_engine_that_is_not_one_is_refused_with_those_that_are(machine: Machine) -> None:
-    complaint = 'engines: unknown engine "talm"; choose from: work placement config-policy-controller policy-dryrun'
+    complaint = 'engines: unknown engine "talm"; choose from: work placement config-policy-controller'
     assert machine.run("build", "talm") == (1, [], [complaint])
 
 

@@ -1,0 +1,161 @@
+"""Each object of the table has the state that the table says, as a template in the real config-policy-controller.
+
+One kube-apiserver holds the object, as the controller would find it on a cluster; its generation is what that server
+counts. Two policies judge each object: one of this test prints the state by the template of `languages`, and the one of
+the pack says whether the cluster complies and what it would write. Both say which version they speak of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from test.unit.fleet import table
+from topology_controller.fleet import languages, meaning
+from topology_controller.fleet.meaning import State
+from topology_simulator import client, install, kinds, kubeconfig
+from topology_simulator.envtest import binaries, server
+from topology_simulator.fleet import engines, pack, wire
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+Raw = dict[str, Any]
+_SECONDS = 30.0
+_RULES = ("x-kubernetes-validations", "enum", "required", "default")
+_STATE = "state"
+_LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'
+_VERSION = "(index .Policy.status.relatedObjects 0).object.metadata.resourceVersion"
+
+
+def _state_policy() -> Raw:
+    """A policy that wants the state that the template finds as an annotation, which is never there."""
+    raw = f"""\
+{_LOOKUP}
+{languages.template_state(meaning.rules(table.TARGET))}
+- complianceType: musthave
+  recordDiff: InStatus
+  objectDefinition:
+    apiVersion: config.openshift.io/v1
+    kind: Infrastructure
+    metadata:
+      name: cluster
+      annotations:
+        state: '{{{{ $state }}}} {{{{ $infrastructure.metadata.resourceVersion }}}}'
+"""
+    return {**_judging(), "object-templates-raw": raw}
+
+
+def _pack_policy() -> Raw:
+    """The policy of the pack, whose difference to the object is recorded."""
+    spec = pack.Pack().policy()
+    raw = spec["object-templates-raw"].replace("- complianceType:", "- recordDiff: InStatus\n  complianceType:")
+    return {**spec, **_judging(), "object-templates-raw": raw}
+
+
+def _judging() -> Raw:
+    """What both have: they judge each change, and say which version they speak of."""
+    return {
+        "remediationAction": "inform",
+        "severity": "low",
+        "customMessage": dict.fromkeys(("compliant", "noncompliant"), f"version={{{{ {_VERSION} }}}}."),
+        "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
+    }
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[client.Client]:
+    """An API server with the definition of Infrastructure, and the controller with both policies."""
+    try:
+        binaries.folder()
+        engines.folder()
+    except binaries.MissingError as error:
+        pytest.skip(str(error))
+    async with server.RealServer() as api_server, engines.Engines() as running:
+        access = kubeconfig.access(api_server.kubeconfig(), api_server.folder)
+        async with client.Client(access, "test-engines", strict=True) as api:
+            await wire.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
+            names = [f"infrastructures.{kinds.INFRASTRUCTURES.group}"]
+            definitions = [crd for crd in install.definitions() if crd["metadata"]["name"] in names]
+            await install.define(api, [_without_rules(crd) for crd in definitions])
+            await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(engines.POLICY_NAMESPACE))
+            for name, spec in ((_STATE, _state_policy()), (pack.NAME, _pack_policy())):
+                kind = wire.CONFIGURATION_POLICIES
+                await api.create(kind, kind.new(name, engines.POLICY_NAMESPACE, spec=spec))
+            await running.policies("spoke", running.kubeconfig("policy", api_server.kubeconfig()))
+            yield api
+
+
+def _without_rules(schema: Any, keys: list[str] | None = None) -> Any:
+    """A definition without its rules, words, defaults and fields that have to be there, but for the keys of a list.
+
+    An object gets its request before its record here, and the table has records that no operator of ours writes.
+    """
+    if not isinstance(schema, dict):
+        return [_without_rules(part) for part in schema] if isinstance(schema, list) else schema
+    kept = {name: part for name, part in schema.items() if name not in _RULES}
+    in_list = schema.get("x-kubernetes-list-map-keys")
+    simple = {name: _without_rules(part, in_list if name == "items" else None) for name, part in kept.items()}
+    return {**simple, "required": keys} if keys else simple
+
+
+async def _stored(api: client.Client, infrastructure: Raw) -> str:
+    """Store an object in place of the one before it, and return its version.
+
+    The server counts its generation; the record is as far ahead or behind as it was.
+    """
+    obj = copy.deepcopy(infrastructure)
+    status = obj.pop("status", {})
+    behind = obj["metadata"].pop("generation", 0)
+    for name in ("resourceVersion", "uid", "creationTimestamp", "managedFields"):
+        obj["metadata"].pop(name, None)
+    if await api.find(kinds.INFRASTRUCTURES, "cluster"):
+        await api.delete(kinds.INFRASTRUCTURES, "cluster")
+    created = await api.create(kinds.INFRASTRUCTURES, obj)
+    record = status.get("topologyTransition") or {}
+    if "observedGeneration" in record:
+        record["observedGeneration"] += created["metadata"]["generation"] - behind
+    updated = await api.put_status(kinds.INFRASTRUCTURES, {**created, "status": status})
+    return str(updated["metadata"]["resourceVersion"])
+
+
+async def _state(api: client.Client, version: str) -> str:
+    """Wait until the policy of this test has judged this version, and return the state that it found."""
+    while True:
+        _, difference = await _said(api, _STATE)
+        if judged := re.search(rf"state: (\w+) {version}$", difference, re.MULTILINE):
+            return judged[1]
+        await asyncio.sleep(0.05)
+
+
+async def _verdict(api: client.Client, version: str) -> tuple[str, bool]:
+    """Wait until the policy of the pack speaks of this version: does it comply, and would it make the request?"""
+    while True:
+        message, difference = await _said(api, pack.NAME)
+        if message.endswith(f"version={version}."):
+            return message.partition(";")[0], "+  desiredTopology: HighlyAvailable" in difference
+        await asyncio.sleep(0.05)
+
+
+async def _said(api: client.Client, name: str) -> tuple[str, str]:
+    """The newest message of a policy, and the difference between what it wants and what is there."""
+    status = (await api.get(wire.CONFIGURATION_POLICIES, name, engines.POLICY_NAMESPACE)).get("status") or {}
+    newest, *_ = status.get("history") or [{"message": ""}]
+    related, *_ = status.get("relatedObjects") or [{}]
+    return newest["message"], (related.get("properties") or {}).get("diff", "")
+
+
+async def test_the_template_finds_the_state_of_every_row_and_the_policy_acts_by_it(cluster: client.Client) -> None:
+    wanted, found = {}, {}
+    for row in (row for row in table.rows() if row.legal):
+        version = await _stored(cluster, row.infrastructure)
+        async with asyncio.timeout(_SECONDS):
+            found[row.name] = (await _state(cluster, version), *await _verdict(cluster, version))
+        complies = row.state in {State.DONE, State.NOT_FOR_US}
+        wanted[row.name] = (row.state.value, "Compliant" if complies else "NonCompliant", row.state is State.READY)
+    assert len(wanted) >= 40
+    assert found == wanted
