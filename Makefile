@@ -29,7 +29,7 @@ NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
   echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet fleet-all quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -54,6 +54,11 @@ fleet: $(STAMP) ## a hub with real engines converts a fleet, and a verdict (SPOK
 	@hack/envtest/envtest path >/dev/null 2>&1 && hack/envtest/envtest crds >/dev/null 2>&1 || hack/envtest/envtest build >/dev/null
 	@hack/engines/engines path >/dev/null 2>&1 && hack/engines/engines crds >/dev/null 2>&1 || hack/engines/engines build >/dev/null
 	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))
+
+fleet-short: envtest engines $(STAMP) ## the table of recorded clusters in a real policy controller, and two stories: what CI plays (two minutes)
+	$(BIN)/python -m pytest -q test/engines
+	@$(MAKE) --no-print-directory fleet SPOKES=2 STORY=canary-then-wave
+	@$(MAKE) --no-print-directory fleet SPOKES=2 STORY=canary-lost
 
 fleet-all: envtest engines $(STAMP) ## every story of a fleet, and every mutant of what its engines are given (about half an hour)
 	@$(BIN)/python -m pytest -q test/engines
