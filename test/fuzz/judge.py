@@ -292,8 +292,16 @@ class Judge:
         late = process.now() >= datetime.fromisoformat(record["deadlineTime"]) + timedelta(seconds=1)
         quiet = self.patience.quiet(process.name, process.loop.time())
         patient = quiet <= 60 * definition.convergence.stuck_minutes + 1
-        if late and not patient and self.patience.lacks(process.name) and _problem(record) != "Stuck":
+        if late and not patient and self.patience.lacks(process.name) and not self._says_stuck(record):
             self._break(Promise.STUCK, f"{process.name} has given no new answer for {quiet:.0f} s and does not say so")
+
+    def _says_stuck(self, record: Raw) -> bool:
+        """Two voters come before every other problem (docs/api.md); Degraded says it even then."""
+        degraded = next(
+            (item for item in _conditions(self.server.objects[servers.OPERATOR]) if item["type"] == "Degraded"), {}
+        )
+        covered = _problem(record) == "TwoVoters" and degraded.get("reason") == "TransitionStuck"
+        return _problem(record) == "Stuck" or covered
 
     def _judge_completed(self, write: Write, process: Process) -> None:
         record = {**self.server.record, **_record(write.body)}

@@ -189,3 +189,18 @@ def test_a_request_made_while_the_record_is_lost_waits_for_what_has_begun() -> N
         assert on.server.phase == "Unsupported"
         assert on.server.pair == ("HighlyAvailable", "HighlyAvailable")
         on.arrive()
+
+
+def test_a_transition_that_is_stuck_with_two_voters_says_so_in_degraded() -> None:
+    """A member is lost for good: the record's problem is that of two voters, which comes before every other."""
+    with stage.Stage() as on:
+        on.start()
+        on.ask_for("HighlyAvailable")
+        on.follow()
+        on.interject("a member is lost")
+        on.pass_time(7300)
+        on.check()
+        assert on.server.record["problem"]["reason"] == "TwoVoters"
+        conditions = on.server.objects[servers.OPERATOR]["status"]["conditions"]
+        degraded = next(each for each in conditions if each["type"] == "Degraded")
+        assert (degraded["status"], degraded["reason"]) == ("True", "TransitionStuck")
