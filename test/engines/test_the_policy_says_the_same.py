@@ -17,12 +17,15 @@ import pytest
 from test.unit.fleet import table
 from topology_controller.fleet import languages, meaning
 from topology_controller.fleet.meaning import State
-from topology_simulator import client, install, kinds, kubeconfig
-from topology_simulator.envtest import binaries, server
-from topology_simulator.fleet import engines, pack, wire
+from topology_simulator import install, kinds
+from topology_simulator.fleet import pack
+
+from . import controlled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from topology_simulator import client
 
 Raw = dict[str, Any]
 _SECONDS = 30.0
@@ -70,24 +73,12 @@ def _judging() -> Raw:
 @pytest.fixture
 async def cluster() -> AsyncIterator[client.Client]:
     """An API server with the definition of Infrastructure, and the controller with both policies."""
-    try:
-        binaries.folder()
-        engines.folder()
-    except binaries.MissingError as error:
-        pytest.skip(str(error))
-    async with server.RealServer() as api_server, engines.Engines() as running:
-        access = kubeconfig.access(api_server.kubeconfig(), api_server.folder)
-        async with client.Client(access, "test-engines", strict=True) as api:
-            await wire.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
-            names = [f"infrastructures.{kinds.INFRASTRUCTURES.group}"]
-            definitions = [crd for crd in install.definitions() if crd["metadata"]["name"] in names]
-            await install.define(api, [_without_rules(crd) for crd in definitions])
-            await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(engines.POLICY_NAMESPACE))
-            for name, spec in ((_STATE, _state_policy()), (pack.NAME, _pack_policy())):
-                kind = wire.CONFIGURATION_POLICIES
-                await api.create(kind, kind.new(name, engines.POLICY_NAMESPACE, spec=spec))
-            await running.policies("spoke", running.kubeconfig("policy", api_server.kubeconfig()))
-            yield api
+    name = f"infrastructures.{kinds.INFRASTRUCTURES.group}"
+    crds = [_without_rules(crd) for crd in install.definitions() if crd["metadata"]["name"] == name]
+    async with controlled.opened(crds) as api:
+        for policy, spec in ((_STATE, _state_policy()), (pack.NAME, _pack_policy())):
+            await controlled.give(api, policy, spec)
+        yield api
 
 
 def _without_rules(schema: Any, keys: list[str] | None = None) -> Any:
@@ -143,7 +134,7 @@ async def _verdict(api: client.Client, version: str) -> tuple[str, bool]:
 
 async def _said(api: client.Client, name: str) -> tuple[str, str]:
     """The newest message of a policy, and the difference between what it wants and what is there."""
-    status = (await api.get(wire.CONFIGURATION_POLICIES, name, engines.POLICY_NAMESPACE)).get("status") or {}
+    status = await controlled.status(api, name)
     newest, *_ = status.get("history") or [{"message": ""}]
     related, *_ = status.get("relatedObjects") or [{}]
     return newest["message"], (related.get("properties") or {}).get("diff", "")
