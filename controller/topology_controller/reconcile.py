@@ -98,8 +98,10 @@ class Reconciler:
         self._settings = settings
         self._on_topology = on_topology
         self._now = now
+        # Unsure: a watch that was cut while another operator led has not brought what that one wrote last, and by an
+        # older record or an older copy of it what is under way would be forgotten.
         self._state = leader.LeaderState(
-            since=now(), next_attempt=_new_attempt(), settle_seconds=settings.settle_seconds
+            since=now(), next_attempt=_new_attempt(), settle_seconds=settings.settle_seconds, unsure=True
         )
         self._conflicts = 0
         self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, now)
@@ -228,13 +230,22 @@ class Reconciler:
         return decision
 
     async def _read_again(self) -> None:
-        """Read Infrastructure and our own ClusterOperator live, and let the stores know."""
+        """Read Infrastructure and our own ClusterOperator live, and let the stores know.
+
+        Raises KubeError when one cannot be read of which the store has a state that may be old.
+        """
         watches, client = self._deps.watches, self._deps.client
-        for source in (catalog.INFRASTRUCTURE, catalog.OWN_OPERATOR):
+        known = watches.known()
+        kept = {catalog.INFRASTRUCTURE: known.infrastructure, catalog.OWN_OPERATOR: known.own_operator}
+        for source, fact in kept.items():
             try:
                 raw = await client.get(source.selection.resource, source.selection.name or "")
             except errors.NotFound:
                 continue
+            except errors.KubeError:
+                if isinstance(fact, facts.Unobserved):
+                    continue
+                raise
             watches.apply(source, raw)
         self._state = dataclasses.replace(self._state, unsure=False)
 
@@ -348,9 +359,12 @@ class Reconciler:
         base = self._deps.watches.known()
         sources = catalog.last(definition, base)
         evidence = await live.gather(self._deps.client, base, sources, self._deps.etcd)
-        if isinstance(evidence.facts.infrastructure, facts.Unobserved):
-            # Nothing else would wake the loop: what is watched has not changed.
-            raise act.Voided(f"the last read before the change failed: {evidence.facts.infrastructure}")
+        infrastructure, own = evidence.facts.infrastructure, evidence.facts.own_operator
+        # Nothing is decided without these two, and nothing else would wake the loop: what is watched has not changed.
+        if isinstance(infrastructure, facts.Unobserved):
+            raise act.Voided(f"the last read before the change failed: {infrastructure}")
+        if isinstance(own, facts.Unobserved) and not own.missing:
+            raise act.Voided(f"the last read before the change failed: {own}")
         return evidence
 
     def _decide_live(self, evidence: live.Evidence) -> Decision:

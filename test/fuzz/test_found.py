@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from . import client, stage, world
 from . import server as servers
 
@@ -204,3 +206,32 @@ def test_a_transition_that_is_stuck_with_two_voters_says_so_in_degraded() -> Non
         conditions = on.server.objects[servers.OPERATOR]["status"]["conditions"]
         degraded = next(each for each in conditions if each["type"] == "Degraded")
         assert (degraded["status"], degraded["reason"]) == ("True", "TransitionStuck")
+
+
+@pytest.mark.parametrize("skip", range(16))
+def test_whichever_read_fails_before_the_change_it_is_made_again(skip: int) -> None:
+    """One of the live reads is refused. What is watched stays as it is, so only time brings the next look."""
+    with stage.Stage() as on:
+        on.start()
+        on.fault(client.Sort.READ, client.Harm.REFUSED, skip)
+        on.ask_for("HighlyAvailable")
+        on.check()
+        on.pass_time(65)
+        on.check()
+        assert on.server.phase == "Converging"
+
+
+def test_a_leader_that_was_blind_rebuilds_a_lost_record_from_the_copy_that_stands_now() -> None:
+    """It saw nothing of the transition. Infrastructure comes back without a record, the copy a moment later."""
+    with stage.Stage() as on:
+        first, second = on.start(), on.start()
+        second.client.lose()
+        on.ask_for("HighlyAvailable")
+        assert on.server.phase == "Converging"
+        on.kill(first, release=True)
+        on.pass_time(1)
+        on.drop_record()
+        second.client.come_back()
+        on.pass_time(35)
+        on.check()
+        assert on.server.phase == "Converging"

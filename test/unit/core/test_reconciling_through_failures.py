@@ -191,9 +191,9 @@ async def test_live_evidence_that_differs_holds_it_without_a_hot_loop() -> None:
     key = ("schedulers", None, "cluster")
 
     def behind(where: str) -> None:
-        cluster.objects[key]["spec"]["mastersSchedulable"] = where != "schedulers/cluster" and wrong is False
+        if where == "schedulers/cluster":
+            cluster.objects[key]["spec"]["mastersSchedulable"] = False
 
-    wrong = True
     cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         cluster.before_get = behind
@@ -220,9 +220,10 @@ async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself() -> 
             refused += 1
             raise errors.Forbidden("get", catalog.INFRASTRUCTURES, None, "cluster", 403, "Forbidden", "refused")
 
-    cluster.before_get = away
-    cluster.ask_for("HighlyAvailable")
     async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.before_get = away
+        cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(120)
         assert (cluster.phase, cluster.changes) == ("Admitting", 0)
         assert 2 <= refused < 20, refused
@@ -298,3 +299,24 @@ async def test_killed_between_any_two_writes_and_started_again(writes: int) -> N
         await asyncio.sleep(120)
     assert cluster.phase == "Completed"
     assert cluster.changes == 1
+
+
+async def test_a_new_leader_reads_what_the_last_one_wrote_and_waits_for_it() -> None:
+    """Its watch may lag behind. What it cannot read and has from before it does not believe."""
+    cluster = Cluster()
+    away = True
+
+    def refuse(where: str) -> None:
+        if away and where == "clusteroperators/topology":
+            raise cluster.error(errors.Unreachable, 0, "get")
+
+    async with running(cluster):
+        await asyncio.sleep(1)
+    cluster.before_get = refuse
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster) as operator:
+        await asyncio.sleep(10)
+        assert (operator.loop.decisions, cluster.phase) == (0, "Idle")
+        away = False
+        await asyncio.sleep(10)
+        assert cluster.phase == "Converging"
