@@ -322,8 +322,9 @@ class RealServer:
                 asyncio.timeout(_READY_SECONDS),
                 aiohttp.ClientSession(timeout=limit, headers=headers) as session,
             ):
-                # The certificate is written before anything is listened to.
-                while not (self.folder / "certs" / "apiserver.crt").exists():
+                # Before anything is listened to the certificate is written, and after it its key: a certificate that
+                # is read half would be distrusted for ever.
+                while not (self.folder / "certs" / "apiserver.key").exists():
                     await self._alive(name)
                 tls = self.tls()
                 while True:
