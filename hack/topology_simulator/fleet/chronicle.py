@@ -80,12 +80,12 @@ class Chronicle:
         return list(dict.fromkeys(each.cluster for each in self.moments if each.event == event))
 
     def table(self) -> list[str]:
-        """Return one line a cluster: what it came to, with the seconds, in order."""
-        lines = []
-        for name in (each.name for each in self._spokes):
-            seen = [each for each in self.moments if each.cluster == name and each.event in _MILESTONES]
-            lines.append(f"{name:<10} " + ", ".join(f"{each.event} {each.seconds:.1f}" for each in seen))
-        return lines
+        """Return one line a cluster, in the order of what each came to first: what, with the seconds."""
+        seen: dict[str, list[str]] = {}
+        for each in (moment for moment in self.moments if moment.event in _MILESTONES):
+            seen.setdefault(each.cluster, []).append(f"{each.event} {each.seconds:.1f}")
+        silent = [each.name for each in self._spokes if each.name not in seen]
+        return [f"{name:<10} {', '.join(events)}" for name, events in seen.items()] + silent
 
     async def run(self) -> None:
         """Watch until cancelled."""
