@@ -322,8 +322,8 @@ class RealServer:
                 asyncio.timeout(_READY_SECONDS),
                 aiohttp.ClientSession(timeout=limit, headers=headers) as session,
             ):
-                # Before anything is listened to the certificate is written, and after it its key: a certificate that
-                # is read half would be distrusted for ever.
+                # Before anything is listened to the certificate is written, and after it its key: by half of a
+                # certificate no answer would ever be trusted.
                 while not (self.folder / "certs" / "apiserver.key").exists():
                     await self._alive(name)
                 tls = self.tls()
