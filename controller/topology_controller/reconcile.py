@@ -232,7 +232,8 @@ class Reconciler:
     async def _read_again(self) -> None:
         """Read Infrastructure and our own ClusterOperator live, and let the stores know.
 
-        Raises KubeError when one cannot be read of which the store has a state that may be old.
+        Raises KubeError when one cannot be read of which the store has a state that may be old. Where the right to
+        read Infrastructure is missing the decision says so, and nothing is changed without it.
         """
         watches, client = self._deps.watches, self._deps.client
         known = watches.known()
@@ -242,8 +243,9 @@ class Reconciler:
                 raw = await client.get(source.selection.resource, source.selection.name or "")
             except errors.NotFound:
                 continue
-            except errors.KubeError:
-                if isinstance(fact, facts.Unobserved):
+            except errors.KubeError as error:
+                reported = isinstance(error, errors.Forbidden) and source is catalog.INFRASTRUCTURE
+                if reported or isinstance(fact, facts.Unobserved):
                     continue
                 raise
             watches.apply(source, raw)

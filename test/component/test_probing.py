@@ -49,7 +49,8 @@ async def probed(
     if why := desk.missing():
         pytest.skip(f"no network of its own can be made here, which needs root or user namespaces: {why}")
     seen = await desk.run(folder, network, world.server.kubeconfig(), host, "plan", TARGET, "--probe", "-o", "json")
-    assert seen.seconds < SECONDS + 2 * seen.usual
+    # What a plan takes without it differs by half of that while other tests run.
+    assert seen.seconds < SECONDS + 3 * seen.usual
     # Exit code and everything else are those of a plan: a probe informs.
     assert seen.ended.code == code, seen.ended
     for asked in seen.asked:
