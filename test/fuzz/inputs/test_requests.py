@@ -110,7 +110,10 @@ def answers(raw: bytes) -> list[tuple[int, dict[bytes, bytes], bytes]]:
 
 
 class Served:
-    """Both servers in a thread of their own, and a client that sends bytes to them; `plain` is that of the page."""
+    """Servers in a thread of their own, and a client that sends bytes to them; `plain` is that of the page.
+
+    `port` waits for a fifth of a second only; `patient` and `plain` wait as on a cluster, for who sends all of it.
+    """
 
     def __init__(self, folder):
         self._folder = folder
@@ -120,7 +123,7 @@ class Served:
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
         self.tls = ground.client_tls(folder)
         self.tls.check_hostname = False
-        self.port = self.plain = 0
+        self.port = self.patient = self.plain = 0
 
     def __enter__(self):
         self._thread.start()
@@ -139,11 +142,13 @@ class Served:
         # Who sends half a request is waited for; here that is not what is looked at.
         soon = dataclasses.replace(connections.DEFAULT, first_request=0.2, keep_alive=0.2, closing=0.2)
         loopback = servers.Address("127.0.0.1", 0)
+        pair = ground.serving_pair(self._folder)
         async with (
-            ground.served(cluster, ground.serving_pair(self._folder), limits=soon) as server,
-            servers.Server(loopback, ground.ROUTES, limits=soon) as page,
+            ground.served(cluster, pair, limits=soon) as server,
+            ground.served(cluster, pair) as patient,
+            servers.Server(loopback, ground.ROUTES) as page,
         ):
-            self.port, self.plain = server.bound, page.bound
+            self.port, self.patient, self.plain = server.bound, patient.bound, page.bound
             self._ready.set()
             await self._end.wait()
 
@@ -166,7 +171,7 @@ class Served:
         """Send it in pieces and return what is answered until the server ends the connection."""
         answered = b""
         with contextlib.ExitStack() as stack:
-            port = self.port if tls else self.plain
+            port = self.patient if tls else self.plain
             connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), 20))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if tls:
