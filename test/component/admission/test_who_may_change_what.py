@@ -1,8 +1,8 @@
 """Everybody tries everything, and the table says what becomes of it.
 
-`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `REQUEST`, `REST` and
-`REPORT` our policies refuse it: the topology in status, the request, all else for holders of the delegated role, and
-the copy of the record in ClusterOperator `topology`.
+`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `REQUEST`, `REST`,
+`REPORT` and `CONFIRM` our policies refuse it: the topology in status, the request, all else for holders of the delegated
+role, the report in the status of ClusterOperator `topology`, and what an administrator confirms by its annotations.
 """
 
 from __future__ import annotations
@@ -15,46 +15,64 @@ from test.component.admission import changes, policy_server
 from topology_simulator import kinds
 
 TABLE = """
-                                          masters admin operator native version squatter namesake ingress mover editor  requester both   full late nobody janitor
-move the control plane                    yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-move the infrastructure                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-move by replacing                         yes     yes   rbac     yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-let the default move it                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-take all of status away                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-write another record                      yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-move and drop the record                  yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-drop the record                           yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
-write something else of status            yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
-send the same status                      yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
-request                                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
-cancel                                    yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
-request by a JSON patch                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
-request by applying                       yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
-request by replacing                      yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac
-drop the request by replacing             yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac
-send nothing new                          yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     yes       yes    yes  yes  rbac   rbac
-replace with the same                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac   rbac
-change spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-change spec deep down                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-add to spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-take from spec                            yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-label                                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-take a label                              yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-annotate                                  yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-take an annotation                        yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-hold with a finalizer                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-own                                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-forget who wrote what                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-request and label                         yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac   rbac
-write the copy                            yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT
-forge the copy with the rest of the reportyes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT
-drop the copy                             yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT
-report something else                     yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
-create another ClusterOperator            yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac   yes
+                                            masters admin operator native version squatter namesake ingress mover editor  requester both   full late nobody janitor balancer
+move the control plane                      yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+move the infrastructure                     yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+move by replacing                           yes     yes   rbac     yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+let the default move it                     yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+take all of status away                     yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+write another record                        yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+move and drop the record                    yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+drop the record                             yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+write something else of status              yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+send the same status                        yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+request                                     yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
+cancel                                      yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
+request by a JSON patch                     yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
+request by applying                         yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
+request by replacing                        yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac    rbac
+drop the request by replacing               yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac    rbac
+send nothing new                            yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     yes       yes    yes  yes  rbac   rbac    rbac
+replace with the same                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac   rbac    rbac
+change spec                                 yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+change spec deep down                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+add to spec                                 yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+take from spec                              yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+label                                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+take a label                                yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+annotate                                    yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+take an annotation                          yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+hold with a finalizer                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+own                                         yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+forget who wrote what                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+forge who wrote what                        yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      REST   rbac yes  rbac   rbac    rbac
+forge one more who wrote status             yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      REST   rbac yes  rbac   rbac    rbac
+forge the same without the sub-resource     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      REST   rbac yes  rbac   rbac    rbac
+forget who wrote status                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      REST   rbac yes  rbac   rbac    rbac
+forget who wrote spec                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac   rbac    rbac
+request and label                           yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac   rbac    rbac
+write the copy                              yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+forge the copy with the rest of the report  yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+drop the copy                               yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+lift the upgrade block                      yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+take the upgrade block away                 yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+call it done                                yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+report another version                      yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+have something else gathered                yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+send the same report                        yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+confirm the load balancer                   yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
+take a confirmation back                    yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
+claim a backup                              yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
+call the operator elsewhere                 yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
+pause                                       yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   yes     yes
+label the ClusterOperator                   yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   yes     yes
+confirm the load balancer through status    yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+confirm it for another ClusterOperator      yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac   yes     rbac
+create another ClusterOperator              yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac   yes     rbac
 """  # noqa: E501 - a table is read in its columns
 _HEAD, *_LINES = TABLE.strip("\n").splitlines()
 PEOPLE = _HEAD.split()
-ROWS = {line[:42].strip(): line[42:].split() for line in _LINES}
+ROWS = {line[:44].strip(): line[44:].split() for line in _LINES}
 
 
 def verdict(answer: policy_server.Answer) -> str:
@@ -64,7 +82,7 @@ def verdict(answer: policy_server.Answer) -> str:
         case policy_server.STATUS_POLICY:
             return "STATUS"
         case policy_server.REPORT_POLICY:
-            return "REPORT"
+            return "CONFIRM" if "administrator confirms" in answer.said else "REPORT"
         case policy_server.REQUEST_POLICY:
             return "REST" if "may change nothing" in answer.said else "REQUEST"
         case other:
@@ -75,11 +93,13 @@ def test_the_table_has_everybody_and_everything() -> None:
     assert list(policy_server.PEOPLE) == PEOPLE
     assert list(ROWS) == list(changes.CHANGES)
     assert {len(one) for one in ROWS.values()} == {len(PEOPLE)}
-    assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "REQUEST", "REST", "REPORT"}
+    words = {"yes", "rbac", "STATUS", "REQUEST", "REST", "REPORT", "CONFIRM"}
+    assert {word for row in ROWS.values() for word in row} == words
 
 
 async def test_everybody_tries_everything(ground: policy_server.PolicyServer) -> None:
     found = await changes.prepare(ground)
+    report = await ground.api.get(kinds.CLUSTER_OPERATORS, "topology")
     wrong = []
     for what, row in ROWS.items():
         request = changes.CHANGES[what](found)
@@ -89,6 +109,7 @@ async def test_everybody_tries_everything(ground: policy_server.PolicyServer) ->
                 wrong.append(f"{who}: {what}: wanted {wanted}, found {verdict(answer)}: {answer.said}")
     assert not wrong, "\n".join(wrong)
     assert await ground.infrastructure() == found, "a dry run leaves nothing behind"
+    assert await ground.api.get(kinds.CLUSTER_OPERATORS, "topology") == report
 
 
 REFUSALS = {
