@@ -113,6 +113,20 @@ async def test_everybody_tries_everything(ground: policy_server.PolicyServer) ->
 
 
 REFUSALS = {
+    ("ingress", "lift the upgrade block"): """
+        User system:serviceaccount:openshift-ingress-operator:ingress-operator may not change status.conditions of
+        ClusterOperator topology: only the topology operator and cluster administrators write its report, which blocks
+        upgrades during a transition and holds a copy of the record. For the right to write it (set
+        infrastructures/observedtopology in group topology.openshift.io) ask an administrator of this cluster.""",
+    ("janitor", "confirm the load balancer"): """
+        User jan may not change annotation topology.openshift.io/load-balancer-backends of ClusterOperator topology, by
+        which an administrator confirms what the topology operator cannot see: that takes the right to set
+        infrastructures/confirmations in group topology.openshift.io, as ClusterRole topology-administrator has it. Ask
+        an administrator of this cluster to bind it.""",
+    ("both", "forge who wrote what"): """
+        User bea may change nothing of Infrastructure cluster but spec.desiredTopology, and this would change
+        metadata.managedFields too: for that the right to set infrastructures/everything in group topology.openshift.io
+        is missing, as ClusterRole topology-administrator has it. Ask an administrator of this cluster to bind it.""",
     ("ingress", "move and drop the record"): """
         User system:serviceaccount:openshift-ingress-operator:ingress-operator may not change
         status.controlPlaneTopology, status.infrastructureTopology of Infrastructure cluster: these follow what is
