@@ -8,6 +8,7 @@ role, the report in the status of ClusterOperator `topology`, and what an admini
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
 
@@ -180,3 +181,25 @@ async def test_the_first_status_is_the_installers(ground: policy_server.PolicySe
     assert answer.obj["status"]["controlPlaneTopology"] == "HighlyAvailable", "by the default of the definition"
     again = await ground.send("ingress", policy_server.Request("PATCH", {"status": topologies}, path=path))
     assert again.refused_by == policy_server.STATUS_POLICY
+
+
+async def test_a_request_passes_where_the_server_itself_forgets_the_oldest_writers(
+    ground: policy_server.PolicyServer,
+) -> None:
+    """It keeps ten clients that update an object, by the time of their last write, and calls the others ancient."""
+    await changes.prepare(ground)
+    for number in range(9):
+        label = {"metadata": {"labels": {f"{changes.MARK}-{number}": "new"}}}
+        manager = (("fieldManager", f"client-{number}"),)
+        answer = await ground.send("editor", policy_server.Request("PATCH", label, query=manager), dry=False)
+        assert answer.code == 200, answer
+        before = await ground.infrastructure()
+        for what in ("request", "request by applying"):
+            request = changes.CHANGES[what](before)
+            request = dataclasses.replace(request, query=request.query or (("fieldManager", "another"),))
+            answer = await ground.send("requester", request)
+            assert answer.code == 200, (number, what, answer)
+        for what in ("forge who wrote what", "forge one more who wrote status", "forge the same without the sub-resource"):
+            answer = await ground.send("both", changes.CHANGES[what](before))
+            assert answer.refused_by == policy_server.REQUEST_POLICY, (number, what, answer)
+    assert "ancient-changes" in {entry["manager"] for entry in before["metadata"]["managedFields"]}
