@@ -54,7 +54,9 @@ READER = "cluster-reader"
 """OpenShift's own cluster role, which may read what this program reads once ADDED_TO_READER is installed."""
 ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
 """Our cluster role that Kubernetes adds to READER: what OpenShift leaves out of it."""
-_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io", "metal3.io")
+HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
+"""Our cluster role that is added to READER too, where an administrator chooses so."""
+_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
 _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
@@ -73,6 +75,11 @@ _REFUSED = live.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 4
 def added_to_reader(what: str) -> bool:
     """Does READER have the right to read this only by ADDED_TO_READER? `what` begins as in `etcds.operator...`."""
     return any(kind in what for kind in _ADDED)
+
+
+def added_by_choice(what: str) -> bool:
+    """Does READER have the right to read this only by HOST_READER?"""
+    return "metal3.io" in what
 
 
 @dataclass(frozen=True, slots=True)

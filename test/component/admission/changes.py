@@ -179,7 +179,10 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     ),
     "confirm it for another ClusterOperator": lambda _: Request(
         "POST",
-        {**kinds.CLUSTER_OPERATORS.new("stranger", spec={}), "metadata": {"name": "stranger", "annotations": CONFIRMED}},
+        {
+            **kinds.CLUSTER_OPERATORS.new("stranger", spec={}),
+            "metadata": {"name": "stranger", "annotations": CONFIRMED},
+        },
         "application/json",
         kinds.CLUSTER_OPERATORS.path(),
     ),

@@ -152,7 +152,9 @@ async def test_what_the_version_operator_writes_of_it_passes(ground: policy_serv
         created = await ground.send("version", create, dry=False)
         assert created.code == 201, created
         status = {**shipped["status"], "conditions": [{**changes.BLOCK[0], "status": "Unknown"}]}
-        written = await ground.send("version", Request("PUT", {**created.obj, "status": status}, _JSON, _STATUS), dry=False)
+        written = await ground.send(
+            "version", Request("PUT", {**created.obj, "status": status}, _JSON, _STATUS), dry=False
+        )
         assert written.code == 200, written
         assert written.obj["status"]["versions"] == shipped["status"]["versions"]
     finally:

@@ -199,7 +199,11 @@ async def test_a_request_passes_where_the_server_itself_forgets_the_oldest_write
             request = dataclasses.replace(request, query=request.query or (("fieldManager", "another"),))
             answer = await ground.send("requester", request)
             assert answer.code == 200, (number, what, answer)
-        for what in ("forge who wrote what", "forge one more who wrote status", "forge the same without the sub-resource"):
+        for what in (
+            "forge who wrote what",
+            "forge one more who wrote status",
+            "forge the same without the sub-resource",
+        ):
             answer = await ground.send("both", changes.CHANGES[what](before))
             assert answer.refused_by == policy_server.REQUEST_POLICY, (number, what, answer)
     assert "ancient-changes" in {entry["manager"] for entry in before["metadata"]["managedFields"]}
