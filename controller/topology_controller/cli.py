@@ -266,10 +266,9 @@ def _manifests(options: argparse.Namespace) -> None:
             text = manifests.render(
                 kind, options.image, options.namespace, served, monitoring=monitoring, machine_api=machine_api
             )
-        if options.bare_metal_host_reader:
-            text += f"---\n{manifests.host_reader()}"
-        if options.console is not None:
-            text += f"---\n{manifests.console(options.console)}"
+        chosen = [manifests.host_reader()] if options.bare_metal_host_reader else []
+        chosen += [manifests.console(options.console)] if options.console is not None else []
+        text = "---\n".join([text, *chosen])
         if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
             text = manifests.linked(text, runbooks)
     except manifests.ManifestsError as error:

@@ -1,8 +1,9 @@
 """Everybody tries everything, and the table says what becomes of it.
 
 `yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `REQUEST`, `REST`,
-`REPORT` and `CONFIRM` our policies refuse it: the topology in status, the request, all else for holders of the delegated
-role, the report in the status of ClusterOperator `topology`, and what an administrator confirms by its annotations.
+`REPORT` and `CONFIRM` our policies refuse it: the topology in status, the request, all else for holders of the
+delegated role, the report in the status of ClusterOperator `topology`, and what an administrator confirms by its
+annotations.
 """
 
 from __future__ import annotations
