@@ -113,8 +113,8 @@ async def gather(
     """Read these sources and, where there is a way to it, etcd itself concurrently, then Infrastructure.
 
     They are read two at a time; what is left after 0.1 s is asked for at once. Everything else is taken from `base`.
-    Whether the lease of the etcd operator is being renewed, one read cannot tell: one that is too old is Unmet then, and
-    Unknown by the watches. Neither is Met.
+    Whether the lease of the etcd operator is being renewed, one read cannot tell: one that is too old is Unmet then,
+    and Unknown by the watches. Neither is Met.
     """
     loop = asyncio.get_running_loop()
     taken = loop.time()
