@@ -13,12 +13,12 @@ lib/resourceapply/machineconfig.go, pkg/controller/template/status.go; release-4
 
 from __future__ import annotations
 
-import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName, CheckStatus, Topology
 
+from .. import shell
 from ..definitions import operands as matrices
 from ..observe import facts
 from . import operands, result
@@ -159,8 +159,8 @@ def _finding(
 
 def _unpause(pool: facts.MachineConfigPool) -> str:
     """The command that lets a paused pool follow."""
-    name, body = shlex.quote(pool.name), '{"spec":{"paused":false}}'
-    return f"unpause it: oc patch machineconfigpool {name} --type merge -p '{body}'"
+    command = shell.command('oc patch machineconfigpool {} --type merge -p \'{"spec":{"paused":false}}\'', pool.name)
+    return f"unpause it: {command}"
 
 
 def _pools(context: CheckContext) -> list[facts.MachineConfigPool] | facts.Unobserved:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
 
+from .. import shell
 from ..definitions import operands as matrices
 from ..observe import facts
 from . import result
@@ -66,8 +67,10 @@ def _finding(
     """The finding of an operand; static pods go by their operator."""
     static_pods = operand.kind == "StaticPods"
     name = group.operator_of(operand) if static_pods else f"{operand.namespace}/{operand.name}"
-    namespace = f"-n {operand.namespace} " if operand.namespace else ""
-    where = f"oc {namespace}get {operand.plural} {operand.name}{' -o yaml' if static_pods else ''}"
+    where = shell.command("oc get {} {}", operand.plural, operand.name)
+    if operand.namespace:
+        where = shell.command("oc -n {} get {} {}", operand.namespace, operand.plural, operand.name)
+    where += " -o yaml" if static_pods else ""
     return Finding(operand.kind, name, status, text, wanted or operand.key, where)
 
 
@@ -397,9 +400,10 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
     # It wakes the controllers. They do not wait for long where nodes report, so it is no advisory.
+    command = shell.command("oc annotate node {} {}=guard --overwrite", nodes[0], _NUDGE)
     nudge = (
         "Its operator does not watch Infrastructure and looks again at the next event of a Node, Pod or "
-        f"ServiceAccount; this makes one: oc annotate node {nodes[0]} {_NUDGE}=guard --overwrite"
+        f"ServiceAccount; this makes one: {command}"
     )
     wanted = f"{operand.key} with minAvailable {len(nodes) - 1}"
     budget = context.facts.operand(operand.key)

@@ -24,6 +24,7 @@ from topology_api import vocabulary
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 
+from .. import shell
 from .._version import __version__
 from ..decide import records
 from ..definitions import read, settings
@@ -100,7 +101,7 @@ class Connection:
     def grant(self, role: str) -> str:
         """How an administrator gives this user a cluster role that has the permission."""
         user = "USER" if self.acting is None else self.acting.user
-        return f"Role {role} grants it: oc adm policy add-cluster-role-to-user {role} {user}"
+        return f"Role {role} grants it: {shell.command('oc adm policy add-cluster-role-to-user {} {}', role, user)}"
 
 
 @contextlib.asynccontextmanager

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from topology_api import vocabulary
 
+from ... import shell
 from .. import cluster, hosted
 from ..document import Rank, Row, command
 
@@ -77,7 +78,8 @@ def explained(document: Document, answered: Iterable[answers.Check | state.Check
     """Where to read on about the first check that is not met; its message says only what was found."""
     name = next((check["name"] for check in answered if check["status"] != "Met"), "")
     if name:
-        document.add("What a check asks, and what to do", [command(f"oc topology explain {name}", rank=Rank.IN_ORDER)])
+        explain = shell.command("oc topology explain {}", name)
+        document.add("What a check asks, and what to do", [command(explain, rank=Rank.IN_ORDER)])
 
 
 def steps(
