@@ -9,7 +9,6 @@ balancer; the advisory asks for the confirmation, and the check, where it is ask
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
@@ -151,8 +150,8 @@ class Confirmation:
         )
         return command if chosen and len(command) <= _COMMAND_LIMIT else _NODES
 
-    def _rank(self, address: str) -> tuple[bool, int, str]:
-        return address not in self.given, ipaddress.ip_address(address).version, address
+    def _rank(self, address: str) -> tuple[bool, bool, str]:
+        return address not in self.given, ":" in address, address
 
 
 def compare(nodes: list[facts.Node], backends: facts.Backends | None) -> Confirmation:

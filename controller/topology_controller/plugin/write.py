@@ -201,11 +201,9 @@ def command(body: Raw, acting: cluster.Acting | None = None) -> str:
     """The `oc patch` that sends this merge patch of Infrastructure `cluster`, in that user's name."""
     parts = [shell.command("oc patch infrastructure {} --type merge", _NAME)]
     if acting is not None:
-        parts += [
-            shell.command("--as={}", acting.user),
-            *(shell.command("--as-group={}", name) for name in acting.groups),
-        ]
-        parts += [shell.command("--as-uid={}", acting.uid)] if acting.uid is not None else []
+        flags = [f"--as={acting.user}", *(f"--as-group={group}" for group in acting.groups)]
+        flags += [f"--as-uid={acting.uid}"] if acting.uid is not None else []
+        parts += [shell.command("{}", flag) for flag in flags]
     return " ".join([*parts, shell.command("-p {}", json.dumps(body, separators=(",", ":")))])
 
 

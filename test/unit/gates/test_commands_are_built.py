@@ -69,13 +69,12 @@ def _text(node: ast.expr, beginnings: dict[str, str]) -> str:
         case ast.Call(func=ast.Attribute(value=text, attr="format")):
             return re.sub(r"(?<!\{)\{[\w.!:]*\}(?!\})", _VALUE, _text(text, beginnings))
         case ast.Call(
-            func=ast.Attribute(value=ast.Constant(value=str(between)), attr="join"), args=[ast.List(elts=parts)]
+            func=ast.Attribute(value=ast.Constant(value=str(between)), attr="join"),
+            args=[ast.List(elts=parts) | ast.Tuple(elts=parts)],
         ):
             return between.join(_text(part, beginnings) for part in parts)
         case ast.Name() | ast.Attribute() if (name := _constant(node)) is not None:
             return beginnings.get(name, "X")
-        case ast.Starred():
-            return _VALUE
         case _:
             return _VALUE
 
@@ -160,3 +159,9 @@ def test_a_command_that_is_put_together_is_seen(source: str) -> None:
 )
 def test_a_sentence_with_a_command_is_none(source: str) -> None:
     assert list(refused(source, {})) == []
+
+
+def test_one_module_quotes() -> None:
+    package = ROOT / "controller" / "topology_controller"
+    users = {path.name for path in package.rglob("*.py") if "shlex" in path.read_text(encoding="utf-8")}
+    assert users == {"shell.py"}
