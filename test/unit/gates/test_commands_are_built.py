@@ -32,23 +32,30 @@ def _constant(node: ast.expr) -> str | None:
     return name if re.fullmatch(r"_*[A-Z][A-Z0-9_]*", name) else None
 
 
-def _beginnings() -> dict[str, str]:
-    """Constants of modules that hold a command, by their name."""
+def _beginnings(tree: ast.Module) -> dict[str, str]:
+    """Constants of a module that hold a command or its beginning, by their name; "" for any other constant."""
+    texts: dict[str, str] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                pass
+            case _:
+                continue
+        text = _text(value, {})
+        if isinstance(value, ast.Call) and _is_built(value):
+            text = ast.literal_eval(value.args[0]).replace("{}", "x")
+        texts[name] = text.replace(_VALUE, "X") if _BEGIN.match(text) else ""
+    return texts
+
+
+def _of_all() -> dict[str, str]:
+    """Those that other modules may use."""
     texts: dict[str, str] = {}
     for path in _files():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    pass
-                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                    pass
-                case _:
-                    continue
-            text = _text(value, {})
-            if isinstance(value, ast.Call) and _is_built(value):
-                text = ast.literal_eval(value.args[0]).replace("{}", "x")
-            if _BEGIN.match(text):
-                texts[name] = text.replace(_VALUE, "x")
+        own = _beginnings(ast.parse(path.read_text(encoding="utf-8")))
+        texts |= {name: text for name, text in own.items() if text and not name.startswith("_")}
     return texts
 
 
@@ -61,7 +68,7 @@ def _text(node: ast.expr, beginnings: dict[str, str]) -> str:
             return "".join(_text(part, beginnings) for part in parts)
         case ast.FormattedValue(value=value):
             name = _constant(value)
-            return _VALUE if name is None else beginnings.get(name, "X")
+            return _VALUE if name is None else (beginnings.get(name) or "X")
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return _text(left, beginnings) + _text(right, beginnings)
         case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod()):
@@ -74,7 +81,7 @@ def _text(node: ast.expr, beginnings: dict[str, str]) -> str:
         ):
             return between.join(_text(part, beginnings) for part in parts)
         case ast.Name() | ast.Attribute() if (name := _constant(node)) is not None:
-            return beginnings.get(name, "X")
+            return beginnings.get(name) or "X"
         case _:
             return _VALUE
 
@@ -90,6 +97,7 @@ def _is_built(node: ast.Call) -> bool:
 def refused(source: str, beginnings: dict[str, str]) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each command with a value that is not built by `shell.command`."""
     tree = ast.parse(source)
+    beginnings = {**beginnings, **_beginnings(tree)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _is_built(node):
             template = node.args[0] if node.args else None
@@ -108,7 +116,7 @@ def refused(source: str, beginnings: dict[str, str]) -> Iterator[tuple[int, str]
 
 
 def test_no_command_takes_a_value_but_by_the_function_that_quotes() -> None:
-    beginnings = _beginnings()
+    beginnings = _of_all()
     assert "LOOK" in beginnings, "else a command in a constant is not seen"
     wrong = {
         f"{path.relative_to(ROOT)}:{line}: {command}"
