@@ -21,7 +21,7 @@ from topology_controller.checks import advisories
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
 from topology_controller.observe import facts
-from topology_controller.plugin import capi_findings, cluster, naming, write
+from topology_controller.plugin import capi_findings, cluster, errors, naming, write
 from topology_controller.plugin.commands import accept
 from topology_controller.serve import authn
 
@@ -216,7 +216,12 @@ def test_nothing_that_is_decided_or_shown_lets_a_cluster_into_a_shell(known: fac
 def test_nothing_that_a_verb_answers_or_prints_does(known: facts.Facts, width: int, caller: naming.Caller) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
     hostile = 0
-    for answer in (replies.planned(known), replies.overview(known), replies.told(known), replies.audited(known)):
+    for verb in (replies.planned, replies.overview, replies.told, replies.audited):
+        try:
+            answer = verb(known)
+        except errors.PluginError as error:
+            judge(caller.spoken(str(error)))
+            continue
         hostile += judge(answer) + judge(caller.answered(answer))
         sheet_text = caller.spoken(replies.printed(answer, width))
         judge([line.strip() for line in sheet_text.splitlines()])
