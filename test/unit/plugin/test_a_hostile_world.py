@@ -58,8 +58,9 @@ def _outside(text: str, place: int, ends: re.Pattern[str] | None) -> tuple[str, 
 def obeyed(text: str, *, whole: bool) -> Iterator[str]:
     """Yield what a shell would obey in a text that is a command (`whole`), or in the commands of a sentence."""
     place = 0
-    while whole or (begin := _BEGIN.search(text, place)) is not None:
-        start = 0 if whole else begin.start()
+    begins = re.compile("") if whole else _BEGIN
+    while (begin := begins.search(text, place)) is not None:
+        start = begin.start()
         try:
             outside, place = _outside(text, start, None if whole else _END)
         except ValueError:
@@ -80,8 +81,8 @@ def texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         case str():
             yield name, value
         case pydantic.BaseModel():
-            for field in type(value).model_fields:
-                yield from texts(getattr(value, field), field)
+            for part in type(value).model_fields:
+                yield from texts(getattr(value, part), part)
         case Mapping():
             for key, item in value.items():
                 yield from texts(item, str(key))
@@ -124,7 +125,7 @@ COMPLETED = worlds.completed().model_copy(update={"checks": ()})
 def _advised() -> tuple[facts.Facts, ...]:
     """Worlds in which a person is asked for something, of every kind."""
     healthy, converging = worlds.healthy(), worlds.converging()
-    pinned = {
+    pinned: dict[str, Any] = {
         "own_operator": worlds.own(backends=None),
         "ingress_controller": facts.IngressController(1, 1),
         "dnsmasq": facts.Present(),
