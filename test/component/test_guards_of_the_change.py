@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from test.component import process
     from test.component.world import World
-    from topology_simulator.apiserver import requests
+    from topology_simulator.apiserver import audit, requests
 
 _CHANGE = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
 OTHER = "0123456789abcdef0123456789abcdef"
@@ -79,6 +79,52 @@ async def test_evidence_older_than_two_seconds_is_thrown_away(world: World) -> N
 
     await world.completed_once()
     assert len(world.server.topology_changes) == 1
+
+
+@pytest.mark.on_real
+@pytest.mark.parametrize("gives_up", [True, False], ids=["the connection ends", "delivered all the same"])
+async def test_a_change_that_is_held_for_five_seconds_changes_nothing_on_old_evidence(
+    world: World, figure: Callable[[str], None], *, gives_up: bool
+) -> None:
+    """Between sending and execution a node fails: what was read live is not true any more."""
+    await pending(world)
+    arrived: list[float] = []
+    delivered: list[float] = []
+
+    async def hold(_: requests.Request) -> None:
+        arrived.append(time.time())
+        await cluster.set_ready(world.api, "master-2", ready=False)
+        try:
+            await asyncio.sleep(5.0)
+        except asyncio.CancelledError:
+            if gives_up:
+                raise
+            # A balancer on the way delivers what it has taken, whether the client still waits or not.
+            await asyncio.sleep(arrived[0] + 5.0 - time.time())
+        delivered.append(time.time())
+
+    before = world.server.mark()
+    world.server.before(backend.is_change, hold)
+    await set_schedulable(world, wanted=True)
+
+    async def ended() -> audit.Record | None:
+        wrote = [one for one in world.server.asked() if one.verb in {"create", "patch"}]
+        wrote = sorted((one for one in wrote if one.resource not in {"leases", "events"}), key=lambda one: one.time)
+        place = next((place for place, one in enumerate(world.server.writes) if one.is_change), len(wrote))
+        # It is recorded when it has ended, and others may have come and gone by then.
+        return wrote[place] if place < len(wrote) and wrote[place].time <= arrived[0] else None
+
+    change = await polling.until("the change has ended", ended, seconds=10.0)
+    reads = [one.time for one in world.server.asked(before) if one.verb in {"get", "list"} and one.time < change.time]
+    age = time.time() - min(reads)
+    figure(f"sent {change.time - min(reads):.2f} s after the first read, ended with {change.code} after {age:.2f} s")
+    assert change.code != 200 or age < 4.0
+    await world.until_check("ControlPlaneNodes", "Unmet")
+    assert await world.moves() == []
+    assert bool(delivered) is not gives_up
+
+    await cluster.set_ready(world.api, "master-2", ready=True)
+    await world.completed_once()
 
 
 @pytest.mark.parametrize("how", ["refused", "slow"])

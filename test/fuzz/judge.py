@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .server import Objects, Raw, Server
 
 EVIDENCE_BOUND = 2.0
+EXECUTION_BOUND = 4.0
 _HOLDING = frozenset({"Pending", "Admitting", "Converging"})
 
 
@@ -42,6 +43,7 @@ class Promise(enum.StrEnum):
     ONCE_PER_ATTEMPT = "topology is written at most once per admission"
     PROVEN = "topology is written only while every preflight fact is true in what was read live"
     FRESH = "topology is written only on evidence of the last two seconds, Infrastructure read last"
+    IN_TIME = "no fact behind a change is older than four seconds when it is executed"
     ECHOED = "topology is written only while ClusterVersion holds upgrades back in our words"
     REQUESTED = "topology is written only while it is requested"
     LEASED = "nothing is written without the lease"
@@ -136,6 +138,10 @@ class Judge:
         process = self.processes[write.operator]
         if write.key == servers.INFRASTRUCTURE:
             self.pace.answered(write.operator, process.loop.time(), process.skew)
+        fresh = [read.asked for read in write.reads.values() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6]
+        age = process.loop.time() - min(fresh, default=0.0)
+        if write.sort is clients.Sort.CHANGE and age > EXECUTION_BOUND:
+            self._break(Promise.IN_TIME, f"the change of {write.operator} was executed after {age:.1f} s")
 
     def decided(self, name: str, decision: Decision) -> None:
         """An operator has decided."""

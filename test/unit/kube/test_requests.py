@@ -66,6 +66,30 @@ async def test_each_write_says_its_content_type_and_its_author(faulty, connect, 
     assert json.loads(faulty.asked[0].body) == body
 
 
+@pytest.mark.parametrize(
+    ("within", "limit", "sent"),
+    [(3.4567, 10.0, "3456ms"), (1.5, 10.0, "1500ms"), (3.5, 2.0, "2000ms")],
+)
+async def test_a_write_that_must_not_be_late_says_so_to_the_server(faulty, connect, make_widget, within, limit, sent):
+    faulty.behave = answers(200, make_widget("a", 8))
+    client = await connect(request_timeout=limit)
+    await client.merge_patch(CLUSTER, "a", {}, executed_within=within)
+    assert faulty.asked[0].query == {"fieldManager": "tester", "timeout": sent}
+
+
+async def test_a_write_that_must_not_be_late_is_given_up_in_time_and_its_outcome_is_not_known(faulty, connect):
+    async def behave(asked, reply):
+        await asyncio.sleep(30)
+
+    faulty.behave = behave
+    client = await connect(request_timeout=10.0)
+    began = time.monotonic()
+    with pytest.raises(errors.TimedOut) as caught:
+        await client.merge_patch(CLUSTER, "a", {}, executed_within=0.4)
+    assert 0.35 < time.monotonic() - began < 5, "not a whole request timeout"
+    assert caught.value.outcome_unknown
+
+
 async def test_a_review_is_a_create_whose_answer_has_no_name(faulty, connect):
     faulty.behave = answers(201, {"kind": "SubjectAccessReview", "status": {"allowed": True}})
     client = await connect()
