@@ -12,7 +12,7 @@ is in another cluster, `guard` asks both clusters before that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol
 
 from topology_api import vocabulary
 
@@ -162,7 +162,7 @@ class Act:
         infrastructure: facts.Infrastructure,
         record: TopologyTransition,
         moved: Raw,
-        **options: Unpack[clients.Options],
+        executed_within: float | None = None,
     ) -> Raw:
         change = merge_patch(infrastructure.raw_record or {}, record.to_api())
         body = {
@@ -170,9 +170,10 @@ class Act:
             "status": {**moved, "topologyTransition": change},
         }
         # Not even 429 is retried inside: what had to wait is decided again from what is true then.
-        raw = await self._client.merge_patch(
-            catalog.INFRASTRUCTURES, "cluster", body, subresource="status", retry=False, **options
-        )
+        options: clients.Options = {"subresource": "status", "retry": False}
+        if executed_within is not None:
+            options["executed_within"] = executed_within
+        raw = await self._client.merge_patch(catalog.INFRASTRUCTURES, "cluster", body, **options)
         written = (raw.get("status") or {}).get("topologyTransition")
         if not isinstance(written, dict) or written.get("phase") != record.phase.value:
             raise RecordDropped("infrastructures.config.openshift.io/cluster")

@@ -112,7 +112,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
         "problem": _problem(record),
         "runbook": _runbook(record, about),
-        "warning": assessment.TWO_VOTERS if problems.two_voters(based) else "",
+        "warning": problems.danger(based),
         "disabled": disabled,
         "degraded": degraded,
         "conditions": conditions,
