@@ -127,6 +127,35 @@ async def test_a_change_that_is_held_for_five_seconds_changes_nothing_on_old_evi
     await world.completed_once()
 
 
+@pytest.mark.on_real
+async def test_what_is_lost_while_the_change_is_executed_is_a_problem_with_the_first_look(world: World) -> None:
+    """Nothing guards nodes and voters in that moment: the topology changes, and it is said at once."""
+    await pending(world)
+
+    async def lose(_: requests.Request) -> None:
+        voters = (await world.api.get(kinds.CONFIG_MAPS, "etcd-endpoints", "openshift-etcd"))["data"]
+        await cluster.set_endpoints(world.api, dict.fromkeys(sorted(voters)[1:]))
+        await world.api.delete(kinds.NODES, "master-1")
+        await cluster.set_ready(world.api, "master-2", ready=False)
+
+    world.server.before(backend.is_change, lose)
+    await set_schedulable(world, wanted=True)
+    await world.until_phase("Converging")
+
+    degraded = await world.until_condition("Degraded", "True", "RedundancyLost")
+    record = (await world.until("the problem", lambda status: "problem" in status["topologyTransition"]))[
+        "topologyTransition"
+    ]
+    assert record["problem"]["reason"] == "RedundancyLost"
+    assert record["problem"]["message"] == degraded["message"]
+    for name in ("master-1 (is not a control-plane node any more)", "master-2 (Ready=False)"):
+        assert name in degraded["message"]
+    assert record["baseline"]["controlPlaneNodes"] == ["master-0", "master-1", "master-2"]
+    saved = [write.record for write in world.server.writes if write.resource == "infrastructures"]
+    after = saved[next(place for place, one in enumerate(saved) if one.get("phase") == "Converging") + 1 :]
+    assert (after[0].get("problem") or {}).get("reason") == "RedundancyLost", "the first write after the change says it"
+
+
 @pytest.mark.parametrize("how", ["refused", "slow"])
 async def test_a_lease_that_is_about_to_run_out_allows_no_change(world: World, how: str) -> None:
     operator = await admitting_without_echo(world)
