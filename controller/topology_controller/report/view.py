@@ -40,8 +40,9 @@ RUNBOOKS = {
     ProblemReason.STUCK: "TopologyTransitionStuck",
     ProblemReason.BLOCKED: "TopologyTransitionBlocked",
     ProblemReason.TWO_VOTERS: "TopologyTransitionTwoVoters",
+    ProblemReason.REDUNDANCY_LOST: "TopologyTransitionTwoVoters",
 }
-"""Of problems that have an alert."""
+"""Of problems that have an alert, or are what leads to one."""
 _BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
