@@ -120,7 +120,8 @@ def redundancy_lost(context: contexts.Context) -> Problem | None:
 
 def redundancy_moments(context: contexts.Context) -> list[datetime]:
     """When what was lost will have been back for long enough."""
-    return [_lost_until(context)]
+    before = context.record.problem if context.record is not None else None
+    return [_lost_until(context)] if before is not None and before.reason is ProblemReason.REDUNDANCY_LOST else []
 
 
 def _lost_until(context: contexts.Context) -> datetime:
