@@ -18,7 +18,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase
 from topology_controller import act
 from topology_controller.checks import catalog, etcd, machine_config, nodes, operators, result
-from topology_controller.decide import admission, applicability, cadence, convergence, phases, records
+from topology_controller.decide import admission, applicability, cadence, convergence, phases, problems, records
 from topology_controller.kube import errors
 from topology_controller.observe import catalog as sources
 from topology_controller.observe import facts, live, parse, watches
@@ -88,10 +88,10 @@ def _infrastructure_first(_: Any) -> Any:
 
 
 def _unguarded(write: Any) -> Any:
-    async def wrong(self: act.Act, infrastructure: Any, record: Any, moved: Any) -> Any:
+    async def wrong(self: act.Act, infrastructure: Any, record: Any, moved: Any, **options: Any) -> Any:
         if moved:
             infrastructure = dataclasses.replace(infrastructure, resource_version=None)
-        return await write(self, infrastructure, record, moved)
+        return await write(self, infrastructure, record, moved, **options)
 
     return wrong
 
@@ -99,13 +99,13 @@ def _unguarded(write: Any) -> Any:
 def _stubborn(write: Any) -> Any:
     """A conflict is answered by sending the same again with the newer version."""
 
-    async def wrong(self: Any, infrastructure: Any, record: Any, moved: Any) -> Any:
+    async def wrong(self: Any, infrastructure: Any, record: Any, moved: Any, **options: Any) -> Any:
         try:
-            return await write(self, infrastructure, record, moved)
+            return await write(self, infrastructure, record, moved, **options)
         except errors.Conflict:
             raw = await self._client.get(sources.INFRASTRUCTURES, "cluster")
             newer = dataclasses.replace(infrastructure, resource_version=raw["metadata"]["resourceVersion"])
-            return await write(self, newer, record, moved)
+            return await write(self, newer, record, moved, **options)
 
     return wrong
 
@@ -226,6 +226,19 @@ MUTATIONS = (
         _instead(act, "EVIDENCE_SECONDS", 1e9),
         (Promise.FRESH, Promise.PROVEN),
         _TRAPS,
+    ),
+    Mutation(
+        "the change takes its time",
+        _instead(act, "EXECUTED_SECONDS", 1e9),
+        (Promise.IN_TIME,),
+        _TRAPS,
+    ),
+    Mutation(
+        "what is lost after the change is no problem",
+        _instead(problems, "redundancy_lost", lambda _: None),
+        (Promise.LOST,),
+        _OTHERS,
+        "a member is lost",
     ),
     Mutation(
         "the lease is not asked",
