@@ -95,8 +95,9 @@ def _converging(known: facts.Facts) -> TopologyTransition | None:
 def lost_nodes(known: facts.Facts) -> list[str] | None:
     """What the change rested on and is gone: `checks.nodes.lost`, of the nodes that the record has of the change."""
     record = _converging(known)
-    baseline = None if record is None else record.baseline
-    return nodes.lost(known, () if baseline is None else baseline.control_plane_nodes)
+    if record is None or record.baseline is None:
+        return []
+    return nodes.lost(known, record.baseline.control_plane_nodes)
 
 
 def redundancy_lost(context: contexts.Context) -> Problem | None:
@@ -146,12 +147,12 @@ def _two_voters(context: contexts.Context) -> Problem | None:
     voters = etcd.members(context.known)
     if isinstance(voters, facts.Unobserved) and before is not None and recorded:
         return before
-    one = not isinstance(voters, facts.Unobserved) and len(voters) == 1
-    text = "one voting member" if one else "two voting members"
-    harm = "its loss" if one else "the loss of either one"
+    single = not isinstance(voters, facts.Unobserved) and len(voters) == 1
+    text = "one voting member" if single else "two voting members"
+    harm = "its loss" if single else "the loss of either one"
     message = (
         f"etcd has had {text} for more than 15 minutes, and {harm} stops the cluster. Do "
-        f"not restart or drain a control-plane node, and bring in the {'others' if one else 'third one'}. Look at: "
+        f"not restart or drain a control-plane node, and bring in the {'others' if single else 'third one'}. Look at: "
         "oc get nodes -l node-role.kubernetes.io/control-plane"
     )
     return problem(context, ProblemReason.TWO_VOTERS, message)

@@ -48,7 +48,7 @@ class Options(TypedDict, total=False):
 
     `timeout` is the budget in seconds, one request timeout by default. `retry=False` leaves even 429 to the caller, for
     a write whose reasons grow old while it waits. `executed_within` is for one whose reasons grow old on the way: its
-    budget in seconds, which the server is told too, so that it leaves undone what waits there for longer.
+    budget in seconds, which is sent along, so that the server leaves undone what waits there for longer.
     """
 
     namespace: str | None
