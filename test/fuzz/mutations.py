@@ -18,7 +18,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase
 from topology_controller import act
 from topology_controller.checks import catalog, etcd, machine_config, nodes, operators, result
-from topology_controller.decide import admission, applicability, cadence, convergence, phases, problems, records
+from topology_controller.decide import admission, applicability, cadence, convergence, phases, records
 from topology_controller.kube import errors
 from topology_controller.observe import catalog as sources
 from topology_controller.observe import facts, live, parse, watches
@@ -226,19 +226,6 @@ MUTATIONS = (
         _instead(act, "EVIDENCE_SECONDS", 1e9),
         (Promise.FRESH, Promise.PROVEN),
         _TRAPS,
-    ),
-    Mutation(
-        "the change takes its time",
-        _instead(act, "EXECUTED_SECONDS", 1e9),
-        (Promise.IN_TIME,),
-        _TRAPS,
-    ),
-    Mutation(
-        "what is lost after the change is no problem",
-        _instead(problems, "redundancy_lost", lambda _: None),
-        (Promise.LOST,),
-        _OTHERS,
-        "a member is lost",
     ),
     Mutation(
         "the lease is not asked",
