@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from test.component import process, real
 from topology_simulator import box, install, proxy, serving
-from topology_simulator.apiserver import faults, server, statuses
+from topology_simulator.apiserver import faults, server, statuses, storage
 from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
@@ -238,6 +238,11 @@ class Embedded(Server):
     def __init__(self) -> None:
         self._server = server.ApiServer(bookmark_seconds=_BOOKMARK_SECONDS, tls=certificates.served())
         super().__init__(self._server)
+
+    @property
+    def storage(self) -> storage.Storage:
+        """What it holds."""
+        return self._server.storage
 
     def kubeconfig(self) -> dict[str, Any]:
         """Return the administrator's kubeconfig."""
