@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from test.component import process, real
 from topology_simulator import box, install, proxy, serving
-from topology_simulator.apiserver import faults, server, statuses, storage
+from topology_simulator.apiserver import faults, server, statuses
 from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from topology_simulator import client as clients
     from topology_simulator import cluster as simulated
-    from topology_simulator.apiserver import audit
+    from topology_simulator.apiserver import audit, storage
     from topology_simulator.apiserver.requests import Request
 
 _WRITES = frozenset({"create", "update", "patch", "delete"})

@@ -26,8 +26,8 @@ async def nest(world: World, name: str) -> None:
         path = kinds.CLUSTER_OPERATORS.path(name, subresource="status")
         body = b'{"status":{"extension":' + nested + b"}}"
         media = {"Content-Type": "application/merge-patch+json"}
-        access = world.api._access  # noqa: SLF001 - its client cannot send what it cannot encode
-        async with world.api._opened().patch(access.server + path, data=body, headers=media) as answer:  # noqa: SLF001
+        access = world.api._access
+        async with world.api._opened().patch(access.server + path, data=body, headers=media) as answer:
             assert answer.status == 200, await answer.text()
         return
     assert isinstance(world.server, backend.Embedded)

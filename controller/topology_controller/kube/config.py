@@ -15,11 +15,12 @@ import ipaddress
 import os
 import pathlib
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import credentials, errors, slim_import
+from . import credentials, errors, exec_plugin, slim_import
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,18 +111,22 @@ class _Source:
 
     def __init__(self, configuration: Configuration, paths: str, context: str, content: list[bytes]) -> None:
         self._configuration, self._paths, self._context, self._content = configuration, paths, context, content
+        self._not_before = float("-inf")
 
     async def read_again(self) -> None:
-        """Take what has changed over into the configuration. Raises ConfigError, once for each change."""
-        content = _contents(self._paths)
-        if content == self._content:
+        """Take what has changed over into the configuration.
+
+        Raises ConfigError. What could not be used is read again after ten seconds at the earliest, also when it has not
+        changed since: a credential plugin may have failed.
+        """
+        content, now = _contents(self._paths), time.monotonic()
+        if content == self._content or now < self._not_before:
             return
         try:
             fresh = await _from_kubeconfig(self._paths, self._context)
         except ConfigError:
-            self._content = content
+            self._not_before = time.monotonic() + credentials.PLUGIN_PERIOD
             raise
-        # Not before: a request that waits for this may be cancelled, and the next one begins again.
         self._content = content
         if fresh.host != self._configuration.host:
             raise ConfigError(self._paths, f"context {self._context} leads to another server now: {fresh.host}")
@@ -148,7 +153,7 @@ async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
         context = await _fill(configuration, paths, context)
     except TimeoutError as error:
         raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
-    except (library.config.ConfigException, _UnusableError) as error:
+    except (library.config.ConfigException, _UnusableError, exec_plugin.PluginError) as error:
         raise ConfigError(paths, str(error).removeprefix("Invalid kube-config file. ")) from error
     except ConfigError:
         raise
@@ -259,8 +264,8 @@ async def _fill(configuration: Configuration, paths: str, context: str | None) -
     if secure:
         kept.certificates = _inline(cluster.value, "ssl_ca_cert") | _inline(theirs, "cert_file", "key_file")
     if by_plugin:
-        exec_ = type(user)(user.name, theirs, user.path)["exec"]
-        plugin = credentials.ExecPlugin(library.exec_provider.ExecProvider(exec_).run)
+        section = theirs["exec"]
+        plugin = credentials.ExecPlugin(exec_plugin.Program.of(section if isinstance(section, dict) else {}).run)
         await plugin.refresh(configuration)
         configuration.refresh_api_key_hook = plugin
     elif isinstance(theirs.get("tokenFile"), str):
