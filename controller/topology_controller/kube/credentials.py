@@ -10,7 +10,9 @@ would leave behind: `transport` has them as files in memory while it makes its T
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import json
 import logging
 import pathlib
 import ssl
@@ -41,6 +43,7 @@ DATA = {
     "key_file": "client-key-data",
 }
 """Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead."""
+_LAST_TIME = 2**40
 # A word in the first lines of a key with a passphrase.
 _PASSPHRASE = b"ENCRYPTED"
 
@@ -103,6 +106,22 @@ def rejected(configuration: Configuration) -> None:
     hook = configuration.refresh_api_key_hook
     if isinstance(hook, TokenFile | ExecPlugin):
         hook.rejected()
+
+
+def expiry(configuration: Configuration) -> float | None:
+    """Return the Unix time at which the bearer token of a kubeconfig ends; None where that is not known.
+
+    Not known: no token, not a JSON web token, or one that is replaced without us (a token file, a credential plugin).
+    """
+    token = (configuration.api_key.get("BearerToken") or "").removeprefix("Bearer ").split(".")
+    if configuration.refresh_api_key_hook is not None or len(token) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(token[1] + "=" * (-len(token[1]) % 4)))
+    except (ValueError, RecursionError):
+        return None
+    end = claims.get("exp") if isinstance(claims, dict) else None
+    return float(end) if isinstance(end, int | float) and 0 < end < _LAST_TIME else None
 
 
 async def close(configuration: Configuration) -> None:
