@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import pathlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from test.observability.rules import placed, promtool
 
+if TYPE_CHECKING:
+    import pathlib
+
 ALERT = "TopologyCredentialExpiring"
 OURS = "openshift-topology-operator"
-DAY = 86_400
+DAY, HOUR = 86_400, 3_600
 METRIC = "topology_credential_expiry_timestamp_seconds"
 
 
@@ -24,7 +26,7 @@ def story(*sent: dict[str, str], fires: dict[str, list[str]]) -> dict[str, Any]:
     """At each time the kubeconfigs for which it fires; the clock begins at 0."""
     labels = {"severity": "warning", "namespace": OURS}
     return {
-        "interval": "1h",
+        "interval": "1m",
         "input_series": list(sent),
         "alert_rule_test": [
             {
@@ -38,22 +40,24 @@ def story(*sent: dict[str, str], fires: dict[str, list[str]]) -> dict[str, Any]:
 
 
 STORIES = {
-    "a token of 90 days fires 14 days before its end, and still does when it has ended": story(
-        series(f"{90 * DAY}x2200"),
-        fires={"1h": [], "75d": [], "76d": [], f"{76 * 24 + 2}h": ["target"], "89d": ["target"], "91d": ["target"]},
+    "it fires when less than 14 days have been left for an hour": story(
+        series(f"{14 * DAY + 3 * HOUR}x400"), fires={"3h": [], "3h59m": [], "4h2m": ["target"], "6h": ["target"]}
+    ),
+    "it still does when the token has ended": story(
+        series(f"{2 * HOUR}x400"), fires={"59m": [], "61m": ["target"], "3h": ["target"], "6h": ["target"]}
     ),
     "a new token ends it at once": story(
-        series(f"{10 * DAY}x47 {90 * DAY}x40"), fires={"47h": ["target"], "48h": [], "60h": []}
+        series(f"{10 * DAY}x120 {90 * DAY}x240"), fires={"2h": ["target"], "2h3m": [], "5h": []}
     ),
     "the token that ends first counts, of both pods, and each kubeconfig has an alert": story(
-        series(f"{90 * DAY}x40"),
-        series(f"{10 * DAY}x40", pod="b"),
-        series(f"{9 * DAY}x40", kubeconfig="lease"),
-        fires={"30h": ["target", "lease"]},
+        series(f"{90 * DAY}x120"),
+        series(f"{10 * DAY}x120", pod="b"),
+        series(f"{9 * DAY}x120", kubeconfig="lease"),
+        fires={"90m": ["lease", "target"]},
     ),
-    "an operator whose token has no end is nothing": story(series("_x40"), fires={"30h": []}),
+    "an operator whose token has no end is nothing": story(series("_x120"), fires={"90m": []}),
     "the token of another target is that target's alert": story(
-        series(f"{10 * DAY}x40", namespace="topology-edge-2"), fires={"30h": []}
+        series(f"{10 * DAY}x120", namespace="topology-edge-2"), fires={"90m": []}
     ),
 }
 

@@ -263,9 +263,9 @@ async def _fill(configuration: Configuration, paths: str, context: str | None, *
     if not secure:
         loader.provider = None
     by_plugin = "exec" in theirs and loader.provider not in _PROVIDERS
-    left = _without_data(theirs)
-    if by_plugin:
-        left = {name: value for name, value in left.items() if name not in _INSTEAD_OF_PLUGIN}
+    # No program is run by the library.
+    without = _INSTEAD_OF_PLUGIN if by_plugin else {"exec"}
+    left = {name: value for name, value in _without_data(theirs).items() if name not in without}
     loader._cluster = type(cluster)(cluster.name, _without_data(cluster.value), cluster.path)  # noqa: SLF001 - as above
     loader._user = type(user)(user.name, left, user.path)  # noqa: SLF001 - as above
     async with asyncio.timeout(credentials.PLUGIN_TIMEOUT):
