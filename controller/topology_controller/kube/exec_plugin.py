@@ -1,6 +1,6 @@
 """Runs a credential plugin of a kubeconfig: a foreign program that prints who we are.
 
-It may write as much as it likes to its standard error, print without end, wait for somebody, or leave a child behind
+It may write as much as it likes to its standard error, print without end, wait for a login, or leave a child behind
 that holds its pipes. So both pipes are read at once, what is kept of them is bounded, and a run that is given up, for
 its time or for an interrupt, leaves no process behind. `credentials` decides when it runs, and uses what it printed.
 
@@ -85,7 +85,7 @@ class Program:
             printed = await _all(process.stdout)
             while process.returncode is None:
                 await asyncio.wait({closed}, timeout=_MOMENT)
-            # A child that it leaves behind may keep its standard error for ever.
+            # A child that it leaves behind may keep its standard error open without end.
             await asyncio.wait({closed, complaining}, timeout=_GRACE, return_when=asyncio.ALL_COMPLETED)
         finally:
             await _end(process, complaining, closed, with_children=not interactive)

@@ -244,7 +244,7 @@ class Transport:
         return await self._replace() or fresh != refused
 
     def _read_again(self) -> asyncio.Task[None]:
-        """Begin to read a kubeconfig again that has changed. Whoever waits for that may give up: it goes on."""
+        """Begin to read a kubeconfig again that has changed. A request that waits for it may give up: it goes on."""
         return self._reading.begin(self._take_changes)
 
     async def _take_changes(self) -> None:
