@@ -222,7 +222,7 @@ async def test_a_plugin_that_fails_when_it_is_needed_leaves_the_answer_of_the_se
     async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=5) as client:
         with pytest.raises(errors.Unauthorized):
             await client.get(WIDGETS, "a")
-    assert "there are no newer ones: exec: malformed response" in caplog.text
+    assert "there are no newer ones: exec: what the program printed has no" in caplog.text
 
 
 def locked(key: bytes) -> bytes:
