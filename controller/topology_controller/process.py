@@ -125,10 +125,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
     address is taken, ValueError for an address that may not be served.
     """
     sslproto.SSLProtocol.max_size = _TLS_BUFFER
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _stop, stop)
+    stop = _stop_on_signals()
     configuration = await config.load(options.kubeconfig, options.context, programs=options.elsewhere is None)
     measured = metrics.Metrics(transitions, lease=LEASE, server=str(configuration.host))
     measured.expires(metrics.TARGET, functools.partial(credentials.expiry, configuration))
@@ -337,6 +334,14 @@ async def _endless(work: Coroutine[None, None, object], name: str) -> None:
     """Run what ends by being cancelled only: a task that is over without an error is a bug as one with an error is."""
     await work
     raise RuntimeError(f"the {name} of this process ended, and nothing had asked for that")
+
+
+def _stop_on_signals() -> asyncio.Event:
+    """Return what SIGTERM or SIGINT set."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, _stop, stop)
+    return stop
 
 
 def _stop(stop: asyncio.Event) -> None:
