@@ -304,7 +304,9 @@ async def test_what_was_read_live_is_kept_and_what_was_held_begins_again_after_a
         cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(1)
         assert (cluster.phase, cluster.record["name"]) == ("Pending", "sno-to-ha-with-workers")
-        assert len(operator.watches.known().other_nodes) == 2
+        joined_nodes = operator.watches.known().other_nodes
+        assert isinstance(joined_nodes, tuple)
+        assert len(joined_nodes) == 2
         await asyncio.sleep(61)
         assert (cluster.phase, cluster.record["name"]) == ("Admitting", "sno-to-ha-with-workers")
 
