@@ -194,10 +194,17 @@ class Judge:
         definition = self.definitions.get(str(record.get("name")))
         if definition is None:
             return self._break(Promise.PROVEN, f"no definition is named {record.get('name')}")
-        fresh = [read for read in write.reads.values() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6]
+        by_selection = {
+            selection: read
+            for selection, read in write.reads.items()
+            if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6
+        }
+        fresh = list(by_selection.values())
         objects: Objects = {}
-        for read in sorted(fresh, key=lambda one: one.order):
-            objects |= read.objects
+        for selection, read in sorted(by_selection.items(), key=lambda item: item[1].order):
+            # What an earlier read had, and this one would have too, is gone.
+            gone = [key for key, raw in objects.items() if servers.selects(selection, key, raw)]
+            objects = {key: raw for key, raw in objects.items() if key not in gone} | read.objects
         found = objects.get(servers.INFRASTRUCTURE)
         version = write.body.get("metadata", {}).get("resourceVersion")
         if found is None or version != found["metadata"]["resourceVersion"]:
