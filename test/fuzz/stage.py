@@ -162,14 +162,20 @@ class Stage:
         """Who holds the lease and runs."""
         return next((process for process in self.processes if process.leads), None)
 
-    def late_news(self, what: str) -> None:
-        """Let something happen before the next live read of whoever leads, of which its watches bring nothing."""
+    def late_news(self, what: str, kind: str = "") -> None:
+        """Let something happen before the next live read of whoever leads, of which its watches bring nothing.
+
+        With a kind only those of it bring nothing.
+        """
         leader = self.leader
         if leader is not None:
             way = leader.client
 
             def happen() -> None:
-                way.delay()
+                if kind:
+                    way.delay_one(kind)
+                else:
+                    way.delay()
                 self.interject(what)
 
             way.faults.append(Fault(Sort.READ, Harm.INTERJECTED, 0, happen))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -309,6 +310,30 @@ async def test_what_was_read_live_is_kept_and_what_was_held_begins_again_after_a
         assert len(joined_nodes) == 2
         await asyncio.sleep(61)
         assert (cluster.phase, cluster.record["name"]) == ("Admitting", "sno-to-ha-with-workers")
+
+
+async def test_once_the_last_reads_differed_all_that_forbids_is_read_again_before_the_next_decision() -> None:
+    """The native controller appears after it was read; the watches, which are late, do not say so."""
+    cluster = Cluster()
+
+    def behind(where: str) -> None:
+        if cluster.flowing.is_set() and where == "clusterversions/version":
+            cluster.flowing.clear()
+            cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
+        elif not cluster.flowing.is_set() and where == "infrastructures/cluster":
+            cluster.before_get = accept
+            _native_controller_appears(cluster)
+
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.before_get = behind
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(1)
+        assert cluster.condition("Disabled") == ("True", "NativeControllerActive")
+        assert cluster.phase == "Idle"
+        asked = Counter(what for verb, what in cluster.asked if verb == "get")
+        await asyncio.sleep(50)
+        assert Counter(what for verb, what in cluster.asked if verb == "get") == asked, "and once only"
 
 
 async def test_a_live_answer_that_there_is_no_such_object_clears_the_store() -> None:
