@@ -252,7 +252,7 @@ def test_a_hold_that_time_ends_asks_to_look_again() -> None:
 
 @pytest.mark.parametrize(("settle", "seconds"), [(None, 60), (600, 60), (5, 5), (0, 1)])
 def test_what_the_last_reads_showed_is_believed_for_a_minute(settle: int | None, seconds: float) -> None:
-    """Each time anew, and as long each time; shorter only where the settle time is (tests, demos), but never nothing."""
+    """Each time anew, and as long each time; shorter only where the settle time is, but never nothing."""
     first = leader.disagreed(worlds.term(settle_seconds=settle), worlds.NOW)
     assert first.hold_until == worlds.NOW + timedelta(seconds=seconds)
     assert first.misled
