@@ -271,7 +271,7 @@ class Reconciler:
         await watches.ask_for_acceptances(wanted=decision.watch and decision.phase is Phase.CONVERGING)
 
     def _lingers(self) -> float:
-        """Seconds until watches that no decision needs are closed: a request that comes and goes makes us list all only once."""
+        """Seconds until watches that no decision needs are closed: the next request finds them open."""
         return self._wanted_at + cadence.pause(self._state).total_seconds() - asyncio.get_running_loop().time()
 
     async def _perform(self, known: facts.Facts, decision: Decision) -> None:
