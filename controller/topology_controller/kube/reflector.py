@@ -9,6 +9,9 @@ and the reader decides what old facts are worth.
 
 Our own writes come back as the answer to the write, at once (`apply`), and as an event, later. The newer version wins,
 so that nothing is decided from a state that we ourselves have changed.
+
+What a reader has read live while the watch was behind is kept as well (`learn`, `learn_list`, `learn_missing`), where
+it is newer than the store. It outweighs only older events; whatever the watch itself lists next replaces it.
 """
 
 from __future__ import annotations
@@ -81,6 +84,10 @@ class Reflector(Generic[T]):
         # Answers to our own writes that the watch has not confirmed, and until when (loop time) they count.
         self._own: dict[watch.Key, float] = {}
         self._deleted: dict[watch.Key, str] = {}
+        # The version that the watch has come to; that of a live list which is ahead of it, while it is.
+        self._version = ""
+        self._ahead = ""
+        self._steps = 0
         self._synced = False
         self._served = True
         self._error: errors.KubeError | None = None
@@ -114,14 +121,55 @@ class Reflector(Generic[T]):
             return False
         return self._error is None or self._now() - self._trouble_since <= self._timing.grace
 
+    @property
+    def steps(self) -> int:
+        """How often what is kept has been written: the same number is the same store, versions included."""
+        return self._steps
+
     def apply(self, raw: Raw) -> None:
         """Take the object that the server returned for a write of ours. Raises ValueError when it is no object."""
-        entry = watch.Entry(resources.key_of(raw), resources.version_of(raw), self._value(raw))
-        # Events come in order; only an answer to our own write can be overtaken by a deletion.
-        gone = self._deleted.get(entry.key)
-        if (gone is None or resources.is_older(gone, entry.version)) and self._is_newer(entry):
+        entry = self.entry(raw)
+        if self._outlives(entry) and self._is_newer(entry):
             self._own[entry.key] = self._now() + _OWN_WRITE
             self._put(entry)
+
+    def entry(self, raw: Raw) -> watch.Entry[T]:
+        """Reduce an object as the watch does. Raises ValueError when it is no object."""
+        return watch.Entry(resources.key_of(raw), resources.version_of(raw), self._value(raw))
+
+    def learn(self, entry: watch.Entry[T]) -> None:
+        """Take one object that was read live, where it is newer than what is kept."""
+        known = self._entries.get(entry.key)
+        if self._outlives(entry) and (known is None or resources.is_older(known.version, entry.version)):
+            self._put(entry)
+
+    def learn_list(self, entries: tuple[watch.Entry[T], ...], version: str) -> None:
+        """Take a whole list that was read live, where it is newer than all that the watch has brought.
+
+        Then what is missing in it is gone, and events that are not newer than it are old news.
+        """
+        if not self._synced or not self._served or not resources.is_older(self._ahead or self._version, version):
+            return
+        fresh = {entry.key: entry for entry in entries}
+        for key, known in self._entries.items():
+            listed = fresh.get(key)
+            if not resources.is_older(known.version, version if listed is None else listed.version):
+                fresh[key] = known
+        self._own = {key: until for key, until in self._own.items() if key in fresh}
+        self._ahead = version
+        self._replace(fresh)
+
+    def learn_missing(self, steps: int) -> None:
+        """Take that the server does not have the one object of this selection, unless the store has changed since.
+
+        `steps` is what it was before the server was asked: an answer without a version is newer than that, and may be
+        older than what has come meanwhile. A read of one object comes from etcd, never from a server's cache.
+        """
+        if steps != self._steps:
+            return
+        for entry in tuple(self._entries.values()):
+            self._own.pop(entry.key, None)
+            self._remove(entry)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -139,20 +187,36 @@ class Reflector(Generic[T]):
             case watch.Disturbed(error):
                 self._disturbed(error)
             case watch.Listed(entries, version):
+                self._version, self._ahead = version, ""
                 self._listed(entries, version)
             case watch.Opened():
                 self._settle_later()
             case watch.Unserved():
                 # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
                 self._settled()
+                self._version = self._ahead = ""
                 self._listed((), "", served=False)
-            case watch.Bookmark():
+            case watch.Bookmark(version):
                 self._settled()
+                self._reached(version)
             case watch.Applied(entry) | watch.Deleted(entry):
                 self._settled()
-                if self._is_newer(entry):
+                if self._reached(entry.version) and self._is_newer(entry):
                     self._own.pop(entry.key, None)
                     (self._put if isinstance(event, watch.Applied) else self._remove)(entry)
+
+    def _reached(self, version: str) -> bool:
+        """Note how far the watch has come; return whether that is news beside a list that was read live."""
+        self._version = version
+        if self._ahead and not resources.is_older(self._ahead, version):
+            return False
+        self._ahead = ""
+        return True
+
+    def _outlives(self, entry: watch.Entry[T]) -> bool:
+        """Events come in order; only what did not come by the watch can be overtaken by a deletion."""
+        gone = self._deleted.get(entry.key)
+        return gone is None or resources.is_older(gone, entry.version)
 
     def _is_newer(self, entry: watch.Entry[T]) -> bool:
         known = self._entries.get(entry.key)
@@ -160,12 +224,14 @@ class Reflector(Generic[T]):
 
     def _put(self, entry: watch.Entry[T]) -> None:
         known = self._entries.get(entry.key)
+        self._steps += 1
         self._deleted.pop(entry.key, None)
         self._entries[entry.key] = entry
         if known is None or known.value != entry.value:
             self._changed()
 
     def _remove(self, entry: watch.Entry[T]) -> None:
+        self._steps += 1
         self._deleted[entry.key] = entry.version
         if len(self._deleted) > _TOMBSTONES:
             del self._deleted[next(iter(self._deleted))]
@@ -182,13 +248,17 @@ class Reflector(Generic[T]):
             than = version if listed is None else listed.version
             if until > self._now() and resources.is_older(than, known.version):
                 fresh[key], own[key] = known, until
-        first = not self._synced or served is not self._served
-        before = {key: entry.value for key, entry in self._entries.items()}
-        self._entries, self._own = fresh, own
-        self._deleted.clear()
-        if first:
+        self._own = own
+        if first := not self._synced or served is not self._served:
             self._synced, self._served, self._since = True, served, self._now()
-        if first or before != {key: entry.value for key, entry in fresh.items()}:
+        self._replace(fresh, first=first)
+
+    def _replace(self, fresh: dict[watch.Key, watch.Entry[T]], *, first: bool = False) -> None:
+        before, self._entries = self._entries, fresh
+        self._steps += 1
+        self._deleted.clear()
+        values = ({key: entry.value for key, entry in entries.items()} for entries in (before, fresh))
+        if first or next(values) != next(values):
             self._changed()
 
     def _disturbed(self, error: errors.KubeError) -> None:
