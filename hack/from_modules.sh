@@ -125,7 +125,7 @@ run_step() {
       say "$label: $((60 * minutes)) s"
       minutes=$((minutes + 1))
     fi
-    sleep 1
+    sleep 0.2
   done
   [ ! -t 2 ] || printf '\r\033[K' >&2
   wait "$build_group" || status=$?

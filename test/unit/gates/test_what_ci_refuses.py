@@ -1,4 +1,4 @@
-"""What a run of the tests does with seeds, skips and options: a pytest of its own, in a folder of its own, with our plugins."""
+"""What a run of the tests does with seeds, skips and options: a pytest of its own, with our plugins."""
 
 from __future__ import annotations
 
