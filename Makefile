@@ -8,14 +8,23 @@ JOBS ?= 5
 ETCD ?= pretended
 SPOKES ?= 3
 STORY ?= canary-then-wave
-# What one runs after each edit: the core, and a few stories of an operator as a process.
-QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration \
+# What one runs after each edit: the core, what it stands on in kube, the pages, and a few stories of an operator as a
+# process. Less than a minute on two cores: what takes seconds there, and is about one subject only, is left to `make test`.
+QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration test/unit/docs \
+  $(wildcard $(addprefix test/unit/kube/test_,stores*.py lease*.py work_queue*.py watch_pauses*.py)) \
   test/component/test_request_to_topology.py::test_a_request_becomes_a_topology \
   test/component/test_cancelling.py::test_a_request_that_is_cancelled_while_admitting_is_never_changed \
   test/component/test_guards_of_the_change.py::test_a_change_without_an_answer_is_followed_by_a_look \
   test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
+NOT_QUICK := $(addprefix --deselect test/unit/core/test_, \
+  accepting_in_any_order.py \
+  completing_among_renderings.py::test_a_level_cluster_completes_whatever_is_rendered_again \
+  moved_clocks.py::test_however_often_it_jumps_completed_needs_the_whole_quiet_time \
+  reporting.py::test_what_lasts_is_one_event_however_often_it_is_decided \
+  telling.py::test_nodes_that_flap_for_an_hour_are_one_event \
+  writing_when_something_happened.py::test_a_transition_in_which_something_changes_all_the_time_is_ten_writes)
 OLDEST_KUBERNETES := 1.33
-ON_OLDEST := $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
+ON_OLDEST := $(addprefix test/etcd/test_,growing_is_not_met.py losing_members.py what_etcd_answers.py) $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
   admission/test_expressions_have_types.py)
 CORE_TESTS := $(addprefix test/unit/,core etcd operands transitions plugin upgrading logs configuration)
 VENV := .venv
@@ -70,8 +79,8 @@ fleet-all: envtest engines ## judge: every story of a fleet, and every mutant of
 		$(MAKE) --no-print-directory fleet $$name </dev/null || exit 1; \
 	done
 
-quick: $(STAMP) ## work: what one runs after each edit: the core and a few stories, under a minute
-	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(QUICK)
+quick: $(STAMP) ## work: what one runs after each edit: the core, what it stands on, the pages and a few stories; under a minute
+	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(NOT_QUICK) $(QUICK)
 
 test: envtest ## work: the tests of the operator, on a real API server too, JOBS=5 at once; the first run builds that server, in about six minutes
 	$(BIN)/python -m pytest -n $(JOBS)
