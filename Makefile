@@ -11,7 +11,7 @@ STORY ?= canary-then-wave
 # What one runs after each edit: the core, what it stands on in kube, the pages, and a few stories of an operator as a
 # process. Less than a minute on two cores: what takes seconds there, and is about one subject only, is left to `make test`.
 QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration test/unit/docs \
-  $(wildcard $(addprefix test/unit/kube/test_,stores*.py lease*.py work_queue*.py watch_pauses*.py)) \
+  $(addprefix test/unit/kube/test_,stores*.py lease*.py work_queue*.py watch_pauses*.py) \
   test/component/test_request_to_topology.py::test_a_request_becomes_a_topology \
   test/component/test_cancelling.py::test_a_request_that_is_cancelled_while_admitting_is_never_changed \
   test/component/test_guards_of_the_change.py::test_a_change_without_an_answer_is_followed_by_a_look \
