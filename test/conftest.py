@@ -1,4 +1,4 @@
-"""What every test needs: a seed, a loop that pytest-asyncio may return to, and in CI nothing that is skipped."""
+"""What every test needs: a seed, a loop that pytest-asyncio may return to, and nothing that is skipped."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # The API servers, etcd and kubectl that tests start: memory they may have, time is what many of them have not.
     os.environ.setdefault("GOGC", "400")
     config.pluginmanager.register(exploring.Exploring(exploring.seed_of(config)))
-    if skips.in_ci():
-        config.pluginmanager.register(skips.Skips())
+    config.pluginmanager.register(skips.Skips())
 
 
 def pytest_collection_finish() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test import polling
+from test import polling, skips
 from test.component import backend, documented, elsewhere, installing, metrics_clients, real
 from test.component import world as worlds
 from test.component.rights import pod
@@ -448,7 +448,7 @@ async def test_a_lease_of_the_site_that_is_not_renewed_counts_for_its_duration(p
 @pytest.mark.on_real
 async def test_in_cluster_is_the_cluster_of_the_pod(pair: Pair, tmp_path: pathlib.Path) -> None:
     if not pod.allowed(tmp_path):
-        pytest.skip("mount namespaces are not allowed here")
+        pytest.skip(f"{skips.ELSEWHERE}mount namespaces are not allowed here")
     access = pair.local.kubeconfig()
     account = pod.ServiceAccount(tmp_path / "account", access)
     account.write("operator-a")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from test import processes
+from test import processes, skips
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import config, errors, resource
@@ -151,7 +151,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files in memory are Linux's")
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason=f"{skips.ELSEWHERE}files in memory are Linux's")
 @pytest.mark.parametrize("source", ["kubeconfig", "credential plugin"])
 async def test_no_file_is_written_not_even_for_a_moment(secured, tmp_path, empty, source):
     user = plugin(tmp_path, ADMIN.certificate, ADMIN.key) if source == "credential plugin" else None
