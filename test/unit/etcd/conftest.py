@@ -37,7 +37,7 @@ async def etcd(authority: certificates.Authority) -> AsyncIterator[gateways.Etcd
 
 @pytest.fixture
 async def budget(folder: pathlib.Path, etcd: gateways.Etcd) -> float:
-    """Seconds in which a survey hears of each member that answers at all: ten times as many as it takes here and now."""
+    """Seconds in which a survey hears of each member that answers at all: ten times what that takes here and now."""
     began = time.monotonic()
     await members.Members(folder, etcd.urls, budget=60.0).read(facts.NOT_READ)
     for gateway in etcd.gateways:

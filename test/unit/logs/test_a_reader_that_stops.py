@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 GIVEN_UP_SECONDS = 30.0
-"""So long a busy machine may take for what is done at once, or after a second. What does not end would last for ever."""
+"""What a busy machine may take for what is done at once, or after a second. What does not end would last for ever."""
+
+HANDLERS: list[logs.Stderr] = []
+"""Those of the test."""
 
 
 @pytest.fixture
@@ -27,14 +30,18 @@ def pipe() -> Iterator[tuple[int, int]]:
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     yield reader, writer
-    for end in (reader, writer):
-        with contextlib.suppress(OSError):
-            os.close(end)
+    with contextlib.suppress(OSError):
+        os.close(reader)
+    # Their threads end when there is no reader any more to wait for.
+    while HANDLERS:
+        HANDLERS.pop().close()
+    os.close(writer)
 
 
 def handler(writer: int) -> logs.Stderr:
     made = logs.Stderr(writer)
     made.setFormatter(logging.Formatter("%(message)s"))
+    HANDLERS.append(made)
     return made
 
 
@@ -126,7 +133,7 @@ def test_a_pipe_that_does_not_block_loses_nothing_either(pipe: tuple[int, int]) 
 
 
 def test_what_does_not_fit_is_counted(pipe: tuple[int, int]) -> None:
-    made = logs.Stderr(pipe[1])
+    made = handler(pipe[1])
     made.setFormatter(logs.Text())
     for number in range(1500):
         say(made, f"line {number} {'x' * 50}")

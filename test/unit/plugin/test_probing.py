@@ -33,7 +33,7 @@ INGRESS = {"spec": {"domain": "apps.edge.example.com"}}
 HOST = "api.edge.example.com"
 SERVER = "https://127.0.0.1:6443"
 GIVEN_UP_SECONDS = 60.0
-"""What a step of a third of a second or all of them may take on a busy machine. Without their bound they last for ever."""
+"""What a bounded step may take on a busy machine. Without its bound it lasts for ever."""
 
 
 def asked(
