@@ -39,7 +39,7 @@ async def etcd(authority: certificates.Authority) -> AsyncIterator[gateways.Etcd
 async def budget(folder: pathlib.Path, etcd: gateways.Etcd) -> float:
     """Seconds in which a survey hears of each member that answers at all: ten times what that takes here and now."""
     began = time.monotonic()
-    await members.Members(folder, etcd.urls, budget=60.0).read(facts.NOT_READ)
+    await members.Members(folder, tuple(etcd.urls), budget=60.0).read(facts.NOT_READ)
     for gateway in etcd.gateways:
         gateway.asked.clear()
     return max(0.4, 10 * (time.monotonic() - began))
