@@ -105,7 +105,7 @@ async def test_a_clock_that_jumps_while_it_converges(world: World, clock: pathli
         degraded = await world.condition("Degraded")
         return bool((await world.record())["phase"] == "Converging" and degraded["status"] == "False")
 
-    await polling.steadily("it goes on converging, and nothing is wrong", calm, 1.0)
+    await world.stays_so("it goes on converging, and nothing is wrong", calm)
     assert await world.pair() == worlds.MOVED
     await world.operands.go_on()
     await world.completed_once()

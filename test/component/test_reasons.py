@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test import polling
 from test.component import cluster, definitions
 from test.component import world as worlds
 from test.component.operator_conditions import until_told
