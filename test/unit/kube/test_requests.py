@@ -256,7 +256,7 @@ async def test_a_throttled_write_was_not_executed_and_is_tried_again(faulty, con
 
     faulty.behave = behave
     client = await connect()
-    assert (await client.merge_patch(CLUSTER, "a", {}, timeout=3.0))["metadata"]["resourceVersion"] == "2"
+    assert (await client.merge_patch(CLUSTER, "a", {}, timeout=30.0))["metadata"]["resourceVersion"] == "2"
     assert len(faulty.asked) == 2
 
 
