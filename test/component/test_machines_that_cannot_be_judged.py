@@ -47,7 +47,7 @@ async def requests_to_the_change(world: World, *flags: str) -> list[str]:
     before = world.server.mark()
     await cluster.set_ready(world.api, "master-0", ready=True)
     await world.until_phase("Converging", "Completed")
-    way = happy.to_the_change(world.server.asked(before))
+    way = await happy.asked_to_the_change(world, before)
     return sorted(f"{one.verb} {one.resource}" for one in way)
 
 
